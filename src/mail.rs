@@ -273,8 +273,13 @@ fn is_recorded(app: &App, account: i64, id: &str) -> Result<bool> {
         if !Settings::is_sealed(tx, &ctx)? {
             return Ok(false);
         }
+        // A job that runs again keeps the outcome of an earlier attempt.
+        let over = Standing::sql_list(&[Standing::Sent, Standing::Failed]);
         tx.execute(
-            "UPDATE deliveries SET status = $1, reason = $2, changed_at = $3 WHERE account_id = $4 AND id = $5",
+            &format!(
+                "UPDATE deliveries SET status = $1, reason = $2, changed_at = $3
+                 WHERE account_id = $4 AND id = $5 AND status NOT IN ({over})"
+            ),
             &[
                 Standing::Recorded.wire().into(),
                 NOT_SENT.into(),

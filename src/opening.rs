@@ -2,27 +2,33 @@
 
 use std::sync::Arc;
 
-use engine::accounts::{self, Account, Key, NewKey};
+use engine::accounts::{self, Account};
 use engine::app::App;
 use engine::clock::{Clock, Ids, Moment};
 use engine::config::Config;
-use engine::context::Actor;
+use engine::context::{Actor, Ctx};
 use engine::error::Result;
+use engine::heads;
 use engine::jobs::SHARED;
+use engine::log::{self, Event};
 use engine::open;
 use engine::quotas::Quotas;
 use engine::registry::registry;
 use engine::site::Site;
 use engine::wakeup::Wakeup;
+use serde_json::json;
 use store::Tx;
 
+use crate::keys::operator;
 use crate::settings::Settings;
 use crate::{demo, registry};
 
 /// Installs the registry and opens the program that `config` describes.
 pub fn open(config: Config) -> Result<Arc<App>> {
     registry::install();
-    open::open(config)
+    let app = open::open(config)?;
+    operator::log_old_keys(&app)?;
+    Ok(app)
 }
 
 /// Creates an account with a full-access key; returns the key too.
@@ -102,7 +108,6 @@ impl Opening {
     /// Creates the account with its first key and its defaults.
     fn open(&self, tx: &mut Tx) -> Result<Account> {
         let account = Account::create(tx, &self.name, &self.zone, self.test_clock, self.now, &self.ids)?;
-        Key::create(tx, account.number, &self.secret, &first_key(), self.now, &self.ids)?;
         let caller = Actor {
             account: Arc::new(account.clone()),
             actor: "kantoor".into(),
@@ -120,17 +125,29 @@ impl Opening {
         if self.with_demo {
             ctx.now = demo::beginning(&ctx);
         }
+        let by_operator = ctx.acting_as("operator", &ctx.request_id, 0, "");
+        log_creation(tx, &by_operator, &account)?;
+        operator::create_first(tx, &by_operator, &self.secret)?;
         registry().fill(tx, &ctx, &account)?;
         if self.live {
             Settings::go_live(tx, &ctx)?;
         }
         if self.with_demo {
+            Settings::become_demo(tx, &ctx)?;
             demo::fill(tx, &caller)?;
         }
+        heads::sign_new(tx, &self.site.vault, account.number)?;
         Ok(account)
     }
 }
 
-fn first_key() -> NewKey {
-    NewKey { name: "first key".to_string(), scopes: vec!["*".to_string()], expires_at: None }
+/// Writes the first line of the account's log.
+fn log_creation(tx: &mut Tx, ctx: &Ctx, account: &Account) -> Result<()> {
+    let zone = account.zone.iana_name().unwrap_or_default();
+    let data = json!({
+        "id": account.uid, "name": account.name, "time_zone": zone, "test_clock": account.has_test_clock,
+    });
+    let event =
+        Event { name: "account.created", entity_type: "account", entity_id: &account.uid, data: &data.to_string() };
+    log::append(tx, ctx, &event).map(drop)
 }

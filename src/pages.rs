@@ -2,10 +2,13 @@
 //! providers.
 
 mod console;
+mod factors;
 mod hooks;
+mod oidc;
 mod public;
 mod sandbox;
 mod sign_in;
+mod two_factor;
 
 use std::sync::Arc;
 
@@ -23,6 +26,10 @@ pub const PAGES: &[Page] = &[
     Page { prefix: "/hooks/", route, answer: |app, request| Box::pin(hooks::answer(app, request)) },
     Page { prefix: "/console/", route: console::route, answer: |app, request| Box::pin(console::answer(app, request)) },
     signing_in("/sign-in"),
+    signing_in("/sign-in-link/"),
+    signing_in("/two-factor"),
+    signing_in("/oidc/start"),
+    signing_in("/oidc/callback"),
     signing_in("/sign-out"),
     signing_in("/forgot"),
     signing_in("/set-up/"),

@@ -1,18 +1,27 @@
 //! People: the users of an account with their roles, and how they sign in. A person has one password and may be a user
 //! of several accounts.
 
+pub(crate) mod assigned;
+pub mod enrolling;
 pub mod entering;
+pub mod factor;
 pub mod inviting;
+pub mod issuer;
 pub mod letters;
 pub mod me;
+pub mod new_passkey;
 pub mod operator;
+pub mod passkey;
 pub mod password;
 pub mod person;
+pub mod recovery;
 pub mod role;
+pub mod second_step;
 pub mod session;
 pub mod status;
 pub mod throttle;
 pub mod token;
+pub mod totp;
 pub mod user;
 
 use engine::error_codes;
@@ -22,4 +31,14 @@ error_codes! {
     LAST_OWNER = "last_owner", Conflict, retry: true;
     /// The link has been used, has expired or is not complete. The message says how to get a new one.
     LINK_INVALID = "link_invalid", Conflict, retry: false;
+    /// The account requires a second factor, and the person of the session has none yet. Add one at `/two-factor`.
+    TWO_FACTOR_REQUIRED = "two_factor_required", Forbidden, retry: false;
+    /// The action is dangerous, and the password was entered more than 15 minutes ago. Enter it again (`POST /console/confirm`), then retry.
+    CONFIRMATION_REQUIRED = "confirmation_required", Forbidden, retry: true;
+    /// The person has no password, but already signs in to another account. Request a link for a new password first.
+    PASSWORD_REQUIRED = "password_required", Forbidden, retry: false;
+    /// Signing in at the OpenID Connect issuer failed. The log of the server has the reason.
+    ISSUER_FAILED = "issuer_failed", Forbidden, retry: true;
+    /// No user has the e-mail address with which the person signed in at the OpenID Connect issuer.
+    NO_SUCH_USER = "no_such_user", Forbidden, retry: true;
 }

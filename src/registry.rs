@@ -6,12 +6,14 @@ use engine::ahead::RetryTable;
 use engine::context::Ctx;
 use engine::due::DueWork;
 use engine::error::Result;
+use engine::heads;
 use engine::http::key_use;
 use engine::jobs::{self, Housekeeping, JobKind, Purge};
 use engine::leases::LeaseTable;
 use engine::log::Event;
 use engine::registry::{self, Contents, Registry, Start};
-use engine::tables::Guard;
+use engine::resource::Resource;
+use engine::tables::{Choice, Guard};
 use engine::timers::{self, Timer};
 use engine::{idempotency, search};
 use store::{Migration, Tx};
@@ -29,7 +31,7 @@ use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
-use crate::people::{inviting, me, password, person, session, throttle, token};
+use crate::people::{assigned, factor, inviting, issuer, me, password, person, session, throttle, token};
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
@@ -39,14 +41,15 @@ use crate::subscriptions::{activation, deleted_products, deleted_rates};
 use crate::support::ticket_status::RenameStatus;
 use crate::support::{renaming, ticket, ticket_channel, ticket_message, ticket_status};
 use crate::typesetting::{self, turns};
+use crate::upkeep::anchor::SendHeads;
 use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
-use crate::{pages, people, subscriptions};
+use crate::{keys, pages, people, subscriptions};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
-    resources: vec![
+    resources: with_histories(vec![
         client::resource(),
         client_link::resource(),
         supplier::resource(),
@@ -88,9 +91,10 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         secret::resource(),
         test_clock::resource(),
         inviting::resource(),
+        keys::resource(),
         me::resource(),
         me::own_sessions(),
-    ],
+    ]),
     migrations: migrations(),
     defaults: &[
         |tx, ctx, _| settings::defaults(tx, ctx),
@@ -126,7 +130,9 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     guards: &[
         Guard { table: "files", check: corporate_identity::guard_logo },
         Guard { table: "files", check: typesetting::guard_pdf },
+        Guard { table: "users", check: hour::guard_user },
     ],
+    choices: &[Choice { table: "users", unfit: assigned::unfit }],
     contents: Some(Contents { announce: files::announce, refuse: files::drop_now }),
     pages: pages::PAGES,
     user: Some(session::author),
@@ -135,7 +141,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     histograms: &[webhooks::metrics::SECONDS],
     gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
     stored_gauges: &[automation::metrics::behind, webhooks::metrics::behind, webhooks::metrics::down],
-    services: &[turns::open, mail::open, automation::open, check::open, password::open],
+    services: &[turns::open, mail::open, automation::open, check::open, password::open, issuer::open],
     jobs: JOBS,
     leases: LEASES,
     retries: RETRIES,
@@ -143,9 +149,14 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     purges: PURGES,
     due_work: DUE_WORK,
     background: BACKGROUND,
-    secrets: &[settings::MOLLIE_KEY, endpoint::SECRET, endpoint::OLD_SECRET],
+    secrets: &[settings::MOLLIE_KEY, endpoint::SECRET, endpoint::OLD_SECRET, factor::SECRET],
     after_crash: &[runner::be_careful],
 });
+
+/// Adds the route of the history to every resource that has one.
+fn with_histories(resources: Vec<Resource>) -> Vec<Resource> {
+    resources.into_iter().map(|resource| resource.with_history(change::MEMBERS)).collect()
+}
 
 /// The migrations of tables that belong to no resource, or to several.
 fn migrations() -> Vec<Migration> {
@@ -156,6 +167,8 @@ fn migrations() -> Vec<Migration> {
         usage::MIGRATION,
         run::NODES,
         person::MIGRATION,
+        factor::MIGRATION,
+        assigned::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]
@@ -186,6 +199,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<EndDeliveries>(),
     JobKind::of::<CheckDomain>(),
     JobKind::of::<MailReset>(),
+    JobKind::of::<SendHeads>(),
 ];
 
 /// The tables whose rows are processed under a lease.
@@ -210,7 +224,7 @@ static DUE_WORK: &[DueWork] = &[
 ];
 
 /// The background tasks besides the workers.
-static BACKGROUND: &[Start] = &[webhooks::start, worker::start, key_use::start, search::start];
+static BACKGROUND: &[Start] = &[webhooks::start, worker::start, key_use::start, search::start, heads::start];
 
 /// The timers.
 static TIMERS: &[&Timer<Settings>] = &[

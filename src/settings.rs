@@ -12,6 +12,7 @@ use engine::error::{FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
 use engine::record::{ALL, COMPUTED, DETAIL, Fields, INPUT, Kind, Model, NOWHERE, Record, Sealed, UPDATED};
 use engine::records::{self, Work};
+use engine::registry;
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use engine::secrets::columns::SecretColumn;
 use engine::secrets::vault::Place;
@@ -39,11 +40,11 @@ choice! {
     /// The payment provider.
     pub enum ProviderName {
         /// A provider for testing, with its own page.
-        #[default]
         Sandbox = "sandbox",
         /// Mollie.
         Mollie = "mollie",
         /// Your bank, with signed mandates and batch files.
+        #[default]
         Manual = "manual",
     }
 }
@@ -56,6 +57,19 @@ choice! {
         Live = "live",
         /// They are recorded and shown, but not sent.
         Recorded = "recorded",
+    }
+}
+
+choice! {
+    /// Who needs a second factor to sign in.
+    pub enum TwoFactor {
+        /// Nobody; everybody may have one.
+        #[default]
+        Off = "off",
+        /// Owners.
+        Owners = "owners",
+        /// Everybody.
+        All = "all",
     }
 }
 
@@ -95,13 +109,14 @@ record! {
     customer_no_followup_days: i64 = INPUT.between(0, 3650).resets_to("1").example("1");
     /// Days that finished flow runs are kept; 0 for always.
     runs_kept_days: i64 = INPUT.between(0, 3650).resets_to("90").example("90");
-    /// Payment provider: `sandbox` for testing, `mollie`, or `manual` with files for your bank.
-    provider: ProviderName = INPUT.default("\"sandbox\"").example("\"sandbox\"");
+    /// Payment provider: `mollie`, `manual` with files for your bank, or `sandbox`, which only accounts with a test clock or
+    /// demo data can use, unless the operator allows it.
+    provider: ProviderName = INPUT.default("\"manual\"").example("\"manual\"");
     /// Your Mollie API key. It is never shown.
     mollie_key: Sealed = INPUT.shown(NOWHERE).example("\"\"");
     /// First characters of the Mollie API key.
     mollie_key_hint: String = COMPUTED;
-    /// Whether clients can pay online on the page of an invoice.
+    /// Whether clients can pay online on the page of an invoice; requires a provider that takes online payments.
     online_payments: bool = INPUT.example("false");
     /// Default amount of a verification payment.
     verification_amount: Amount = INPUT.between(0, 1000).resets_to("0.01").example("0.01");
@@ -110,6 +125,11 @@ record! {
     /// Whether mail, webhooks, HTTP calls of flows and payment requests are sent (`live`) or only `recorded`. New accounts
     /// with a test clock start with `recorded`; other accounts are always `live`.
     outside: Outside = INPUT.default("\"live\"").example("\"live\"");
+    /// Whether the account was created with demo data.
+    demo: bool = COMPUTED;
+    /// Who needs a second factor to sign in: nobody (`off`), `owners` or `all`. Users without one can only add one until they
+    /// have it. People who sign in through OpenID Connect are exempt.
+    two_factor: TwoFactor = INPUT.default("\"off\"").example("\"off\"");
 }
 
 impl Model for Settings {
@@ -157,8 +177,15 @@ fn key_place(account: i64, id: &str) -> Place<'_> {
 }
 
 impl Settings {
-    /// Returns the settings of the account.
+    /// Returns the settings of the account. One that may not use the sandbox, as accounts of earlier versions did, is paid
+    /// through its bank.
     pub fn of(tx: &mut Tx, ctx: &Ctx) -> Result<Settings> {
+        let mut settings = Settings::stored(tx, ctx)?;
+        settings.leave_sandbox(ctx);
+        Ok(settings)
+    }
+
+    fn stored(tx: &mut Tx, ctx: &Ctx) -> Result<Settings> {
         records::remembered(tx, ctx, "settings", |tx| {
             let sql = format!("{} WHERE account_id = $1 LIMIT 1", Settings::sql().select);
             match tx.first(&sql, &[ctx.account.into()], Settings::from_row)? {
@@ -168,6 +195,42 @@ impl Settings {
         })
     }
 
+    fn leave_sandbox(&mut self, ctx: &Ctx) {
+        if self.provider == ProviderName::Sandbox && !self.may_use_sandbox(ctx) {
+            self.provider = ProviderName::Manual;
+            self.online_payments = false;
+        }
+    }
+
+    /// Whether the sandbox marks no real invoices as paid, or the operator allows it to.
+    fn may_use_sandbox(&self, ctx: &Ctx) -> bool {
+        ctx.has_test_clock || self.demo || ctx.quotas.provided.sandbox
+    }
+
+    /// Whether the provider takes payments on the page of an invoice.
+    pub fn can_take_online_payments(&self, ctx: &Ctx) -> bool {
+        match self.provider {
+            ProviderName::Sandbox => self.may_use_sandbox(ctx),
+            ProviderName::Mollie => {
+                !self.mollie_key.is_empty() || ctx.quotas.provided.mollie || self.outside == Outside::Recorded
+            }
+            ProviderName::Manual => false,
+        }
+    }
+
+    /// Whether no money moves in the payments of the provider.
+    pub fn is_testing_payments(&self, ctx: &Ctx) -> bool {
+        let has_test_key = match self.mollie_key.is_empty() {
+            true => ctx.quotas.provided.mollie_test,
+            false => self.mollie_key_hint.starts_with("test_"),
+        };
+        match self.provider {
+            ProviderName::Sandbox => true,
+            ProviderName::Mollie => has_test_key || self.outside == Outside::Recorded,
+            ProviderName::Manual => false,
+        }
+    }
+
     /// Whether what the account sends is only recorded.
     pub fn is_sealed(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
         Ok(ctx.has_test_clock && Settings::of(tx, ctx)?.outside == Outside::Recorded)
@@ -175,8 +238,15 @@ impl Settings {
 
     /// Lets a new account with a test clock send.
     pub fn go_live(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-        let before = Settings::of(tx, ctx)?;
+        let before = Settings::stored(tx, ctx)?;
         let mut settings = Settings { outside: Outside::Live, ..before.clone() };
+        records::change(tx, ctx, &before, &mut settings, "updated")
+    }
+
+    /// Marks a new account as one with demo data, which can use the sandbox.
+    pub fn become_demo(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let before = Settings::stored(tx, ctx)?;
+        let mut settings = Settings { demo: true, provider: ProviderName::Sandbox, ..before.clone() };
         records::change(tx, ctx, &before, &mut settings, "updated")
     }
 
@@ -192,6 +262,24 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Checks the values that depend on the kind of account and on the server.
+    fn check_account(&self, ctx: &Ctx, faults: &mut FieldErrors) {
+        if self.outside == Outside::Recorded && !ctx.has_test_clock {
+            let message = "can only be 'recorded' in an account with a test clock";
+            faults.add("outside", violation(FieldCode::InvalidChoice, message));
+        }
+        if self.provider == ProviderName::Sandbox && !self.may_use_sandbox(ctx) {
+            let message =
+                "can only be 'sandbox' in an account with a test clock or demo data; use 'mollie' or 'manual'";
+            faults.add("provider", violation(FieldCode::InvalidChoice, message));
+        } else if self.online_payments && !self.can_take_online_payments(ctx) {
+            let message = "requires a provider that takes online payments: set provider to 'mollie', with a mollie_key";
+            faults.add("online_payments", violation(FieldCode::InvalidChoice, message));
+        }
+    }
+}
+
 fn get(_: Call) -> Result<Work> {
     Ok(Box::new(|tx, ctx| {
         let settings = Settings::of(tx, ctx)?;
@@ -202,16 +290,17 @@ fn get(_: Call) -> Result<Work> {
 fn patch(call: Call) -> Result<Work> {
     let input: Input<Settings> = input::patch(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let before = Settings::of(tx, ctx)?;
+        let before = Settings::stored(tx, ctx)?;
         ctx.expects(before.base.version)?;
         let mut settings = before.clone();
+        settings.leave_sandbox(ctx);
         input.merge_into(&mut settings);
+        if settings.mollie_key != before.mollie_key || settings.two_factor != before.two_factor {
+            registry::check_confirmed(tx, ctx)?;
+        }
         let mut faults = FieldErrors::default();
         settings.check(&mut faults);
-        if settings.outside == Outside::Recorded && !ctx.has_test_clock {
-            let message = "can only be 'recorded' in an account with a test clock";
-            faults.add("outside", violation(FieldCode::InvalidChoice, message));
-        }
+        settings.check_account(ctx, &mut faults);
         faults.into_result()?;
         if before.base.id.is_empty() {
             records::add(tx, ctx, &mut settings)?;
@@ -264,6 +353,7 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let mut settings = Settings::blank()?;
     if ctx.has_test_clock {
         settings.outside = Outside::Recorded;
+        settings.provider = ProviderName::Sandbox;
     }
     records::add(tx, ctx, &mut settings)
 }
@@ -347,5 +437,15 @@ UPDATE suppliers SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
 ALTER TABLE settings ADD COLUMN outside TEXT NOT NULL DEFAULT 'live';
 UPDATE settings SET outside = 'recorded' WHERE account_id IN (SELECT id FROM accounts WHERE test_clock > 0);
 ",
+    },
+    Migration {
+        number: 94,
+        name: "demo accounts",
+        sql: "ALTER TABLE settings ADD COLUMN demo BIGINT NOT NULL DEFAULT 0;",
+    },
+    Migration {
+        number: 89,
+        name: "two_factor",
+        sql: "ALTER TABLE settings ADD COLUMN two_factor TEXT NOT NULL DEFAULT 'off';",
     },
 ];

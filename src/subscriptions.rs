@@ -19,6 +19,7 @@ use engine::record::{
 };
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns, Verb};
+use engine::tables::Logged;
 use engine::{choice, input, list, once, record};
 use jiff::civil::Date;
 use money::{Amount, Percent};
@@ -332,6 +333,7 @@ fn faults(tx: &mut Tx, account: i64, subscription: &Subscription) -> Result<Vec<
 pub(crate) fn resource() -> Resource {
     Resource::of::<Subscription>("Subscriptions", "relations", MIGRATIONS)
         .inspected::<Subscription>(faults)
+        .logged(Logged::Except(&["untold_end"]))
         .list::<Subscription>()
         .verb(Verb::Create, new::create)
         .get::<Subscription>()

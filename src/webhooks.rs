@@ -169,8 +169,8 @@ fn lease_seconds(app: &App) -> i64 {
 /// Makes one attempt of a delivery and records the outcome.
 async fn deliver(app: &Arc<App>, claimed: Claimed) {
     let claimed = Arc::new(claimed);
-    let (own, vault, now) = (claimed.clone(), app.site.vault.clone(), app.clock.now());
-    let parcel = match app.store.read(move |tx| own.load(tx, &vault, now)).await {
+    let (own, site, now) = (claimed.clone(), app.site.clone(), app.clock.now());
+    let parcel = match app.store.read(move |tx| own.load(tx, &site, now)).await {
         Ok(Some(parcel)) => parcel,
         Ok(None) => return,
         Err(error) => {

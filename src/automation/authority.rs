@@ -8,6 +8,7 @@ use engine::context::Ctx;
 use engine::error::{Error, Result};
 use engine::record::{Kind, Record};
 use engine::records;
+use engine::who::Who;
 use store::Tx;
 
 use super::definition::Definition;
@@ -26,7 +27,8 @@ pub fn acting(tx: &mut Tx, ctx: &Ctx, own: Ctx, run: &mut Run, definition: &Defi
     if run.cancel_requested || run.place() >= definition.steps.len() {
         return Ok(Some(own));
     }
-    let authority = author(tx, ctx, run)?.authority(tx, ctx)?;
+    let (author, name) = author(tx, ctx, run)?;
+    let authority = author.authority(tx, ctx)?;
     let reason = match &authority {
         Authority::Ended(reason) => Some(reason.clone()),
         _ => {
@@ -50,23 +52,29 @@ pub fn acting(tx: &mut Tx, ctx: &Ctx, own: Ctx, run: &mut Run, definition: &Defi
         );
         return Ok(None);
     }
-    Ok(Some(Ctx { key: authority.key(), ..own }))
+    Ok(Some(Ctx { key: authority.key(), actor: who(&run.flow_id.0, &name), ..own }))
 }
 
-/// The authors that a transaction has read, by flow and version.
-#[derive(Default)]
-struct Known(HashMap<(String, i64), Author>);
+/// Returns a flow as an actor.
+pub fn who(id: &str, name: &str) -> Who {
+    Who::other("flow", id, name)
+}
 
-/// Returns the author of the version that a run follows.
-fn author(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<Author> {
+/// The authors that a transaction has read, and the names of their flows, by flow and version.
+#[derive(Default)]
+struct Known(HashMap<(String, i64), (Author, String)>);
+
+/// Returns the author of the version that a run follows, and the name of the flow.
+fn author(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<(Author, String)> {
     let of = (run.flow_id.0.clone(), run.flow_version);
     if let Some(known) = tx.memory::<Known>("flow_definitions", ctx.account).0.get(&of) {
         return Ok(known.clone());
     }
-    let sql =
-        "SELECT author_type, author_id FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
+    let sql = "SELECT author_type, author_id, coalesce((SELECT name FROM flows WHERE flows.account_id = $1 AND flows.id = $2), '')
+               FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
     let found = tx.first(sql, &[ctx.account.into(), (&of.0).into(), of.1.into()], |row| {
-        Ok::<_, Error>(Author { kind: AuthorType::from_db(row, 0)?, id: row.text(1)?.to_string() })
+        let author = Author { kind: AuthorType::from_db(row, 0)?, id: row.text(1)?.to_string() };
+        Ok::<_, Error>((author, row.text(2)?.to_string()))
     })?;
     let found = found.unwrap_or_default();
     tx.memory::<Known>("flow_definitions", ctx.account).0.insert(of, found.clone());

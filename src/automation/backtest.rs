@@ -15,6 +15,7 @@ use engine::log::{self, Event};
 use engine::record::{Body, REQUIRED, When};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
+use engine::shown::{self, Viewer};
 use engine::turns::Turns;
 use serde_json::{Value, json};
 use store::Tx;
@@ -229,19 +230,20 @@ fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Pas
          WHERE account_id = $1 AND type = $2 AND seq > $3 AND at >= $4 AND at <= $5 ORDER BY seq LIMIT $6",
         log::DATA
     );
-    let page = i64::try_from(PAGE).unwrap_or(i64::MAX);
+    let (page, viewer) = (i64::try_from(PAGE).unwrap_or(i64::MAX), Viewer::of(ctx));
     let (mut complete, mut size) = (true, 0);
     for name in [flow.listens_to.as_str(), TRIGGERED] {
         let (mut last, mut seen) = (0, 0);
         loop {
             let values = [ctx.account.into(), name.into(), last.into(), from.0.into(), to.0.into(), page.into()];
             let lines = tx.all(&sql, &values, |row| {
+                let entity_type = row.text(3)?.to_string();
                 let past = Past {
                     at: Moment(row.int(1)?),
                     name: row.text(2)?.to_string(),
-                    entity_type: row.text(3)?.to_string(),
                     entity_id: row.text(4)?.to_string(),
-                    data: row.text(5)?.to_string(),
+                    data: shown::data(&viewer, &entity_type, row.text(5)?).into_owned(),
+                    entity_type,
                 };
                 Ok::<_, Error>((row.int(0)?, past))
             })?;

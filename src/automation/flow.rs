@@ -11,7 +11,9 @@ use engine::record::{
     ALL, Body, COMPUTED, CREATED, DETAIL, Data, INPUT, Kind, Model, NOWHERE, REQUIRED, Rules, UPDATED,
 };
 use engine::records::{self, Work};
+use engine::registry::check_confirmed;
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
+use engine::tables::Logged;
 use engine::{choice, input, record};
 use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
@@ -80,6 +82,8 @@ record! {
 }
 
 impl Model for Flow {
+    const MOST: i64 = 1000;
+
     fn check(&self, faults: &mut FieldErrors) {
         match self.trigger_type {
             // The trigger type determines which keys are valid.
@@ -160,8 +164,6 @@ impl Model for Flow {
 
 /// Maximum number of active flows on one event: their runs are written in its transaction.
 const LISTENERS: i64 = 200;
-/// Maximum number of flows of an account.
-const MAX_FLOWS: i64 = 1000;
 
 impl Flow {
     /// Rejects another active flow on an event that already triggers the maximum.
@@ -277,12 +279,17 @@ impl Flow {
     }
 
     /// Makes the caller the author, who must have every scope that the flow requires.
-    fn adopt(&mut self, ctx: &Ctx) -> Result<()> {
+    fn adopt(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let event = match self.trigger_type {
             TriggerType::Schedule => "",
             _ => events::canonical(&self.trigger_key),
         };
-        needs::check_caller(ctx, event, &Definition::parse(&self.definition.0))?;
+        let definition = Definition::parse(&self.definition.0);
+        needs::check_caller(ctx, event, &definition)?;
+        // Its runs do what a person is asked the password for.
+        if needs::gives_power(event, &definition) {
+            check_confirmed(tx, ctx)?;
+        }
         let author = Author::calling(ctx);
         (self.author_type, self.author_id) = (author.kind, author.id);
         self.stopped_reason.clear();
@@ -335,13 +342,8 @@ fn create(call: Call) -> Result<Work> {
     Ok(with_good_addresses(
         input,
         |tx, ctx, _, input| {
-            let count = "SELECT count(*) FROM flows WHERE account_id = $1";
-            if tx.int(count, &[ctx.account.into()])? >= MAX_FLOWS {
-                let message = format!("An account may have at most {MAX_FLOWS} flows. Delete one first.");
-                return Err(Error::new(Code::LimitReached, message));
-            }
             let mut flow = Flow::of(input);
-            flow.adopt(ctx)?;
+            flow.adopt(tx, ctx)?;
             records::check_references(tx, ctx, &flow, input)?;
             records::add(tx, ctx, &mut flow)?;
             Ok(Answer::created(ctx, &flow, CREATED))
@@ -360,7 +362,7 @@ fn replace(call: Call) -> Result<Work> {
             let mut flow = before.clone();
             input.replace_in(&mut flow);
             flow.compose();
-            flow.adopt(ctx)?;
+            flow.adopt(tx, ctx)?;
             records::check_references(tx, ctx, &flow, input)?;
             // A PUT without `active` keeps the current value. A flow that was stopped has an author again.
             if !input.has("active") {
@@ -391,7 +393,7 @@ fn switch(call: Call) -> Result<Work> {
         let mut flow = before.clone();
         flow.active = input.record().active;
         if flow.active && !before.active {
-            flow.adopt(ctx)?;
+            flow.adopt(tx, ctx)?;
         }
         records::change(tx, ctx, &before, &mut flow, "updated")?;
         Ok(Answer::record(ctx, &flow, UPDATED).with_texts("warnings", &input.warnings))
@@ -404,7 +406,7 @@ fn adopt(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let before: Flow = records::find_to_change(tx, ctx, &call)?;
         let mut flow = before.clone();
-        flow.adopt(ctx)?;
+        flow.adopt(tx, ctx)?;
         flow.active |= !before.stopped_reason.is_empty();
         records::change(tx, ctx, &before, &mut flow, "adopted")?;
         Ok(Answer::record(ctx, &flow, UPDATED).with_texts("warnings", &warnings))
@@ -420,6 +422,7 @@ fn remove(call: Call) -> Result<Work> {
 pub(crate) fn resource() -> Resource {
     Resource::of::<Flow>("Automation flows", "automation", MIGRATIONS)
         .at("/v1/automation/flows")
+        .logged(Logged::Except(&["next_at"]))
         .list::<Flow>()
         .get::<Flow>()
         .verb(Verb::Patch, switch)

@@ -9,6 +9,7 @@ use engine::log::{self, Event};
 use engine::record::Link;
 use engine::records;
 use engine::registry::registry;
+use engine::shown::{self, Viewer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -350,10 +351,10 @@ pub fn data_at(tx: &mut Tx, ctx: &Ctx, seq: i64) -> Result<String> {
         return Err(Error::internal(format!("the log has no line {seq}")));
     };
     if line.name != TRIGGERED {
-        return Ok(line.into_data());
+        return Ok(shown::data(&Viewer::of(ctx), line.entity_type(), line.data()).into_owned());
     }
-    let noted = line.into_data();
-    let data = serde_json::from_str::<Noted>(&noted).map(|noted| noted.data.get().to_string());
+    let noted = line.data();
+    let data = serde_json::from_str::<Noted>(noted).map(|noted| noted.data.get().to_string());
     Ok(data.map_err(|_| unreadable_data(seq))?)
 }
 

@@ -6,6 +6,7 @@ use engine::authors::Authority;
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::registry::registry;
+use engine::resource::Route;
 use serde_json::Value;
 
 use super::definition::{Action, Definition, Step, patch_route};
@@ -15,16 +16,16 @@ use super::template::is_template;
 /// Stands for every scope, where the type of a record is only known when the step runs.
 const ALL: &str = "*";
 
-/// The scopes of a step: what it does requires one, and its result shows a record that requires another.
+/// The scopes of a step: what it does requires some, and its result shows a record that requires another.
 #[derive(Default)]
 struct Scopes {
-    acts: Option<String>,
+    acts: Vec<String>,
     shows: Option<String>,
 }
 
 impl Scopes {
     fn new(acts: &str, shows: &str) -> Scopes {
-        Scopes { acts: Some(acts.to_string()), shows: Some(shows.to_string()) }
+        Scopes { acts: vec![acts.to_string()], shows: Some(shows.to_string()) }
     }
 }
 
@@ -33,12 +34,12 @@ impl Scopes {
 fn of_step(step: &Step, about: &str) -> Scopes {
     match step.action {
         // A free text to any address, as a reply to a ticket.
-        Action::SendEmail => Scopes { acts: Some("tickets.write".to_string()), shows: None },
+        Action::SendEmail => Scopes { acts: vec!["tickets.write".to_string()], shows: None },
         Action::Create(path) => {
             let acts = registry().routes().find(|route| route.path == path && route.method.name() == "POST");
             let resource = registry().resources.iter().find(|resource| resource.path == path);
             Scopes {
-                acts: acts.map(|route| route.scope.clone()),
+                acts: acts.map(all_of).unwrap_or_default(),
                 shows: resource.map(|resource| format!("{}.read", resource.area)),
             }
         }
@@ -47,16 +48,17 @@ fn of_step(step: &Step, about: &str) -> Scopes {
             let named = step.text("entity_type").unwrap_or_default();
             let kind = events::entity(if named.is_empty() { about } else { named });
             match is_template(kind) {
-                true => Scopes { acts: None, shows: Some(ALL.to_string()) },
+                true => Scopes { acts: Vec::new(), shows: Some(ALL.to_string()) },
                 false => Scopes { acts: to_change(kind), shows: to_read(kind) },
             }
         }
         Action::SendDocument => Scopes::new("invoices.write", "invoices.read"),
         // Sends data to any URL, as a webhook endpoint does.
-        Action::Http => Scopes { acts: Some("webhooks.write".to_string()), shows: None },
+        Action::Http => Scopes { acts: vec!["webhooks.write".to_string()], shows: None },
         Action::Trigger => {
             let event = step.text("event").unwrap_or_default();
-            Scopes { acts: events::area_to_fire(event).map(|area| format!("{area}.write")), shows: None }
+            let acts = events::area_to_fire(event).map(|area| format!("{area}.write"));
+            Scopes { acts: acts.into_iter().collect(), shows: None }
         }
         Action::Wait | Action::Approval | Action::Condition => Scopes::default(),
     }
@@ -68,9 +70,13 @@ pub fn to_read(kind: &str) -> Option<String> {
     resource.map(|resource| format!("{}.read", resource.area))
 }
 
-/// Returns the scope to change records of this type, if they can be changed.
-pub fn to_change(kind: &str) -> Option<String> {
-    patch_route(kind).map(|route| route.scope.clone())
+/// Returns the scopes to change records of this type, if they can be changed.
+pub fn to_change(kind: &str) -> Vec<String> {
+    patch_route(kind).map(all_of).unwrap_or_default()
+}
+
+fn all_of(route: &Route) -> Vec<String> {
+    route.scopes().map(str::to_string).collect()
 }
 
 /// Returns the scope to read the record of an event, if it has one.
@@ -84,14 +90,20 @@ pub fn missing(authority: &Authority, event: &str, definition: &Definition) -> V
         return Vec::new();
     }
     let mut seen = BTreeSet::new();
-    let mut lacking = |scope: Option<String>, what: &dyn Fn() -> String| {
-        let scope = scope.filter(|scope| !authority.may(scope))?;
-        seen.insert(scope.clone()).then(|| format!("'{scope}' ({})", what()))
+    let mut found = Vec::new();
+    let mut require = |scope: String, what: &dyn Fn() -> String| {
+        if !authority.may(&scope) && seen.insert(scope.clone()) {
+            found.push(format!("'{scope}' ({})", what()));
+        }
     };
-    let mut found: Vec<String> = lacking(of_event(event), &|| "trigger".to_string()).into_iter().collect();
+    if let Some(scope) = of_event(event) {
+        require(scope, &|| "trigger".to_string());
+    }
     let about = events::kind_of(event);
     for (place, step) in definition.steps.iter().enumerate() {
-        found.extend(lacking(of_step(step, about).acts, &|| format!("step {}, {}", place + 1, step.kind)));
+        for scope in of_step(step, about).acts {
+            require(scope, &|| format!("step {}, {}", place + 1, step.kind));
+        }
     }
     found
 }
@@ -104,6 +116,19 @@ pub fn check_caller(ctx: &Ctx, event: &str, definition: &Definition) -> Result<(
     }
     let message = format!("This flow requires scopes that you do not have: {}.", missing.join(", "));
     Err(Error::new(Code::Forbidden, message))
+}
+
+/// The scopes of actions for which a person is asked the password again.
+const POWER: [&str; 4] = ["users.write", "keys.write", "webhooks.write", "settings.write"];
+
+/// Whether a step of the flow may do what a person is asked the password for. One that names its type of record with a
+/// placeholder may.
+pub fn gives_power(event: &str, definition: &Definition) -> bool {
+    let about = events::kind_of(event);
+    let mut steps = definition.steps.iter().map(|step| of_step(step, about));
+    steps.any(|scopes| {
+        scopes.shows.as_deref() == Some(ALL) || scopes.acts.iter().any(|scope| POWER.contains(&scope.as_str()))
+    })
 }
 
 /// Rejects a caller without the scope to read the record of an event.

@@ -358,7 +358,7 @@ fn approve(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
         awaits_approval(run, "approve")?;
         if let Some(report) = run.report_mut() {
-            report.result = json!({"approved": true, "by": &*ctx.actor});
+            report.result = json!({"approved": true, "by": &*ctx.actor.id});
             report.close(ctx, Status::Success);
         }
         run.step += 1;
@@ -373,7 +373,7 @@ fn reject(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
         awaits_approval(run, "reject")?;
         if let Some(report) = run.report_mut() {
-            report.result = json!({"approved": false, "by": &*ctx.actor});
+            report.result = json!({"approved": false, "by": &*ctx.actor.id});
             report.close(ctx, Status::Cancelled);
         }
         run.end(ctx, Status::Cancelled);

@@ -359,7 +359,7 @@ fn steps_of(
 ) -> Result<Option<PendingCall>> {
     let definition = definition(tx, ctx, runner, run)?;
     let chain = if run.chain.is_empty() { &run.base.id } else { &run.chain };
-    let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth, chain);
+    let own = ctx.acting_as(authority::who(&run.flow_id.0, ""), &run.base.id, run.depth, chain);
     run.due_at = 0;
     run.lease_until = 0;
     run.next_attempt_at = When(None);

@@ -285,7 +285,7 @@ fn request(
             if kind.is_empty() || id.is_empty() {
                 return Err(StepError::never("There is no record to change: the event does not concern a record."));
             }
-            if let Some(scope) = needs::to_change(kind).filter(|scope| !ctx.may(scope)) {
+            if let Some(scope) = needs::to_change(kind).into_iter().find(|scope| !ctx.may(scope)) {
                 let words = format!("The author of the flow does not have the scope '{scope}'.");
                 return Err(StepError::never(words));
             }

@@ -2,11 +2,12 @@ use clap::Subcommand;
 use engine::accounts::{self, Account, NewKey};
 use engine::app::App;
 use engine::clock::Moment;
-use engine::jobs::SHARED;
 use engine::record::parse_date;
 use serde_json::json;
+use web::Network;
 
 use super::{error_line, say};
+use crate::keys::operator;
 
 #[derive(Subcommand)]
 pub enum Key {
@@ -24,6 +25,9 @@ pub enum Key {
         /// When the key expires: a date (YYYY-MM-DD) or a time (2027-01-31T09:00:00Z)
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
+        /// Comma-separated networks that the key can be used from: 203.0.113.7,10.0.0.0/8,2001:db8::/32
+        #[arg(long, value_delimiter = ',', value_name = "CIDR")]
+        networks: Vec<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -47,8 +51,12 @@ pub enum Key {
 impl Key {
     pub fn run(&self, app: &App) -> Result<(), String> {
         let done = match self {
-            Key::Create { account, scopes, name, expires, json } => {
-                create(app, account, scopes, name, expires.as_deref(), *json)?
+            Key::Create { account, scopes, name, expires, networks, json } => {
+                let uid = account.clone();
+                let account = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
+                let end = expires.as_deref().map(|text| end(text, &account, app.clock.now())).transpose()?;
+                let new = NewKey { name: name.clone(), scopes: scopes.clone(), expires_at: end };
+                create(app, account, &new, networks, *json)?
             }
             Key::List { account, json } => list(app, account, *json)?,
             Key::Revoke { id } => revoke(app, id)?,
@@ -57,24 +65,11 @@ impl Key {
     }
 }
 
-fn create(
-    app: &App,
-    account: &str,
-    scopes: &[String],
-    name: &str,
-    expires: Option<&str>,
-    json: bool,
-) -> Result<String, String> {
+fn create(app: &App, account: Account, new: &NewKey, networks: &[String], json: bool) -> Result<String, String> {
+    let networks: Result<Vec<Network>, String> = networks.iter().map(|text| text.parse()).collect();
+    let networks = networks.map_err(|wrong| format!("--networks: {wrong}"))?;
     let secret = accounts::new_secret().map_err(error_line)?;
-    let (uid, hidden, ids, now) = (account.to_string(), secret.clone(), app.ids, app.clock.now());
-    let found = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
-    let new = NewKey {
-        name: name.to_string(),
-        scopes: scopes.to_vec(),
-        expires_at: expires.map(|text| end(text, &found, now)).transpose()?,
-    };
-    let made = app.store.write_now(SHARED, move |tx| accounts::Key::create(tx, found.number, &hidden, &new, now, &ids));
-    let id = made.map_err(error_line)?;
+    let id = operator::create(app, account, &secret, new, &networks).map_err(error_line)?;
     if json {
         return Ok(json!({"id": id, "key": secret}).to_string());
     }
@@ -103,6 +98,7 @@ fn list(app: &App, account: &str, json: bool) -> Result<String, String> {
                 "id": key.id, "name": key.name, "starts_with": key.hint, "scopes": key.scopes,
                 "created_at": key.created_at.to_string(), "expires_at": moment(key.expires_at),
                 "revoked_at": moment(key.revoked_at), "last_used_at": moment(key.last_used_at),
+                "allowed_networks": key.networks.iter().map(ToString::to_string).collect::<Vec<_>>(),
             })
         });
         return Ok(json!(rows.collect::<Vec<_>>()).to_string());
@@ -123,8 +119,6 @@ fn list(app: &App, account: &str, json: bool) -> Result<String, String> {
 }
 
 fn revoke(app: &App, id: &str) -> Result<String, String> {
-    let (own, now) = (id.to_string(), app.clock.now());
-    let done = app.store.write_now(SHARED, move |tx| accounts::Key::revoke(tx, &own, now));
-    done.map_err(error_line)?;
+    operator::revoke(app, id).map_err(error_line)?;
     Ok(format!("Revoked key {id}."))
 }

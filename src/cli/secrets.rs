@@ -1,6 +1,7 @@
 use clap::Subcommand;
 use engine::app::App;
 use engine::config::Config;
+use engine::heads;
 use engine::open::open_as_it_is;
 use engine::registry::registry;
 use engine::secrets::key_file::KeySource;
@@ -12,7 +13,7 @@ use super::{error_line, grouped, open, say};
 pub enum Secrets {
     /// Create a new key and encrypt all secrets with it
     Rotate,
-    /// Start over after the key was lost: links stop working, Mollie keys and webhook secrets must be set again
+    /// Start over after the key was lost: links stop working, Mollie keys, webhook secrets and authenticator apps must be set again
     Reset,
 }
 
@@ -34,6 +35,7 @@ fn rotate(app: &App) -> Result<(), String> {
     let vault = Vault::load(&app.config).map_err(error_line)?.ok_or("the key is missing")?;
     let vault = std::sync::Arc::new(vault);
     let count = engine::secrets::encrypt_again(&app.store, &vault, registry().secrets).map_err(error_line)?;
+    heads::sign_again(&app.store, &vault, false).map_err(error_line)?;
     let current = vault.ids().first().map(ToString::to_string).unwrap_or_default();
     say(&format!(
         "Encrypted {} secrets with the key {current}. Backups from before need the previous keys, which {source} still has.",
@@ -48,6 +50,10 @@ fn reset(config: Config) -> Result<(), String> {
     }
     engine::secrets::forget_signing_key(&store).map_err(error_line)?;
     drop(store);
-    open(config)?;
-    say("Links have a new key. Set the Mollie keys again and rotate the webhook secrets that `kantoor verify` lists.")
+    let app = open(config)?;
+    // Nobody can check the signatures any more, so the logs are trusted as they are.
+    heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;
+    say(
+        "Links have a new key. Set the Mollie keys again, rotate the webhook secrets and remove the second factors (`kantoor user remove-two-factor`) that `kantoor verify` lists.",
+    )
 }

@@ -5,7 +5,7 @@ use engine::app::App;
 use engine::config::Config;
 use engine::http::server;
 use engine::jobs::worker;
-use engine::{loops, nodes, takeover};
+use engine::{heads, loops, nodes, takeover};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -84,6 +84,11 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     tracing::info!(%address, database = ?app.store.dialect(), "Kantoor is ready at http://{address} (docs at /docs).");
     server::serve(app.clone(), listener, told_to_stop()).await;
     nodes::leave(&app).await;
+    let own = app.clone();
+    let signed = tokio::task::spawn_blocking(move || heads::sign(&own.store, &own.site.vault)).await;
+    if let Ok(Err(error)) = signed {
+        tracing::warn!(cause = %error, "The heads of the logs were not signed; the next start does it.");
+    }
     tracing::info!("Kantoor has stopped.");
     Ok(())
 }

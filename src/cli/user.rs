@@ -43,6 +43,16 @@ pub enum User {
         /// E-mail address
         email: String,
     },
+    /// Print a link that signs a person in once, without a password or a second factor: for emergencies
+    SignInLink {
+        /// E-mail address
+        email: String,
+    },
+    /// Remove the second factors and recovery codes of a person who lost them
+    RemoveTwoFactor {
+        /// E-mail address
+        email: String,
+    },
     /// End all sessions of a person; takes effect within a second on every node
     EndSessions {
         /// E-mail address
@@ -65,6 +75,17 @@ impl User {
                 let link = operator::reset(app, email).map_err(error_line)?;
                 format!("Open this link within an hour to choose a new password. It works once:\n{link}")
             }
+            User::SignInLink { email } => {
+                let link = operator::sign_in_link(app, email).map_err(error_line)?;
+                format!(
+                    "Open this link within 15 minutes to sign in as {email}. It works once, without a password or a second factor, and is logged:\n{link}"
+                )
+            }
+            User::RemoveTwoFactor { email } => match operator::remove_factors(app, email).map_err(error_line)? {
+                0 => format!("{email} has no second factor."),
+                1 => "Removed 1 second factor.".to_string(),
+                many => format!("Removed {many} second factors."),
+            },
             User::EndSessions { email } => match operator::end_sessions(app, email).map_err(error_line)? {
                 1 => "Ended 1 session.".to_string(),
                 many => format!("Ended {many} sessions."),

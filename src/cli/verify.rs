@@ -1,12 +1,16 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use engine::accounts::Account;
+use engine::clock::Clock;
 use engine::config::Config;
+use engine::heads::{self, Head};
 use engine::log::Verdict;
 use engine::open::open_to_read;
 use engine::secrets;
+use engine::secrets::key_file::unhex;
+use engine::secrets::vault::Vault;
 
 use super::{Progress, error_line, grouped, say};
 use crate::upkeep::integrity::{Checked, Inspection, Problem, Witness};
@@ -16,11 +20,25 @@ pub struct Verify {
     /// Verify only this account: its records, its audit chain and its files
     #[arg(long)]
     account: Option<String>,
+    /// Also compare the logs with the heads in this file, from --write-heads or audit_anchor
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// Write the signed heads of all logs to this file, if there are no problems; keep it elsewhere
+    #[arg(long, value_name = "FILE", conflicts_with = "account")]
+    write_heads: Option<PathBuf>,
 }
 
 impl Verify {
+    /// Reads the heads that were kept.
+    fn kept(&self) -> Result<Vec<Head>, String> {
+        let Some(path) = &self.against else { return Ok(Vec::new()) };
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        heads::read(&text).map_err(|line| format!("{}: this is not a head of a log: {line}", path.display()))
+    }
+
     pub fn run(&self, config: &Config) -> Result<ExitCode, String> {
         let mut printer = Printer::new();
+        let kept = self.kept()?;
         let torn = config.database_url.is_empty() && lacks_wal(&config.data.join(store::SQLITE_COPY));
         if torn {
             printer.hears(&Problem {
@@ -40,13 +58,25 @@ impl Verify {
             printer.hears(&Problem { account, table, id, what });
         }
         let (vault, lacks_key) = (vault.as_ref().ok().and_then(Option::as_ref), vault.is_err());
-        let inspection = Inspection::new(&store, &blobs, &runtime, &mut printer).with_keys(vault);
+        let inspection = Inspection::new(&store, &blobs, &runtime, &mut printer).with_keys(vault).against(kept);
         let checked = inspection.run(self.account.as_deref()).map_err(error_line)?;
         let checked = Checked { problems: checked.problems + u64::from(torn) + u64::from(lacks_key), ..checked };
         printer.progress.clear();
         say(&summary(&checked))?;
+        if let Some(path) = self.write_heads.as_ref().filter(|_| checked.problems == 0) {
+            write_heads(path, &printer.heads, vault)?;
+        }
         Ok(if checked.problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+fn write_heads(path: &Path, heads: &[(String, i64, Vec<u8>)], vault: Option<&Vault>) -> Result<(), String> {
+    let vault = vault.ok_or("the heads cannot be signed without the key of the database")?;
+    let signed = heads.iter().map(|(uid, seq, hash)| Head::sign(vault, uid, *seq, hash.clone()));
+    let signed = signed.collect::<engine::error::Result<Vec<Head>>>().map_err(error_line)?;
+    let written = std::fs::write(path, heads::written(&signed, Clock::System.now()));
+    written.map_err(|error| format!("{}: {error}", path.display()))?;
+    say(&format!("Wrote the heads of the logs ({}) to {}.", grouped(signed.len() as u64), path.display()))
 }
 
 /// An open SQLite database has two more files next to it, and both are removed when it is closed: one without the other
@@ -81,11 +111,13 @@ pub struct Printer {
     pub progress: Progress,
     /// Whether to print intact audit chains too.
     pub chains: bool,
+    /// The ends of intact chains: account, number of entries, hash.
+    heads: Vec<(String, i64, Vec<u8>)>,
 }
 
 impl Printer {
     pub fn new() -> Printer {
-        Printer { progress: Progress::new(), chains: true }
+        Printer { progress: Progress::new(), chains: true, heads: Vec::new() }
     }
 
     /// A closed pipe is not an error.
@@ -113,6 +145,9 @@ impl Witness for Printer {
     }
 
     fn walked(&mut self, account: &Account, verdict: &Verdict) {
+        if let Verdict::Whole { rows, head } = verdict {
+            self.heads.push((account.uid.clone(), *rows, unhex(head).unwrap_or_default()));
+        }
         match verdict {
             Verdict::Whole { rows, head } if self.chains => {
                 self.print(&format!("{}  intact: {rows} entries, ending in {head}", account.uid));

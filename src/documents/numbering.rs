@@ -10,7 +10,8 @@ use store::Tx;
 use super::{Document, DocumentKind, Mode, PaymentStatus, Which};
 
 /// Returns the number of a draft, from its id: the time of its creation and a counter within the millisecond. New numbers
-/// are next to each other in their index, so that a commit writes few pages of it.
+/// are next to each other in their index, so that a commit writes few pages of it. The part of the time repeats after
+/// 50 days: the unique index rejects a number that is taken, and the write is repeated with another id.
 pub fn of_draft(id: &str) -> String {
     let part = |from: usize, to: usize| id.get(from..to).unwrap_or_default();
     format!("DRAFT-{}{}{}", part(4, 8), part(9, 13), part(24, 28)).to_uppercase()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::app::App;
 use engine::call::{Answer, Call, Content, Outcome};
 use engine::context::Ctx;
-use engine::error::Result;
+use engine::error::{Code, Error, Result};
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use engine::json::write_text;
 use engine::record::{Day, Record};
@@ -145,6 +145,10 @@ impl Job for DocumentPdf {
     const LANE: Lane = Lane::Printing;
 
     fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let (account, (document, revision)) = (claimed.account, self.names());
+        if app.store.read_now(move |tx| typesetting::is_made(tx, account, &document, revision))? {
+            return Ok(Ending::Done);
+        }
         let print = match self {
             DocumentPdf::Whole(print) => print.clone(),
             DocumentPdf::Revision(revision) => {
@@ -155,13 +159,19 @@ impl Job for DocumentPdf {
                 })?
             }
         };
-        let (account, document, revision) = (print.account, print.document.clone(), print.revision);
-        if app.store.read_now(move |tx| typesetting::is_made(tx, account, &document, revision))? {
-            return Ok(Ending::Done);
-        }
         match typesetting::print_and_keep(app, &print) {
             Ok(_) => Ok(Ending::Done),
             Err(error) => Ok(Ending::Failed(error.to_string())),
+        }
+    }
+}
+
+impl DocumentPdf {
+    /// Returns the id of the document and the number of its revision.
+    fn names(&self) -> (String, i64) {
+        match self {
+            DocumentPdf::Revision(revision) => (revision.document.clone(), revision.revision),
+            DocumentPdf::Whole(print) => (print.document.clone(), print.revision),
         }
     }
 }
@@ -200,7 +210,8 @@ impl Revision {
         match &*self.kind {
             "invoice" => self.print_of::<InvoiceKind>(tx, ctx),
             "quote" => self.print_of::<QuoteKind>(tx, ctx),
-            _ => self.print_of::<WorkorderKind>(tx, ctx),
+            "workorder" => self.print_of::<WorkorderKind>(tx, ctx),
+            other => Err(Error::internal(format!("a job is to print a document of the unknown kind {other}"))),
         }
     }
 
@@ -219,7 +230,11 @@ pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) ->
     let sender = document.sender.json();
     let logo = match sender["meta"]["logo_file_id"].as_str().unwrap_or_default() {
         "" => String::new(),
-        id => records::find::<File>(tx, ctx, id).map(|file| file.content).unwrap_or_default(),
+        id => match records::find::<File>(tx, ctx, id) {
+            Ok(file) => file.content,
+            Err(error) if error.code == Code::NotFound => String::new(),
+            Err(error) => return Err(error),
+        },
     };
     let original = match document.credited_invoice_id.0.as_str() {
         "" => String::new(),

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response};
-use engine::accounts::SHARED;
+use engine::accounts::{self, SHARED};
 use engine::app::App;
 use engine::call::{Answer, Call};
 use engine::error::{Code, Error, Result};
@@ -19,9 +19,13 @@ use engine::json::Json;
 use engine::record::{Body as RequestBody, Email, INPUT, REQUIRED};
 use serde_json::json;
 
-use crate::people::entering::{Entered, FirstOwner, Visit};
+use super::factors;
+use crate::people::TWO_FACTOR_REQUIRED;
+use crate::people::entering::{Entered, FirstOwner, Outcome, Visit};
+use crate::people::passkey::Used;
 use crate::people::password::LONGEST;
-use crate::people::session::{Device, LONGEST_SECONDS};
+use crate::people::second_step::Given;
+use crate::people::session::{Device, Held, LONGEST_SECONDS, held as held_by};
 
 /// Maximum size of a body.
 const MAX_BODY: usize = 16 * 1024;
@@ -99,7 +103,7 @@ impl RequestBody for Switch {}
 
 /// Returns the path of an endpoint for the metrics.
 pub fn route(path: &str) -> &'static str {
-    const ALL: [&str; 8] = [
+    const ALL: [&str; 19] = [
         "/console/sign-in",
         "/console/sign-out",
         "/console/set-up",
@@ -108,6 +112,17 @@ pub fn route(path: &str) -> &'static str {
         "/console/reset",
         "/console/password",
         "/console/account",
+        "/console/second-step",
+        "/console/second-step/passkey",
+        "/console/sign-in-link",
+        "/console/confirm",
+        "/console/factors",
+        "/console/factors/app",
+        "/console/factors/passkey",
+        "/console/factors/passkey/confirm",
+        "/console/factors/confirm",
+        "/console/factors/remove",
+        "/console/recovery-codes",
     ];
     ALL.iter().find(|own| **own == path).copied().unwrap_or_default()
 }
@@ -115,6 +130,8 @@ pub fn route(path: &str) -> &'static str {
 /// Handles a request under `/console/`.
 pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let request_id = dispatch::request_id(&app, request.headers());
+    let allowed = if request.uri().path() == "/console/factors" { "GET, HEAD" } else { "POST" };
+    let is_head = request.method() == Method::HEAD;
     let done = async {
         // Visitors share the memory of unsent responses as an account would.
         let unsent = app.responses.admit(SHARED).await?;
@@ -127,12 +144,12 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
                 tracing::error!(%request_id, cause, "A request failed: {}", error.message);
             }
             let response = reply::error_response(&error, &request_id, false);
-            if error.code == Code::MethodNotAllowed { reply::with_allow(response, "POST") } else { response }
+            if error.code == Code::MethodNotAllowed { reply::with_allow(response, allowed) } else { response }
         }
     };
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     reply::finish(&mut response, &request_id);
-    response
+    if is_head { dispatch::without_body(response) } else { response }
 }
 
 async fn walk(app: &Arc<App>, request_id: Arc<str>, request: Request<Body>) -> Result<Answer> {
@@ -141,59 +158,79 @@ async fn walk(app: &Arc<App>, request_id: Arc<str>, request: Request<Body>) -> R
     if route(head.uri.path()).is_empty() {
         return Err(Error::new(Code::NotFound, "This path does not exist."));
     }
+    let visit = Visit { app: app.clone(), request_id, device: device(app, &head) };
+    if head.uri.path() == "/console/factors" {
+        return match head.method {
+            Method::GET | Method::HEAD => factors::list(&visit, &held(app, &head).await?).await,
+            _ => Err(Error::new(Code::MethodNotAllowed, "Only GET is supported here.")),
+        };
+    }
     if head.method != Method::POST {
         return Err(Error::new(Code::MethodNotAllowed, "Only POST is supported here."));
     }
     session::check_origin(&head, &app.site)?;
-    let visit = Visit { app: app.clone(), request_id, device: device(app, &head) };
     let call = Call { body: Some(read_json(app, &head, body).await?), ..Call::default() };
     match route(head.uri.path()) {
         "/console/sign-in" => {
             let SignIn { email, password, account_id } = input::create(&call)?.record();
-            entered(app, &visit.sign_in(&email, password, &account_id).await?)
+            outcome(app, &visit.sign_in(&email, password, &account_id).await?)
         }
         "/console/set-up" => {
             let SetUp { token, email, name, password } = input::create(&call)?.record();
-            entered(app, &visit.set_up(&token, FirstOwner { email: email.0, name }, password).await?)
+            outcome(app, &visit.set_up(&token, FirstOwner { email: email.0, name }, password).await?)
         }
         "/console/accept-invite" => {
             let WithToken { token, password } = input::create(&call)?.record();
-            entered(app, &visit.accept(&token, password).await?)
+            outcome(app, &visit.accept(&token, password).await?)
         }
         "/console/reset" => {
             let WithToken { token, password } = input::create(&call)?.record();
-            entered(app, &visit.reset(&token, password).await?)
+            outcome(app, &visit.reset(&token, password).await?)
         }
         "/console/forgot" => {
             visit.forgot(&input::create::<Forgot>(&call)?.record().email).await?;
             Ok(Answer::json(&json!({"sent": true})))
         }
         "/console/password" => {
-            let caller = authentication::in_session(app, &head).await?;
+            authentication::in_session(app, &head).await?;
             let NewPassword { current_password, password } = input::create(&call)?.record();
-            visit.change_password(&caller, current_password, password).await?;
+            visit.change_password(&held(app, &head).await?, current_password, password).await?;
             Ok(Answer::empty())
         }
         "/console/account" => {
-            let caller = authentication::in_session(app, &head).await?;
+            authentication::in_session(app, &head).await?;
             let Switch { account_id } = input::create(&call)?.record();
-            let switched = visit.switch(&caller, &account_id).await?;
+            let switched = visit.switch(&held(app, &head).await?, &account_id).await?;
             app.sessions.forget(session::secret(&app.site, &head.headers)?);
-            entered(app, &switched)
+            outcome(app, &switched)
         }
-        _ => {
+        "/console/sign-out" => {
             input::nothing(&call)?;
             sign_out(&visit, &head).await
         }
+        "/console/second-step" => {
+            let factors::Code { token, code } = input::create(&call)?.record();
+            outcome(app, &visit.second_step(&token, Given::Code(code)).await?)
+        }
+        "/console/second-step/passkey" => {
+            let body: factors::Passkey = input::create(&call)?.record();
+            let used = Used::read(&body.credential, &body.client_data, &body.authenticator_data, &body.signature)?;
+            outcome(app, &visit.second_step(&body.token, Given::Passkey(used)).await?)
+        }
+        "/console/sign-in-link" => {
+            let factors::Link { token } = input::create(&call)?.record();
+            outcome(app, &visit.sign_in_by_link(&token).await?)
+        }
+        path => factors::answer(&visit, &held(app, &head).await?, path, &call).await,
     }
 }
 
 /// Ends the session of a request, if it has one, and removes the cookie.
 pub async fn sign_out(visit: &Visit, head: &Parts) -> Result<Answer> {
     let app = &visit.app;
-    match authentication::in_session(app, head).await {
-        Ok(caller) => {
-            visit.sign_out(&caller).await?;
+    match held(app, head).await {
+        Ok(held) => {
+            visit.sign_out(&held).await?;
             app.sessions.forget(session::secret(&app.site, &head.headers)?);
         }
         Err(error) if error.code == Code::Unauthorized => {}
@@ -202,6 +239,33 @@ pub async fn sign_out(visit: &Visit, head: &Parts) -> Result<Answer> {
     let mut answer = Answer::empty();
     answer.headers.push(("set-cookie", session::cookie(&app.site, "", 0)));
     Ok(answer)
+}
+
+/// Returns the session of a request, also if it lacks the second factor that its account requires.
+pub async fn held(app: &Arc<App>, head: &Parts) -> Result<Held> {
+    match authentication::in_session(app, head).await {
+        Err(error) if error.code != TWO_FACTOR_REQUIRED => return Err(error),
+        _ => {}
+    }
+    let (hash, now) = (accounts::hash(session::secret(&app.site, &head.headers)?), app.clock.now());
+    let found = app.store.read(move |tx| held_by(tx, &hash)).await?;
+    let ended = || Error::new(Code::Unauthorized, "Your session has ended. Sign in again.");
+    found.filter(|held| held.key.is_live(now)).ok_or_else(ended)
+}
+
+/// The response to somebody who has signed in, or who has to prove a second factor.
+fn outcome(app: &App, outcome: &Outcome) -> Result<Answer> {
+    match outcome {
+        Outcome::Entered(one) => entered(app, one),
+        Outcome::SecondStep(step) => {
+            let methods: Vec<&str> = step.methods.iter().map(|method| method.wire()).collect();
+            let mut data = json!({"second_step": {"token": step.token, "methods": methods}});
+            if let Some(options) = &step.passkey {
+                data["second_step"]["passkey"] = options.clone();
+            }
+            Ok(Answer::json(&data))
+        }
+    }
 }
 
 /// The response to somebody who has signed in.

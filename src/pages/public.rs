@@ -156,6 +156,8 @@ impl Visit {
         let can_pay =
             data["is_owed"] == true && self.read(found, |tx, ctx, _| collecting::can_pay_online(tx, ctx)).await?;
         data["pay_online"] = json!(can_pay);
+        let is_invoice = found.kind.which == Which::Invoice;
+        data["test"] = json!(is_invoice && self.read(found, collecting::is_test).await?);
         self.can_pay.store(can_pay, Ordering::Relaxed);
         data["address"] = json!(format!("/d/{}", found.token));
         data["refused"] = json!({"is_name": refused.name.is_some(), "name": refused.name, "late": refused.late});

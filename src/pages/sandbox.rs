@@ -11,6 +11,7 @@ use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::http::{dispatch, reply};
 use engine::records;
+use engine::who::Who;
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 use store::Tx;
@@ -102,7 +103,7 @@ async fn find(app: &Arc<App>, external_id: String) -> Result<Found> {
         let Some((account, id, is_verification)) = collecting::in_sandbox(tx, &own.site, &external_id)? else {
             return Ok(None);
         };
-        let caller = own.acting(account, "sandbox");
+        let caller = own.acting(account, Who::visitor("sandbox"));
         let ctx = caller.reading(tx)?;
         let is_used = Settings::of(tx, &ctx)?.provider == ProviderName::Sandbox;
         Ok::<_, Error>(is_used.then_some(Found { caller, is_verification, id }))

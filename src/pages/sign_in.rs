@@ -1,9 +1,11 @@
-//! The pages to sign in, and to open a link that works once. They are plain forms and run no script.
+//! The pages to sign in, and to open a link that works once. They are plain forms; only passkeys need a script.
 
 use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
-use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
+use axum::http::header::{
+    ACCEPT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE,
+};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
 use engine::app::App;
@@ -14,11 +16,16 @@ use engine::record::{Email, Kind, REQUIRED};
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 
-use super::{console, public};
-use crate::people::LINK_INVALID;
-use crate::people::entering::{Entered, FirstOwner, Invited, Visit};
+use super::two_factor::{self, Next};
+use super::{console, oidc, public};
+use crate::people::entering::{FirstOwner, Invited, Outcome, Visit};
+use crate::people::factor::Method as Factor;
+use crate::people::issuer::CALLBACK;
+use crate::people::passkey::Used;
+use crate::people::second_step::Given;
 use crate::people::session::LONGEST_SECONDS;
 use crate::people::token::Purpose;
+use crate::people::{ISSUER_FAILED, LINK_INVALID, NO_SUCH_USER, PASSWORD_REQUIRED, TWO_FACTOR_REQUIRED, issuer};
 
 /// Returns the path of a page for the metrics.
 pub fn route(path: &str) -> &'static str {
@@ -26,8 +33,12 @@ pub fn route(path: &str) -> &'static str {
         Some((Purpose::SetUp, _)) => "/set-up/{token}",
         Some((Purpose::Invite, _)) => "/invite/{token}",
         Some((Purpose::Reset, _)) => "/reset/{token}",
-        None => match path {
+        Some((Purpose::SignIn, _)) => "/sign-in-link/{token}",
+        _ => match path {
             "/sign-in" => "/sign-in",
+            "/two-factor" => "/two-factor",
+            "/oidc/start" => "/oidc/start",
+            "/oidc/callback" => "/oidc/callback",
             "/sign-out" => "/sign-out",
             "/forgot" => "/forgot",
             _ => "",
@@ -37,7 +48,7 @@ pub fn route(path: &str) -> &'static str {
 
 /// Returns the purpose and the token of a link.
 fn link(path: &str) -> Option<(Purpose, &str)> {
-    let all = Purpose::ALL.iter().filter_map(|purpose| Some((*purpose, path.strip_prefix(purpose.path())?)));
+    let all = Purpose::LINKS.iter().filter_map(|purpose| Some((*purpose, path.strip_prefix(purpose.path())?)));
     all.into_iter().find(|(_, token)| !token.is_empty() && !token.contains('/'))
 }
 
@@ -49,13 +60,31 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let visit = Visit { app: app.clone(), request_id: request_id.clone(), device: console::device(&app, &head) };
     let mut page = Page { name: "broken", language: language(&head), fields: json!({}), error: "" };
     let done = walk(&visit, &head, body, &mut page).await;
+    if page.name == "sign_in" {
+        page.fields["issuer"] = json!(issuer::name(&app.config));
+    }
     let mut response = match done {
         Ok(Shown::Page) => page.draw(&nonce),
         Ok(Shown::Entered(secret)) => leading(&app, "/sign-in", &secret, LONGEST_SECONDS),
         Ok(Shown::Left) => leading(&app, "/sign-in", "", 0),
+        Ok(Shown::Elsewhere(path)) => redirect(path),
+        Ok(Shown::Away(response)) => response,
         Err(error) => page.refused(&error, &request_id, &nonce),
     };
     reply::finish(&mut response, &request_id);
+    if head.uri.path() == CALLBACK
+        && let Ok(cookie) = HeaderValue::from_str(&oidc::forget(&app.site))
+    {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    // Passkeys need a script, which fills in the form.
+    if page.fields["options"].is_string() {
+        let policy = format!(
+            "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; form-action 'self'; \
+             base-uri 'none'; frame-ancestors 'none'"
+        );
+        reply::insert(response.headers_mut(), CONTENT_SECURITY_POLICY, &policy);
+    }
     public::protect(response.headers_mut(), &nonce, "'self'");
     // Without a referrer, browsers do not tell the origin of a form.
     response.headers_mut().insert("referrer-policy", HeaderValue::from_static("same-origin"));
@@ -70,6 +99,10 @@ enum Shown {
     Entered(String),
     /// The session has ended.
     Left,
+    /// Another page.
+    Elsewhere(&'static str),
+    /// The issuer.
+    Away(Response<Body>),
 }
 
 /// A page that is shown, possibly after an error.
@@ -88,11 +121,7 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
         return Err(Error::new(Code::MethodNotAllowed, "Open the page or submit its form."));
     }
     let form = if reads { Vec::new() } else { public::read_form(app, &head.headers, body).await? };
-    let sent = |name: &str| -> String {
-        let found = form_urlencoded::parse(&form).find(|(key, _)| key == name);
-        // A NUL cannot be stored.
-        found.map(|(_, value)| value.replace('\0', "")).unwrap_or_default()
-    };
+    let form = Form(form);
     if let Some((purpose, token)) = link(head.uri.path()) {
         let invited = visit.invited(purpose, token).await?;
         page.invite(purpose, &invited);
@@ -100,33 +129,24 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
             return Ok(Shown::Page);
         }
         session::check_origin(head, &app.site)?;
-        let entered = match purpose {
-            Purpose::SetUp => {
-                let (email, name) = (sent("email"), sent("name"));
-                page.fields["email"] = json!(email);
-                page.fields["name"] = json!(name);
-                set_up(visit, token, &email, &name, sent("password")).await
-            }
-            Purpose::Invite => visit.accept(token, sent("password")).await,
-            Purpose::Reset => visit.reset(token, sent("password")).await,
-        };
-        return entered.map(|entered| Shown::Entered(entered.secret));
+        return open_link(visit, purpose, token, &form, page).await;
     }
     match (head.uri.path(), reads) {
-        ("/sign-in", true) => {
-            page.name = "sign_in";
-            if let Ok(caller) = authentication::in_session(app, head).await {
-                page.name = "signed_in";
-                page.fields = json!({"name": caller.key.name, "business": caller.account.name});
-            }
-            Ok(Shown::Page)
-        }
+        ("/sign-in", true) => show_sign_in(visit, head, page).await,
         ("/sign-in", false) => {
             page.name = "sign_in";
-            page.fields = json!({"email": sent("email")});
             session::check_origin(head, &app.site)?;
-            let entered = visit.sign_in(&sent("email"), sent("password"), "").await?;
-            Ok(Shown::Entered(entered.secret))
+            sign_in(visit, &form, page).await
+        }
+        ("/oidc/start", true) => oidc::start(visit).await.map(Shown::Away),
+        (CALLBACK, true) => {
+            page.name = "sign_in";
+            Ok(page.after(oidc::callback(visit, head).await?))
+        }
+        ("/two-factor", _) => {
+            page.name = "two_factor";
+            let next = two_factor::answer(visit, head, reads, |name: &str| form.sent(name)).await?;
+            page.next(next)
         }
         ("/sign-out", false) => {
             session::check_origin(head, &app.site)?;
@@ -140,7 +160,7 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
         ("/forgot", false) => {
             page.name = "forgot";
             session::check_origin(head, &app.site)?;
-            visit.forgot(&sent("email")).await?;
+            visit.forgot(&form.sent("email")).await?;
             page.name = "sent";
             Ok(Shown::Page)
         }
@@ -148,7 +168,69 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
     }
 }
 
-async fn set_up(visit: &Visit, token: &str, email: &str, name: &str, password: String) -> Result<Entered> {
+/// A submitted form.
+struct Form(Vec<u8>);
+
+impl Form {
+    /// Returns a field, or an empty string.
+    fn sent(&self, name: &str) -> String {
+        let found = form_urlencoded::parse(&self.0).find(|(key, _)| key == name);
+        // A NUL cannot be stored.
+        found.map(|(_, value)| value.replace('\0', "")).unwrap_or_default()
+    }
+}
+
+/// Submits the form of a link.
+async fn open_link(visit: &Visit, purpose: Purpose, token: &str, form: &Form, page: &mut Page) -> Result<Shown> {
+    let entered = match purpose {
+        Purpose::SetUp => {
+            let (email, name) = (form.sent("email"), form.sent("name"));
+            page.fields["email"] = json!(email);
+            page.fields["name"] = json!(name);
+            set_up(visit, token, &email, &name, form.sent("password")).await
+        }
+        Purpose::Invite => visit.accept(token, form.sent("password")).await,
+        Purpose::Reset => visit.reset(token, form.sent("password")).await,
+        Purpose::SignIn => visit.sign_in_by_link(token).await,
+        Purpose::SecondStep => Err(Error::new(Code::NotFound, "This page does not exist.")),
+    };
+    Ok(page.after(entered?))
+}
+
+/// Shows who has signed in, or the form to do so.
+async fn show_sign_in(visit: &Visit, head: &Parts, page: &mut Page) -> Result<Shown> {
+    page.name = "sign_in";
+    match authentication::in_session(&visit.app, head).await {
+        Ok(caller) => {
+            page.name = "signed_in";
+            page.fields = json!({"name": caller.key.name, "business": caller.account.name});
+        }
+        Err(error) if error.code == TWO_FACTOR_REQUIRED => return Ok(Shown::Elsewhere("/two-factor")),
+        Err(_) => {}
+    }
+    Ok(Shown::Page)
+}
+
+/// Submits the password, or the second factor.
+async fn sign_in(visit: &Visit, form: &Form, page: &mut Page) -> Result<Shown> {
+    let token = form.sent("token");
+    if token.is_empty() {
+        page.fields = json!({"email": form.sent("email")});
+        return Ok(page.after(visit.sign_in(&form.sent("email"), form.sent("password"), "").await?));
+    }
+    page.name = "code";
+    page.fields = json!({"token": token, "methods": [Factor::Totp.wire()]});
+    let given = match form.sent("signature").as_str() {
+        "" => Given::Code(form.sent("code")),
+        signature => {
+            let (client, data) = (form.sent("client_data"), form.sent("authenticator_data"));
+            Given::Passkey(Used::read(&form.sent("credential"), &client, &data, signature)?)
+        }
+    };
+    Ok(page.after(visit.second_step(&token, given).await?))
+}
+
+async fn set_up(visit: &Visit, token: &str, email: &str, name: &str, password: String) -> Result<Outcome> {
     let read = |field: &'static str| move |wrong| Error::field(field, wrong);
     let email = Email::read(&Json::Text(email.to_string()), &REQUIRED).map_err(read("email"))?.0;
     let name = String::read(&Json::Text(name.to_string()), &REQUIRED).map_err(read("name"))?;
@@ -156,8 +238,35 @@ async fn set_up(visit: &Visit, token: &str, email: &str, name: &str, password: S
 }
 
 impl Page {
+    /// Continues with the session, or with the second step.
+    fn after(&mut self, outcome: Outcome) -> Shown {
+        match outcome {
+            Outcome::Entered(entered) => Shown::Entered(entered.secret),
+            Outcome::SecondStep(step) => {
+                self.name = "code";
+                let methods: Vec<&str> = step.methods.iter().map(|method| method.wire()).collect();
+                let options = step.passkey.map(|options| options.to_string());
+                self.fields = json!({"token": step.token, "methods": methods, "options": options});
+                Shown::Page
+            }
+        }
+    }
+
+    /// Continues with what a form of the page of second factors leads to.
+    fn next(&mut self, next: Next) -> Result<Shown> {
+        let (name, fields, done) = match next {
+            Next::Page(name, fields) => (name, fields, Ok(Shown::Page)),
+            Next::Refused(name, fields, error) => (name, fields, Err(error)),
+            Next::Overview => return Ok(Shown::Elsewhere("/two-factor")),
+            Next::SignIn => return Ok(Shown::Elsewhere("/sign-in")),
+        };
+        self.name = name;
+        self.fields = fields;
+        done
+    }
+
     fn invite(&mut self, purpose: Purpose, invited: &Invited) {
-        self.name = purpose.wire();
+        self.name = if purpose == Purpose::SignIn { "link" } else { purpose.wire() };
         if !invited.email.is_empty() {
             self.language.clone_from(&invited.language);
         }
@@ -176,18 +285,25 @@ impl Page {
         }
         let about_email = error.faults.iter().any(|fault| fault.field == "email");
         self.error = match error.code {
+            Code::Unauthorized if self.name == "code" => "code",
             Code::Unauthorized if self.fields["has_password"] == true => "known",
             Code::Unauthorized => "wrong",
             Code::TooManyRequests => "often",
             Code::ValidationFailed if about_email => "email",
+            Code::ValidationFailed if self.name == "totp" => "code",
             Code::ValidationFailed => "password",
             Code::Duplicate => "taken",
+            Code::Forbidden if self.fields["asks_password"] == true => "current",
             Code::Forbidden => "elsewhere",
+            code if code == ISSUER_FAILED => "issuer",
+            code if code == PASSWORD_REQUIRED => "without",
+            code if code == NO_SUCH_USER => "nobody",
+            code if code == LINK_INVALID && self.name == "code" => "late",
             code if code == LINK_INVALID => "link",
             _ => "failed",
         };
         if error.code == LINK_INVALID {
-            self.name = "broken";
+            self.name = if self.error == "late" { "sign_in" } else { "broken" };
         }
         let mut response = self.draw(nonce);
         *response.status_mut() = status;
@@ -218,11 +334,17 @@ impl Page {
     }
 }
 
-/// Leads to another page, with a session or without one.
-fn leading(app: &App, path: &'static str, secret: &str, seconds: i64) -> Response<Body> {
+/// Leads to another page.
+fn redirect(path: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;
     reply::insert(response.headers_mut(), LOCATION, path);
+    response
+}
+
+/// Leads to another page, with a session or without one.
+fn leading(app: &App, path: &'static str, secret: &str, seconds: i64) -> Response<Body> {
+    let mut response = redirect(path);
     reply::insert(response.headers_mut(), SET_COOKIE, &session::cookie(&app.site, secret, seconds));
     response
 }

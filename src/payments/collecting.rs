@@ -45,6 +45,7 @@ pub(crate) fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<
 }
 
 fn write(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, provider: ProviderName, method: Method) -> Result<Payment> {
+    let settings = Settings { provider, ..Settings::of(tx, ctx)? };
     let mut payment = Payment {
         amount: invoice.open_amount(),
         date: Day(Some(ctx.now.date(&ctx.zone))),
@@ -52,6 +53,7 @@ fn write(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, provider: ProviderName, meth
         r#type: PaymentType::Online,
         method,
         provider: provider.wire().to_string(),
+        test: settings.is_testing_payments(ctx),
         invoice_id: Link(invoice.base.id.clone()),
         ..Payment::default()
     };
@@ -104,7 +106,11 @@ fn under_way(tx: &mut Tx, ctx: &Ctx, invoice: &str, method: Option<Method>) -> R
         PaymentType::Online.wire()
     );
     let found = tx.all(&sql, &[ctx.account.into(), invoice.into()], Payment::from_row)?;
-    Ok(found.into_iter().find(|payment| method.is_none_or(|method| payment.method == method)))
+    // One of the sandbox can no longer be paid when the account has switched to another provider.
+    let uses_sandbox = Settings::of(tx, ctx)?.provider == ProviderName::Sandbox;
+    let is_over = |payment: &Payment| !uses_sandbox && payment.test && payment.provider == ProviderName::Sandbox.wire();
+    let mut open = found.into_iter().filter(|payment| !is_over(payment));
+    Ok(open.find(|payment| method.is_none_or(|method| payment.method == method)))
 }
 
 /// Returns the payment by which a client pays an invoice on its page: the open one, or a new one.
@@ -114,8 +120,11 @@ pub(crate) fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Pa
         let message = "This invoice cannot be paid online.";
         return Err(Error::new(Code::InvalidTransition, message));
     }
+    // One that a caller recorded has no page.
+    let leads_on = |payment: &Payment| payment.status == Status::Created || !payment.payment_url().is_empty();
+    let fits = |payment: &Payment| payment.amount == invoice.open_amount() && payment.provider == provider.wire();
     match under_way(tx, ctx, &invoice.base.id, Some(Method::Ideal))? {
-        Some(payment) if payment.amount == invoice.open_amount() && payment.provider == provider.wire() => Ok(payment),
+        Some(payment) if fits(&payment) && leads_on(&payment) => Ok(payment),
         _ => write(tx, ctx, invoice, provider, Method::Ideal),
     }
 }
@@ -123,7 +132,17 @@ pub(crate) fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Pa
 /// Whether clients can pay on the pages of invoices.
 pub(crate) fn can_pay_online(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
     let settings = Settings::of(tx, ctx)?;
-    Ok(settings.online_payments && settings.provider != ProviderName::Manual)
+    Ok(settings.online_payments && settings.can_take_online_payments(ctx))
+}
+
+/// Whether no money moves in the payments on the page of an invoice, or moved in those that were made.
+pub(crate) fn is_test(tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<bool> {
+    let settings = Settings::of(tx, ctx)?;
+    if settings.online_payments && settings.is_testing_payments(ctx) {
+        return Ok(true);
+    }
+    let sql = "SELECT count(*) FROM payments WHERE account_id = $1 AND invoice_id = $2 AND status = $3 AND test = 1";
+    Ok(tx.int(sql, &[ctx.account.into(), invoice.into(), Status::Paid.wire().into()])? > 0)
 }
 
 /// The data of a payment request.
@@ -205,6 +224,7 @@ fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Purpose) 
     let mut payment = before.clone();
     payment.status = Status::Open;
     payment.external_id.clone_from(&started.external_id);
+    payment.test = started.test;
     payment.feedback_data = Data::from(json!({"payment_url": started.payment_url}));
     records::change(tx, ctx, &before, &mut payment, "updated")?;
     let payment = payment::apply_provider_status(tx, ctx, &payment, started.status, None)?;

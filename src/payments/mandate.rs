@@ -58,8 +58,19 @@ impl Mandate {
     }
 }
 
-/// Returns the mandate of a client.
+/// Returns the mandate of a client. One of the sandbox counts only while the account uses the sandbox.
 pub fn of(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<Option<Mandate>> {
+    let mandate = stored(tx, ctx, client)?;
+    let is_void = match &mandate {
+        Some(mandate) if mandate.provider == ProviderName::Sandbox => {
+            Settings::of(tx, ctx)?.provider != ProviderName::Sandbox
+        }
+        _ => false,
+    };
+    Ok(mandate.filter(|_| !is_void))
+}
+
+fn stored(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<Option<Mandate>> {
     let sql = format!("{} WHERE account_id = $1 AND client_id = $2", Mandate::sql().select);
     Ok(tx.first(&sql, &[ctx.account.into(), client.into()], Mandate::from_row)?)
 }
@@ -71,7 +82,7 @@ pub fn is_pending(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<bool> {
 
 /// Changes the mandate of a client, and creates it if there is none.
 pub fn change(tx: &mut Tx, ctx: &Ctx, client: &str, change: impl FnOnce(&mut Mandate)) -> Result<()> {
-    let before = of(tx, ctx, client)?;
+    let before = stored(tx, ctx, client)?;
     let mut mandate = before.clone().unwrap_or_default();
     mandate.client_id = Link(client.to_string());
     change(&mut mandate);

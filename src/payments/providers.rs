@@ -69,6 +69,8 @@ pub struct Started {
     pub customer_id: String,
     /// Status.
     pub status: Status,
+    /// Whether no money moves.
+    pub test: bool,
 }
 
 /// The status of a payment at the provider.
@@ -113,8 +115,10 @@ pub trait Provider {
 /// Returns the provider with this name for an account.
 pub fn named(app: &App, name: ProviderName, settings: &Settings) -> Result<Box<dyn Provider>, ProviderError> {
     match name {
+        ProviderName::Sandbox if settings.provider != ProviderName::Sandbox => {
+            Err(ProviderError::Never("The account does not use the sandbox.".to_string()))
+        }
         ProviderName::Sandbox => Ok(Box::new(sandbox::Sandbox { site: app.site.clone() })),
-        // The sandbox is part of this server.
         ProviderName::Mollie if settings.outside == Outside::Recorded => Ok(Box::new(recorded::Recorded)),
         ProviderName::Mollie => Ok(Box::new(mollie::open(app, settings)?)),
         ProviderName::Manual => {

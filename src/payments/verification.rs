@@ -41,6 +41,8 @@ record! {
     customer_id: String = COMPUTED;
     /// Whether it replaced an earlier, unpaid verification.
     canceled_previous: bool = COMPUTED;
+    /// Whether no money moves: the sandbox or a Mollie test key handles it, or a test account only recorded it.
+    test: bool = COMPUTED.in_meta();
     /// The client.
     client_id: Link = COMPUTED.refers("clients").in_meta();
     /// The idempotency key of the request that created it, to resume it.
@@ -126,7 +128,7 @@ const PARTS: &[Part] = &[
     Part("amount", "string", "Amount that the client pays."),
     Part("provider", "string", "The provider."),
     Part("canceled_previous", "boolean", "Whether it replaced an earlier, unpaid verification."),
-    Part("meta", "object", "Details."),
+    Part("meta", "object", "Details; `test` is true if no money moves."),
 ];
 
 /// `POST /v1/clients/{id}/direct-debit/verification`
@@ -168,7 +170,8 @@ fn shown(verification: &Verification) -> Value {
         "amount": format!("{}.{:02}", cents / 100, cents % 100), "provider": verification.provider.wire(),
         "canceled_previous": verification.canceled_previous,
         "meta": {"id": verification.base.id, "created_at": verification.base.created_at.to_string(),
-                 "client_id": verification.client_id.0, "customer_id": verification.customer_id},
+                 "client_id": verification.client_id.0, "customer_id": verification.customer_id,
+                 "test": verification.test},
     })
 }
 
@@ -321,6 +324,7 @@ fn finish(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started) -> Result<Option<
     verification.external_id.clone_from(&started.external_id);
     verification.payment_url.clone_from(&started.payment_url);
     verification.customer_id.clone_from(&started.customer_id);
+    verification.test = started.test;
     records::update(tx, ctx, &before, &mut verification, "updated")?;
     jobs::call_off(tx, &finish_key(id))?;
     if is_over {

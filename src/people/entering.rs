@@ -5,24 +5,25 @@ use std::sync::Arc;
 
 use engine::accounts::{Account, SHARED};
 use engine::app::App;
+use engine::clock::Moment;
 use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, Result};
-use engine::http::keys::AuthenticatedKey;
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
 use engine::record::Email;
 use engine::records;
+use engine::who::Who;
 use serde::{Deserialize, Serialize};
 use store::Tx;
 
 use crate::people::password::{self, Passwords};
 use crate::people::person::{self, Person};
 use crate::people::role::Role;
-use crate::people::session::{self, Device};
+use crate::people::session::{self, Device, Held, Via};
 use crate::people::status::Status;
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose, Token};
 use crate::people::user::{User, memberships};
-use crate::people::{LINK_INVALID, letters};
+use crate::people::{LINK_INVALID, PASSWORD_REQUIRED, factor, letters, passkey};
 
 /// Somebody who is about to sign in.
 pub struct Visit {
@@ -32,6 +33,39 @@ pub struct Visit {
     pub request_id: Arc<str>,
     /// Where the session is started.
     pub device: Device,
+}
+
+/// How somebody proved who they are.
+#[derive(Clone, Copy)]
+pub enum Proof {
+    /// With the password. A person with a second factor has to prove that too.
+    Password,
+    /// With the password and a second factor.
+    Both,
+    /// With a link of the operator.
+    Operator,
+    /// At an OpenID Connect issuer.
+    Issuer,
+    /// With another session of the same person.
+    Session(Via, Moment),
+}
+
+/// What signing in leads to.
+pub enum Outcome {
+    /// A session.
+    Entered(Entered),
+    /// The second step.
+    SecondStep(SecondStep),
+}
+
+/// The second step of signing in: the person still has to prove a second factor.
+pub struct SecondStep {
+    /// The token that takes the place of the password.
+    pub token: String,
+    /// The types of the person's second factors.
+    pub methods: Vec<factor::Method>,
+    /// What a browser needs to use a passkey of the person, if there is one.
+    pub passkey: Option<serde_json::Value>,
 }
 
 /// A new session.
@@ -74,7 +108,7 @@ fn wrong() -> Error {
 
 impl Visit {
     /// Starts a session with a password, in the account with this id, or the first one of the person.
-    pub async fn sign_in(&self, email: &str, password: String, account: &str) -> Result<Entered> {
+    pub async fn sign_in(&self, email: &str, password: String, account: &str) -> Result<Outcome> {
         let attempt = Attempt::new(email, &self.device.address);
         attempt.count(&self.app).await?;
         let own = email.to_string();
@@ -87,7 +121,7 @@ impl Visit {
         let chosen = accounts.into_iter().find(|(own, _)| account.is_empty() || own.uid == account);
         let (account, user) = chosen.ok_or_else(wrong)?;
         attempt.forgive(&self.app).await?;
-        let entered = self.enter(account, move |tx, ctx| {
+        let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             // The password may have been replaced while this one was compared.
             match active(tx, ctx, &user.base.id)? {
                 Some(user) if Person::find(tx, &user.person_id)?.password == hash => Ok(user),
@@ -100,7 +134,7 @@ impl Visit {
     /// Returns who a link is for.
     pub async fn invited(&self, purpose: Purpose, secret: &str) -> Result<Invited> {
         let (token, account) = self.open_link(purpose, secret).await?;
-        let caller = self.acting(account.clone(), "link");
+        let caller = self.acting(account.clone(), Who::visitor("link"));
         let read = self.app.store.read(move |tx| {
             if token.user.is_empty() {
                 return Ok(None);
@@ -122,13 +156,14 @@ impl Visit {
     }
 
     /// Creates the first owner of an account, with the link of its set-up.
-    pub async fn set_up(&self, secret: &str, owner: FirstOwner, password: String) -> Result<Entered> {
+    pub async fn set_up(&self, secret: &str, owner: FirstOwner, password: String) -> Result<Outcome> {
         let (token, account) = self.open_link(Purpose::SetUp, secret).await?;
         let email = owner.email.clone();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &email)).await?;
+        self.check_choosing(person.as_ref()).await?;
         let hash = self.known_or_new(person.as_ref(), &owner.email, password).await?;
         let known = person.map(|person| person.password).unwrap_or_default();
-        let entered = self.enter(account, move |tx, ctx| {
+        let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::SetUp, ctx.machine_now)?;
             let mut user = User {
                 email: Email(owner.email.clone()),
@@ -145,17 +180,18 @@ impl Visit {
     }
 
     /// Accepts an invitation. A person without a password chooses one; others confirm theirs.
-    pub async fn accept(&self, secret: &str, password: String) -> Result<Entered> {
+    pub async fn accept(&self, secret: &str, password: String) -> Result<Outcome> {
         let (token, account) = self.open_link(Purpose::Invite, secret).await?;
-        let (caller, own) = (self.acting(account.clone(), "link"), token.clone());
+        let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = caller.reading(tx)?;
             let user = user_of_link(tx, &ctx, &own)?;
             Person::find(tx, &user.person_id)
         });
         let person = read.await?;
+        self.check_choosing(Some(&person)).await?;
         let hash = self.known_or_new(Some(&person), &person.email, password).await?;
-        let entered = self.enter(account, move |tx, ctx| {
+        let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::Invite, ctx.machine_now)?;
             let before: User = records::find(tx, ctx, &token.user)?;
             if before.status != Status::Invited {
@@ -170,9 +206,9 @@ impl Visit {
     }
 
     /// Sets a new password with the link of a reset, and ends all sessions of the person.
-    pub async fn reset(&self, secret: &str, password: String) -> Result<Entered> {
+    pub async fn reset(&self, secret: &str, password: String) -> Result<Outcome> {
         let (token, account) = self.open_link(Purpose::Reset, secret).await?;
-        let (caller, own) = (self.acting(account.clone(), "link"), token.clone());
+        let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = caller.reading(tx)?;
             user_of_link(tx, &ctx, &own)
@@ -180,8 +216,8 @@ impl Visit {
         let user = read.await?;
         check_password(&password, &user.email.0)?;
         let hash = self.passwords().hash(password).await?;
-        let number = account.number;
-        let entered = self.enter(account, move |tx, ctx| {
+        let (number, email, person) = (account.number, user.email.0, user.person_id);
+        let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::Reset, ctx.machine_now)?;
             let user: User = records::find(tx, ctx, &token.user)?;
             if user.status != Status::Active {
@@ -193,8 +229,8 @@ impl Visit {
             Ok(user)
         });
         let entered = entered.await?;
-        Attempt::new(&entered.user.email.0, "").forgive(&self.app).await?;
-        self.tell_others(&entered.user.person_id, number).await?;
+        Attempt::new(&email, "").forgive(&self.app).await?;
+        self.tell_others(&person, number, "password_changed").await?;
         Ok(entered)
     }
 
@@ -203,7 +239,7 @@ impl Visit {
     pub async fn forgot(&self, email: &str) -> Result<()> {
         // A longer text is no e-mail address.
         let email: String = person::folded(email).chars().take(255).collect();
-        Attempt::new(&format!("reset {email}"), &self.device.address).count(&self.app).await?;
+        Attempt::to("reset", &email, &self.device.address).count(&self.app).await?;
         if !email.contains('@') {
             return Ok(());
         }
@@ -222,9 +258,9 @@ impl Visit {
     }
 
     /// Ends the session of the caller.
-    pub async fn sign_out(&self, caller: &AuthenticatedKey) -> Result<()> {
-        let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.key.id), caller.key.clone());
-        let written = self.app.store.write(caller.account.number, move |tx| {
+    pub async fn sign_out(&self, held: &Held) -> Result<()> {
+        let (acting, key) = (self.acting(held.account.clone(), Who::of_key(&held.key)), held.key.clone());
+        let written = self.app.store.write(held.account.number, move |tx| {
             let ctx = acting.writing(tx)?;
             let user: User = records::find(tx, &ctx, &key.id)?;
             if session::end(tx, &user.person_id, &key.session)? {
@@ -236,8 +272,8 @@ impl Visit {
     }
 
     /// Replaces the password of the caller, and ends all other sessions of the person.
-    pub async fn change_password(&self, caller: &AuthenticatedKey, current: String, password: String) -> Result<()> {
-        let person = self.person_of(caller).await?;
+    pub async fn change_password(&self, held: &Held, current: String, password: String) -> Result<()> {
+        let person = self.person(held).await?;
         let attempt = Attempt::new(&person.email, &self.device.address);
         attempt.count(&self.app).await?;
         if !self.passwords().matches(current, person.password.clone()).await? {
@@ -246,63 +282,94 @@ impl Visit {
         check_password(&password, &person.email)?;
         let hash = self.passwords().hash(password).await?;
         attempt.forgive(&self.app).await?;
-        let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.key.id), caller.key.clone());
+        let (acting, key) = (self.acting(held.account.clone(), Who::of_key(&held.key)), held.key.clone());
         let replaced = person.password;
-        let written = self.app.store.write(caller.account.number, move |tx| {
+        let written = self.app.store.write(held.account.number, move |tx| {
             let ctx = acting.writing(tx)?;
             let user: User = records::find(tx, &ctx, &key.id)?;
             set_password(tx, &ctx, &user, &replaced, &hash)?;
             session::end_others(tx, &user.person_id, &key.session).map(drop)
         });
         written.await?;
-        self.tell_others(&person.id, caller.account.number).await
+        self.tell_others(&person.id, held.account.number, "password_changed").await
     }
 
     /// Starts a session in another account of the caller, in place of the current one.
-    pub async fn switch(&self, caller: &AuthenticatedKey, account: &str) -> Result<Entered> {
-        let person = self.person_of(caller).await?.id;
+    pub async fn switch(&self, held: &Held, account: &str) -> Result<Outcome> {
+        let person = held.person.clone();
         let id = person.clone();
         let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
         let missing = || Error::new(Code::NotFound, "You have no active user in an account with this id.");
         let (account, own) = accounts.into_iter().find(|(own, _)| own.uid == account).ok_or_else(missing)?;
-        let ended = caller.key.session.clone();
-        let entered = self.enter(account, move |tx, ctx| {
-            session::end(tx, &person, &ended)?;
+        let ended = held.key.session.clone();
+        let entered = self.enter(account, Proof::Session(held.via, held.confirmed_at), move |tx, ctx| {
+            // It may have ended in the meantime, such as by a new password.
+            if !session::end(tx, &person, &ended)? {
+                return Err(Error::new(Code::Unauthorized, "The session has ended. Sign in again."));
+            }
             active(tx, ctx, &own.base.id)?.ok_or_else(missing)
         });
         entered.await
     }
 
-    /// Finds the person of the caller's session.
-    async fn person_of(&self, caller: &AuthenticatedKey) -> Result<Person> {
-        let (acting, id) = (self.acting(caller.account.as_ref().clone(), &caller.key.id), caller.key.id.clone());
-        let read = self.app.store.read(move |tx| {
-            let ctx = acting.reading(tx)?;
-            let user: User = records::find(tx, &ctx, &id)?;
-            Person::find(tx, &user.person_id)
-        });
-        read.await
+    /// Finds the person of a session.
+    pub(crate) async fn person(&self, held: &Held) -> Result<Person> {
+        let id = held.person.clone();
+        self.app.store.read(move |tx| Person::find(tx, &id)).await
     }
 
-    /// Starts a session for the user that `work` returns, in the same transaction.
-    async fn enter(
+    /// Starts a session for the user that `work` returns, in the same transaction; or the second step, if the person has a
+    /// second factor that is not proven.
+    pub(crate) async fn enter(
         &self,
         account: Account,
+        proof: Proof,
         work: impl Fn(&mut Tx, &Ctx) -> Result<User> + Send + Sync + 'static,
-    ) -> Result<Entered> {
-        let (caller, secret) = (self.acting(account.clone(), "sign-in"), token::new_secret()?);
+    ) -> Result<Outcome> {
+        let (caller, secret) = (self.acting(account.clone(), Who::visitor("sign-in")), token::new_secret()?);
         let (own, device) = (secret.clone(), self.device.clone());
         let written = self.app.store.write(account.number, move |tx| {
             let ctx = caller.writing(tx)?;
             let user = work(tx, &ctx)?;
-            session::create(tx, &ctx, &user.base.id, &user.person_id, &own, &device)?;
-            let by_user = ctx.acting_as(&user.base.id, &ctx.request_id, 0, "");
+            let (via, confirmed_at) = match proof {
+                Proof::Password => {
+                    let factors = factor::of_person(tx, &user.person_id)?;
+                    if !factors.is_empty() {
+                        token::create(tx, &ctx, Purpose::SecondStep, &user.base.id, &own)?;
+                        return Ok((user, factors));
+                    }
+                    (Via::Password, ctx.machine_now)
+                }
+                Proof::Both => (Via::Password, ctx.machine_now),
+                Proof::Operator => (Via::Operator, ctx.machine_now),
+                Proof::Issuer => (Via::Issuer, ctx.machine_now),
+                Proof::Session(via, confirmed_at) => (via, confirmed_at),
+            };
+            let new = session::New { secret: &own, device: &device, via, confirmed_at };
+            session::create(tx, &ctx, &user.base.id, &user.person_id, &new)?;
+            let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
             records::happened(tx, &by_user, &user, "signed_in")?;
-            Ok::<_, Error>(user)
+            Ok::<_, Error>((user, Vec::new()))
         });
-        let user = written.await?;
+        let (user, factors) = written.await?;
         self.app.listeners.wrote(account.number);
-        Ok(Entered { secret, user, account })
+        if !factors.is_empty() {
+            let (methods, passkey) = (factor::methods(&factors), passkey::request(&self.app.site, &secret, &factors));
+            return Ok(Outcome::SecondStep(SecondStep { token: secret, methods, passkey }));
+        }
+        Ok(Outcome::Entered(Entered { secret, user, account }))
+    }
+
+    /// Rejects a link with which somebody else could choose the password of a person: one who has none, but signs in to
+    /// another account in another way. The link proves nothing about the e-mail address; that of a reset does.
+    async fn check_choosing(&self, person: Option<&Person>) -> Result<()> {
+        let Some(person) = person.filter(|person| person.password.is_empty()) else { return Ok(()) };
+        let id = person.id.clone();
+        if self.app.store.read(move |tx| memberships(tx, &id)).await?.is_empty() {
+            return Ok(());
+        }
+        let message = "You already sign in to another account on this server. Request a link for a new password first.";
+        Err(Error::new(PASSWORD_REQUIRED, message))
     }
 
     /// Returns the hash of a new password, or an empty string if the person has this password already.
@@ -325,16 +392,16 @@ impl Visit {
         }
     }
 
-    /// Writes to the logs of a person's other accounts that the password has changed.
-    async fn tell_others(&self, person: &str, except: i64) -> Result<()> {
+    /// Writes to the logs of a person's other accounts what happened to the person.
+    pub(crate) async fn tell_others(&self, person: &str, except: i64, event: &'static str) -> Result<()> {
         let id = person.to_string();
         let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
         for (account, user) in accounts.into_iter().filter(|(account, _)| account.number != except) {
-            let (number, caller) = (account.number, self.acting(account, &user.base.id));
+            let (number, caller) = (account.number, self.acting(account, user.who()));
             let written = self.app.store.write(number, move |tx| {
                 let ctx = caller.writing(tx)?;
                 match active(tx, &ctx, &user.base.id)? {
-                    Some(user) => records::happened(tx, &ctx, &user, "password_changed"),
+                    Some(user) => records::happened(tx, &ctx, &user, event),
                     None => Ok(()),
                 }
             });
@@ -343,7 +410,7 @@ impl Visit {
         Ok(())
     }
 
-    async fn open_link(&self, purpose: Purpose, secret: &str) -> Result<(Token, Account)> {
+    pub(crate) async fn open_link(&self, purpose: Purpose, secret: &str) -> Result<(Token, Account)> {
         let (secret, now) = (secret.to_string(), self.app.clock.now());
         let read = self.app.store.read(move |tx| {
             let token = token::find(tx, purpose, &secret, now)?;
@@ -353,11 +420,11 @@ impl Visit {
         read.await
     }
 
-    fn acting(&self, account: Account, actor: &str) -> Actor {
+    pub(crate) fn acting(&self, account: Account, actor: impl Into<Who>) -> Actor {
         Actor { request_id: self.request_id.clone(), ..self.app.acting(account, actor) }
     }
 
-    fn passwords(&self) -> &Passwords {
+    pub(crate) fn passwords(&self) -> &Passwords {
         self.app.services.get()
     }
 }
@@ -380,7 +447,8 @@ fn check_password(password: &str, email: &str) -> Result<()> {
 }
 
 /// Stores a new password, if there is one, in place of `replaced`, and logs it. Rejects the request if the password was
-/// changed in the meantime. Links for a new password that were requested before it stop working.
+/// changed in the meantime. Links for a new password that were requested before it stop working, and so does signing in
+/// that was begun with the old one.
 fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, hash: &str) -> Result<()> {
     if hash.is_empty() {
         return Ok(());
@@ -390,20 +458,21 @@ fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, hash: &str)
     }
     for (account, user) in memberships(tx, &user.person_id)? {
         token::withdraw(tx, account, Purpose::Reset, &user.base.id)?;
+        token::withdraw(tx, account, Purpose::SecondStep, &user.base.id)?;
     }
-    let by_user = ctx.acting_as(&user.base.id, &ctx.request_id, 0, "");
+    let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
     records::happened(tx, &by_user, user, "password_changed")
 }
 
 /// Finds the user of a link, who may have been deleted.
-fn user_of_link(tx: &mut Tx, ctx: &Ctx, token: &Token) -> Result<User> {
+pub(crate) fn user_of_link(tx: &mut Tx, ctx: &Ctx, token: &Token) -> Result<User> {
     records::find(tx, ctx, &token.user).map_err(|error| match error.code {
         Code::NotFound => withdrawn(),
         _ => error,
     })
 }
 
-fn withdrawn() -> Error {
+pub(crate) fn withdrawn() -> Error {
     Error::new(LINK_INVALID, "This link no longer works, since the user was changed meanwhile. Ask for a new one.")
 }
 

@@ -8,14 +8,15 @@ use engine::error::{Code, Error, Result};
 use engine::input::{self, Input};
 use engine::record::{ACTED, CREATED, check_transition};
 use engine::records::{self, Work};
+use engine::registry::check_confirmed;
 use engine::resource::{Method, Resource, Returns, Verb};
 use serde_json::json;
 use store::Tx;
 
 use crate::people::status::{Status, TRANSITIONS};
 use crate::people::token::{self, Purpose};
-use crate::people::user::{self, User, check_other_owner};
-use crate::people::{letters, session};
+use crate::people::user::{self, User, check_other_owner, memberships};
+use crate::people::{factor, letters, session};
 
 /// The resource of users.
 pub(crate) fn resource() -> Resource {
@@ -34,6 +35,14 @@ pub(crate) fn resource() -> Resource {
         .route(Method::Post, "/{id}/invite", "Send the invitation again, with a new link", invite_again)
         .returns(Returns::Item(ACTED))
         .extension()
+        .route(
+            Method::Post,
+            "/{id}/remove-two-factor",
+            "Remove the second factors of a user who lost them",
+            remove_factors,
+        )
+        .returns(Returns::Item(ACTED))
+        .extension()
 }
 
 /// `POST /v1/users`
@@ -43,6 +52,7 @@ fn create(call: Call) -> Result<Work> {
     Ok(with_link(move |tx, ctx, shows_link| {
         let mut user = input.record();
         user.role.check_grant(ctx)?;
+        check_confirmed(tx, ctx)?;
         records::add(tx, ctx, &mut user)?;
         invite(tx, ctx, &user, &secret)?;
         let answer = Answer::created(ctx, &user, CREATED).with_texts("warnings", &input.warnings);
@@ -61,6 +71,7 @@ fn invite_again(call: Call) -> Result<Work> {
             let message = format!("The user is {}; only an invited user can be invited again.", user.status.wire());
             return Err(Error::new(Code::InvalidTransition, message));
         }
+        check_confirmed(tx, ctx)?;
         invite(tx, ctx, &user, &secret)?;
         let answer = Answer::record(ctx, &user, ACTED).with_texts("warnings", &warnings);
         Ok(if shows_link { showing(answer, ctx, &secret) } else { answer })
@@ -102,6 +113,7 @@ fn patch(call: Call) -> Result<Work> {
         if (user.role, user.status) != (before.role, before.status) {
             before.role.check_grant(ctx)?;
             user.role.check_grant(ctx)?;
+            check_confirmed(tx, ctx)?;
         }
         if user.status != before.status {
             check_transition(TRANSITIONS, &before.status, &user.status, || {
@@ -112,11 +124,33 @@ fn patch(call: Call) -> Result<Work> {
     }))
 }
 
+/// `POST /v1/users/{id}/remove-two-factor`
+fn remove_factors(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let user: User = records::find_to_change(tx, ctx, &call)?;
+        user.role.check_grant(ctx)?;
+        check_confirmed(tx, ctx)?;
+        // The owner of one account must not weaken how the person signs in to another.
+        if memberships(tx, &user.person_id)?.iter().any(|(account, _)| *account != ctx.account) {
+            let message = "This person is also a user of another account, so only they or the operator of the server (`kantoor user remove-two-factor`) can remove their second factors.";
+            return Err(Error::new(Code::Forbidden, message));
+        }
+        if factor::forget(tx, &user.person_id)? > 0 {
+            let own = ctx.key.as_ref().map_or("", |key| key.session.as_str());
+            session::end_others(tx, &user.person_id, own)?;
+            records::happened(tx, ctx, &user, "two_factor_removed")?;
+        }
+        Ok(Answer::record(ctx, &user, ACTED).with_texts("warnings", &warnings))
+    }))
+}
+
 /// `DELETE /v1/users/{id}`
 fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let user: User = records::find_to_change(tx, ctx, &call)?;
         user.role.check_grant(ctx)?;
+        check_confirmed(tx, ctx)?;
         if user.is_active_owner() {
             check_other_owner(tx, ctx, &user.base.id)?;
         }

@@ -17,13 +17,13 @@ pub fn invite(tx: &mut Tx, ctx: &Ctx, user: &User, link: &str) -> Result<()> {
         Language::Dutch => (
             format!("Uitnodiging voor {business}"),
             format!(
-                "Hallo {name},\n\nJe bent uitgenodigd voor de administratie van {business}. Open deze link om een wachtwoord te kiezen:\n\n{link}\n\nDe link werkt één keer, zeven dagen lang.\n"
+                "Hallo {name},\n\nJe hebt een uitnodiging gekregen voor de administratie van {business}. Open deze link om de uitnodiging te accepteren:\n\n{link}\n\nDe link is zeven dagen geldig en werkt één keer.\n"
             ),
         ),
         Language::English => (
             format!("Invitation to {business}"),
             format!(
-                "Hello {name},\n\nYou have been invited to the administration of {business}. Open this link to choose a password:\n\n{link}\n\nThe link works once, for seven days.\n"
+                "Hello {name},\n\nYou have been invited to join {business} on Kantoor. Open this link to accept the invitation:\n\n{link}\n\nThe link works once, for seven days.\n"
             ),
         ),
     };
@@ -37,7 +37,7 @@ pub fn reset(tx: &mut Tx, ctx: &Ctx, user: &User, link: &str) -> Result<()> {
         Language::Dutch => (
             "Nieuw wachtwoord".to_string(),
             format!(
-                "Hallo {name},\n\nOpen deze link om een nieuw wachtwoord te kiezen:\n\n{link}\n\nDe link werkt één keer, een uur lang. Heb je hier niet om gevraagd, dan hoef je niets te doen.\n"
+                "Hallo {name},\n\nOpen deze link om een nieuw wachtwoord te kiezen:\n\n{link}\n\nDe link is een uur geldig en werkt één keer. Heb je hier niet om gevraagd? Dan hoef je niets te doen.\n"
             ),
         ),
         Language::English => (

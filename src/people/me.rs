@@ -1,6 +1,6 @@
 //! The caller: who they are and what they may do; and the sessions of a person.
 
-use engine::accounts::Account;
+use engine::accounts::{Account, Key};
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Error, Result};
@@ -20,7 +20,7 @@ static SESSION: Shape = Shape::new("session", "my_sessions", &["A session of the
 const ME: &[Part] = &[
     Part("account", "object", "The account: `id`, `name`, `time_zone`, `now` and `test_clock`."),
     Part("user", "object", "The user, as under `/v1/users`; empty if a key calls."),
-    Part("key", "object", "The key: `id` and `name`; empty if a user calls."),
+    Part("key", "object", "The key: `id`, `name`, `expires_at` and `allowed_networks`; empty if a user calls."),
     Part("scopes", "array", "What the caller may do; `*` is everything."),
     Part("version", "string", "The version of the server."),
 ];
@@ -67,7 +67,7 @@ fn get(_: Call) -> Result<Work> {
         let zone = account.zone.iana_name().unwrap_or_default();
         let (user, key) = match (&ctx.key, user_of(tx, ctx)?) {
             (_, Some(user)) => (shown(ctx, &user)?, json!({})),
-            (Some(key), None) => (json!({}), json!({"id": key.id, "name": key.name})),
+            (Some(key), None) => (json!({}), shown_key(key)),
             (None, None) => (json!({}), json!({})),
         };
         Ok(Answer::json(&json!({
@@ -81,6 +81,14 @@ fn get(_: Call) -> Result<Work> {
             "version": env!("CARGO_PKG_VERSION"),
         })))
     }))
+}
+
+fn shown_key(key: &Key) -> Value {
+    json!({
+        "id": key.id, "name": key.name,
+        "expires_at": (key.expires_at.0 != 0).then(|| key.expires_at.to_string()),
+        "allowed_networks": key.networks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
 }
 
 fn shown(ctx: &Ctx, user: &User) -> Result<Value> {

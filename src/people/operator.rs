@@ -4,16 +4,18 @@ use engine::accounts::Account;
 use engine::app::App;
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
+use engine::log::{self, Event};
 use engine::record::{Email, Record};
 use engine::records;
+use serde_json::json;
 use store::Tx;
 
 use crate::people::entering::{accounts_of, active, create_reset};
 use crate::people::person::Person;
 use crate::people::role::Role;
-use crate::people::session;
 use crate::people::token::{self, Purpose};
 use crate::people::user::User;
+use crate::people::{factor, session};
 
 /// The actor of commands in the log.
 const OPERATOR: &str = "operator";
@@ -21,8 +23,13 @@ const OPERATOR: &str = "operator";
 /// Creates a link with which the first owner of an account signs in.
 pub fn set_up(app: &App, account: Account) -> Result<String> {
     let secret = token::new_secret()?;
-    let own = secret.clone();
-    write(app, account, move |tx, ctx| token::create(tx, ctx, Purpose::SetUp, "", &own))?;
+    let (own, uid) = (secret.clone(), account.uid.clone());
+    write(app, account, move |tx, ctx| {
+        token::create(tx, ctx, Purpose::SetUp, "", &own)?;
+        let data = json!({"id": uid}).to_string();
+        let name = "account.set_up_requested";
+        log::append(tx, ctx, &Event { name, entity_type: "account", entity_id: &uid, data: &data }).map(drop)
+    })?;
     Ok(Purpose::SetUp.link(&app.site, &secret))
 }
 
@@ -48,11 +55,7 @@ pub fn list(app: &App, account: i64) -> Result<Vec<User>> {
 
 /// Creates a link for a new password.
 pub fn reset(app: &App, email: &str) -> Result<String> {
-    let (_, mut users) = person(app, email)?;
-    if users.is_empty() {
-        return Err(Error::new(Code::NotFound, format!("{email} is not an active user of any account.")));
-    }
-    let (account, user) = users.swap_remove(0);
+    let (account, user) = first_user(app, email)?;
     let secret = token::new_secret()?;
     let own = secret.clone();
     write(app, account, move |tx, ctx| match active(tx, ctx, &user.base.id)? {
@@ -73,6 +76,41 @@ pub fn end_sessions(app: &App, email: &str) -> Result<u64> {
         })?;
     }
     Ok(ended)
+}
+
+/// Creates a link that signs a person in once, without a password and without a second factor.
+pub fn sign_in_link(app: &App, email: &str) -> Result<String> {
+    let (account, user) = first_user(app, email)?;
+    let secret = token::new_secret()?;
+    let own = secret.clone();
+    write(app, account, move |tx, ctx| match active(tx, ctx, &user.base.id)? {
+        Some(user) => {
+            token::create(tx, ctx, Purpose::SignIn, &user.base.id, &own)?;
+            records::happened(tx, ctx, &user, "sign_in_link_created")
+        }
+        None => Err(Error::not_found("user")),
+    })?;
+    Ok(Purpose::SignIn.link(&app.site, &secret))
+}
+
+/// Removes the second factors and recovery codes of a person who lost them; returns how many factors there were.
+pub fn remove_factors(app: &App, email: &str) -> Result<u64> {
+    let (person, users) = person(app, email)?;
+    let removed = app.store.write_now(engine::accounts::SHARED, move |tx| factor::forget(tx, &person.id))?;
+    for (account, user) in users.into_iter().filter(|_| removed > 0) {
+        write(app, account, move |tx, ctx| match active(tx, ctx, &user.base.id)? {
+            Some(user) => records::happened(tx, ctx, &user, "two_factor_removed"),
+            None => Ok(()),
+        })?;
+    }
+    Ok(removed)
+}
+
+/// Finds the oldest active user of the person with an e-mail address.
+fn first_user(app: &App, email: &str) -> Result<(Account, User)> {
+    let (_, users) = person(app, email)?;
+    let missing = || Error::new(Code::NotFound, format!("{email} is not an active user of any account."));
+    users.into_iter().next().ok_or_else(missing)
 }
 
 /// Finds the person with an e-mail address, and their active users.

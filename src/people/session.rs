@@ -1,24 +1,44 @@
 //! Sessions: what a person has after signing in. A session calls the API as a key with the scopes of the user's role.
 
-use engine::accounts::{self, Key};
+use engine::accounts::{self, Account, Key};
+use engine::choice;
 use engine::clock::Moment;
 use engine::context::Ctx;
-use engine::error::{Error, Result};
+use engine::error::{Code, Error, Result};
 use engine::record::Kind;
 use engine::registry::Sessions;
 use store::{Row, Tx};
 
 use crate::people::role::Role;
 use crate::people::status::Status;
+use crate::people::{CONFIRMATION_REQUIRED, TWO_FACTOR_REQUIRED};
+use crate::settings::TwoFactor;
+
+choice! {
+    /// How somebody signed in.
+    pub enum Via {
+        /// With a password, and a second factor if the person has one.
+        #[default]
+        Password = "password",
+        /// With a link of the operator.
+        Operator = "operator",
+        /// Through an OpenID Connect issuer, which decides about second factors itself.
+        Issuer = "issuer",
+    }
+}
 
 const DAY: i64 = 24 * 3600;
 /// How long a session lasts without being used.
 const IDLE_SECONDS: i64 = 14 * DAY;
 /// How long a session lasts.
 pub const LONGEST_SECONDS: i64 = 90 * DAY;
+/// How long after signing in, or after entering the password again, dangerous actions are possible.
+const CONFIRMED_SECONDS: i64 = 15 * 60;
+/// The session of a user who acts as an author: there is none, but the id is that of a user.
+const AUTHOR: &str = "author";
 
 /// The sessions of the registry.
-pub const SESSIONS: Sessions = Sessions { prefix: "/console", find, used };
+pub const SESSIONS: Sessions = Sessions { prefix: "/console", find, used, check_confirmed };
 
 /// Where a session was started.
 #[derive(Clone, Debug, Default)]
@@ -29,34 +49,79 @@ pub struct Device {
     pub address: String,
 }
 
-/// Starts a session of a user, who is this person; `secret` is stored as a hash.
-pub fn create(tx: &mut Tx, ctx: &Ctx, user: &str, person: &str, secret: &str, device: &Device) -> Result<()> {
+/// A new session.
+#[derive(Clone, Debug)]
+pub struct New<'n> {
+    /// The secret, which is stored as a hash.
+    pub secret: &'n str,
+    /// Where it is started.
+    pub device: &'n Device,
+    /// How the person signed in.
+    pub via: Via,
+    /// When the person last proved who they are.
+    pub confirmed_at: Moment,
+}
+
+/// Starts a session of a user, who is this person.
+pub fn create(tx: &mut Tx, ctx: &Ctx, user: &str, person: &str, new: &New) -> Result<()> {
     tx.execute(
-        "INSERT INTO sessions (id, hash, account_id, user_id, person_id, created_at, seen_at, browser, address)
-         VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)",
+        "INSERT INTO sessions (id, hash, account_id, user_id, person_id, created_at, seen_at, browser, address, via,
+                               confirmed_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10)",
         &[
             ctx.new_id().into(),
-            accounts::hash(secret).as_slice().into(),
+            accounts::hash(new.secret).as_slice().into(),
             ctx.account.into(),
             user.into(),
             person.into(),
             ctx.machine_now.0.into(),
-            (&device.browser).into(),
-            (&device.address).into(),
+            (&new.device.browser).into(),
+            (&new.device.address).into(),
+            new.via.wire().into(),
+            new.confirmed_at.0.into(),
         ],
     )?;
     Ok(())
 }
 
-/// Returns the session with this hash as the key that it stands for, if its user is active.
-fn find(tx: &mut Tx, hash: &[u8]) -> Result<Option<Key>> {
+/// A session with what its person proved.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The session, as the key that it stands for.
+    pub key: Key,
+    /// The account.
+    pub account: Account,
+    /// The person.
+    pub person: String,
+    /// How the person signed in.
+    pub via: Via,
+    /// When the person last proved who they are.
+    pub confirmed_at: Moment,
+    /// Whether the account requires a second factor and the person has none.
+    pub lacks_factor: bool,
+}
+
+impl Held {
+    /// Rejects a dangerous action if the password was entered too long ago.
+    pub fn check_confirmed(&self, now: Moment) -> Result<()> {
+        check_recent(self.confirmed_at, now)
+    }
+}
+
+/// Returns the session with this hash, if its user is active.
+pub fn held(tx: &mut Tx, hash: &[u8]) -> Result<Option<Held>> {
     let sql = "SELECT sessions.id, sessions.account_id, sessions.user_id, sessions.created_at, sessions.seen_at,
-                      users.name, users.role, users.status
+                      users.name, users.role, users.status, sessions.person_id, sessions.via, sessions.confirmed_at,
+                      COALESCE(settings.two_factor, ''),
+                      (SELECT count(*) FROM second_factors
+                       WHERE second_factors.person_id = sessions.person_id AND second_factors.confirmed_at > 0)
                FROM sessions JOIN users ON users.account_id = sessions.account_id AND users.id = sessions.user_id
+                    LEFT JOIN settings ON settings.account_id = sessions.account_id
                WHERE sessions.hash = $1";
     let found = tx.first(sql, &[hash.into()], |row: &Row| {
         let (created, seen) = (Moment(row.int(3)?), Moment(row.int(4)?));
         let role = Role::from_db(row, 6).map_err(|error| error.at("users", row.text(2).unwrap_or_default(), "role"))?;
+        let via = Via::from_db(row, 9).map_err(|error| error.at("sessions", row.text(0).unwrap_or_default(), "via"))?;
         let key = Key {
             id: row.text(2)?.to_string(),
             session: row.text(0)?.to_string(),
@@ -68,10 +133,63 @@ fn find(tx: &mut Tx, hash: &[u8]) -> Result<Option<Key>> {
             expires_at: created.plus_seconds(LONGEST_SECONDS).min(seen.plus_seconds(IDLE_SECONDS)),
             revoked_at: Moment(0),
             last_used_at: seen,
+            ..Key::default()
         };
-        Ok::<_, Error>((key, row.text(7)? == Status::Active.wire()))
+        let needs_factor = via != Via::Issuer
+            && match TwoFactor::from_wire(row.text(11)?).unwrap_or_default() {
+                TwoFactor::Off => false,
+                TwoFactor::Owners => role == Role::Owner,
+                TwoFactor::All => true,
+            };
+        let lacks_factor = needs_factor && row.int(12)? == 0;
+        let is_active = row.text(7)? == Status::Active.wire();
+        Ok::<_, Error>((key, row.text(8)?.to_string(), via, Moment(row.int(10)?), lacks_factor, is_active))
     })?;
-    Ok(found.and_then(|(key, active)| active.then_some(key)))
+    match found {
+        Some((key, person, via, confirmed_at, lacks_factor, true)) => {
+            let account = Account::numbered(tx, key.account)?;
+            Ok(Some(Held { key, account, person, via, confirmed_at, lacks_factor }))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Returns the session with this hash as the key that it stands for. A session without the second factor that its
+/// account requires can only enrol one, outside the API.
+fn find(tx: &mut Tx, hash: &[u8]) -> Result<Option<Key>> {
+    match held(tx, hash)? {
+        Some(held) if held.lacks_factor => {
+            let message = "This account requires a second factor. Add one at /two-factor first.";
+            Err(Error::new(TWO_FACTOR_REQUIRED, message))
+        }
+        held => Ok(held.map(|held| held.key)),
+    }
+}
+
+/// Rejects a dangerous action of a session if the password was entered too long ago.
+fn check_confirmed(tx: &mut Tx, ctx: &Ctx, session: &str) -> Result<()> {
+    // The person confirmed what the author does when it was saved.
+    if session == AUTHOR {
+        return Ok(());
+    }
+    let sql = "SELECT confirmed_at FROM sessions WHERE id = $1";
+    let found = tx.first(sql, &[session.into()], |row: &Row| Ok::<_, Error>(Moment(row.int(0)?)))?;
+    let ended = || Error::new(Code::Unauthorized, "Your session has ended. Sign in again.");
+    check_recent(found.ok_or_else(ended)?, ctx.machine_now)
+}
+
+fn check_recent(confirmed_at: Moment, now: Moment) -> Result<()> {
+    if confirmed_at > now.plus_seconds(-CONFIRMED_SECONDS) {
+        return Ok(());
+    }
+    let message = "Enter your password again (POST /console/confirm): the last time was more than 15 minutes ago.";
+    Err(Error::new(CONFIRMATION_REQUIRED, message))
+}
+
+/// Records that the person of a session entered the password again.
+pub fn confirm(tx: &mut Tx, id: &str, now: Moment) -> Result<()> {
+    tx.execute("UPDATE sessions SET confirmed_at = $1 WHERE id = $2", &[now.0.into(), id.into()])?;
+    Ok(())
 }
 
 /// Returns what an active user may do, as a key: for flows and endpoints, which act for their author without a session.
@@ -82,8 +200,7 @@ pub fn author(tx: &mut Tx, account: i64, id: &str) -> Result<Option<Key>> {
         let role = Role::from_db(row, 1).map_err(|error| error.at("users", id, "role"))?;
         Ok::<_, Error>(Key {
             id: id.to_string(),
-            // No session, but the id is that of a user.
-            session: "author".to_string(),
+            session: AUTHOR.to_string(),
             account,
             name: row.text(0)?.to_string(),
             hint: String::new(),
@@ -92,6 +209,7 @@ pub fn author(tx: &mut Tx, account: i64, id: &str) -> Result<Option<Key>> {
             expires_at: Moment(0),
             revoked_at: Moment(0),
             last_used_at: Moment(0),
+            ..Key::default()
         })
     })
 }

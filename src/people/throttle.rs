@@ -27,9 +27,14 @@ pub struct Attempt {
 impl Attempt {
     /// An attempt to sign in with this e-mail address, from this IP address.
     pub fn new(email: &str, address: &str) -> Attempt {
+        Attempt::to("e-mail", email, address)
+    }
+
+    /// An attempt to do something else with this e-mail address, which is counted apart.
+    pub fn to(what: &str, email: &str, address: &str) -> Attempt {
         // A longer text is no e-mail address.
         let email: String = folded(email).chars().take(255).collect();
-        Attempt { email: format!("e-mail {email}"), address: format!("address {address}") }
+        Attempt { email: format!("{what} {email}"), address: format!("address {address}") }
     }
 
     /// Counts the attempt, or rejects it if there were too many. An attempt that is rejected before

@@ -1,5 +1,5 @@
-//! Links that work once: to set up an account, to accept an invitation, to choose a new password. Only the hash of their
-//! token is stored.
+//! Links that work once: to set up an account, to accept an invitation, to choose a new password, to sign in by order of
+//! the operator. Only the hash of their token is stored.
 
 use engine::accounts;
 use engine::choice;
@@ -22,6 +22,10 @@ choice! {
         Invite = "invite",
         /// Sets a new password.
         Reset = "reset",
+        /// Signs in without a password, by order of the operator.
+        SignIn = "sign_in",
+        /// Continues with the second factor after the password. It is no link, but a field of a form.
+        SecondStep = "second_step",
     }
 }
 
@@ -30,6 +34,9 @@ const KEPT_SECONDS: i64 = 30 * DAY;
 const DAY: i64 = 24 * 3600;
 
 impl Purpose {
+    /// The purposes of links, which have a page.
+    pub const LINKS: [Purpose; 4] = [Purpose::SetUp, Purpose::Invite, Purpose::Reset, Purpose::SignIn];
+
     /// Returns the URL of the page for this token.
     pub fn link(self, site: &Site, secret: &str) -> String {
         site.address(&format!("{}{secret}", self.path()))
@@ -41,6 +48,8 @@ impl Purpose {
             Purpose::SetUp => "/set-up/",
             Purpose::Invite => "/invite/",
             Purpose::Reset => "/reset/",
+            Purpose::SignIn => "/sign-in-link/",
+            Purpose::SecondStep => "/sign-in/",
         }
     }
 
@@ -49,7 +58,13 @@ impl Purpose {
             Purpose::SetUp => DAY,
             Purpose::Invite => 7 * DAY,
             Purpose::Reset => 3600,
+            Purpose::SignIn => 15 * 60,
+            Purpose::SecondStep => 10 * 60,
         }
+    }
+
+    fn name(self) -> &'static str {
+        if self == Purpose::SecondStep { "The token of this sign-in" } else { "This link" }
     }
 
     /// What to do about a link that does not work.
@@ -58,6 +73,8 @@ impl Purpose {
             Purpose::SetUp => "Run `kantoor user create --owner` on the server for a new one.",
             Purpose::Invite => "Sign in if you have accepted it before, or ask for a new invitation.",
             Purpose::Reset => "Sign in with your new password, or request another link.",
+            Purpose::SignIn => "Run `kantoor user sign-in-link` on the server for a new one.",
+            Purpose::SecondStep => "Sign in with your password again.",
         }
     }
 }
@@ -79,9 +96,12 @@ pub fn new_secret() -> Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Stores a new token of a user, which replaces earlier ones with the same purpose.
+/// Stores a new token of a user, which replaces earlier ones with the same purpose. Only second steps do not: somebody
+/// may sign in on two devices at a time.
 pub fn create(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str, secret: &str) -> Result<()> {
-    withdraw(tx, ctx.account, purpose, user)?;
+    if purpose != Purpose::SecondStep {
+        withdraw(tx, ctx.account, purpose, user)?;
+    }
     tx.execute(
         "INSERT INTO one_time_tokens (hash, account_id, purpose, user_id, created_at, expires_at, used_at)
          VALUES ($1, $2, $3, $4, $5, $6, 0)",
@@ -114,7 +134,7 @@ pub fn find(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<
         let token = Token { account: row.int(0)?, user: row.text(1)?.to_string(), hash };
         Ok::<_, Error>((token, Purpose::from_db(row, 2)?, row.int(3)?, row.int(4)?))
     })?;
-    let refuse = |what: &str| Err(Error::new(LINK_INVALID, format!("This link {what}. {}", purpose.advice())));
+    let refuse = |what: &str| Err(Error::new(LINK_INVALID, format!("{} {what}. {}", purpose.name(), purpose.advice())));
     match found {
         Some((_, own, _, _)) if own != purpose => refuse("is for something else"),
         Some((_, _, _, used)) if used > 0 => refuse("has been used"),
@@ -129,7 +149,7 @@ impl Token {
     pub fn use_up(&self, tx: &mut Tx, purpose: Purpose, now: Moment) -> Result<()> {
         let sql = "UPDATE one_time_tokens SET used_at = $1 WHERE hash = $2 AND used_at = 0";
         match tx.execute(sql, &[now.0.into(), self.hash.as_slice().into()])? {
-            0 => Err(Error::new(LINK_INVALID, format!("This link has been used. {}", purpose.advice()))),
+            0 => Err(Error::new(LINK_INVALID, format!("{} has been used. {}", purpose.name(), purpose.advice()))),
             _ => Ok(()),
         }
     }

@@ -4,6 +4,7 @@ use engine::context::Ctx;
 use engine::error::{Error, Result};
 use engine::record;
 use engine::record::{ALL, COMPUTED, Email, INPUT, Model, NOWHERE, REQUIRED, Record, Rules};
+use engine::who::Who;
 use store::{Migration, Tx};
 
 use crate::people::person::{Person, folded};
@@ -31,6 +32,8 @@ record! {
 }
 
 impl Model for User {
+    const MOST: i64 = 1000;
+
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         let Some(before) = before else {
             self.email.0 = folded(&self.email.0);
@@ -52,6 +55,11 @@ impl Model for User {
 }
 
 impl User {
+    /// Returns the user as an actor.
+    pub(crate) fn who(&self) -> Who {
+        Who::user(&self.base.id, &self.name)
+    }
+
     pub(crate) fn is_active_owner(&self) -> bool {
         self.role == Role::Owner && self.status == Status::Active
     }
@@ -69,10 +77,19 @@ pub(crate) fn check_other_owner(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> 
 
 /// Returns the active users of a person with the numbers of their accounts, oldest first.
 pub fn memberships(tx: &mut Tx, person: &str) -> Result<Vec<(i64, User)>> {
+    of_person(tx, person, Status::Active)
+}
+
+/// Returns the users of a person who have not accepted their invitation, with the numbers of their accounts, oldest first.
+pub fn invitations(tx: &mut Tx, person: &str) -> Result<Vec<(i64, User)>> {
+    of_person(tx, person, Status::Invited)
+}
+
+fn of_person(tx: &mut Tx, person: &str, status: Status) -> Result<Vec<(i64, User)>> {
     let columns = &User::sql().columns;
     let sql = format!(
         "SELECT {columns}, account_id FROM users WHERE person_id = $1 AND status = '{}' ORDER BY created_at, id",
-        Status::Active.wire()
+        status.wire()
     );
     let account = columns.split(',').count();
     tx.all(&sql, &[person.into()], |row| Ok::<_, Error>((row.int(account)?, User::from_row(row)?)))

@@ -6,7 +6,7 @@ use engine::context::Ctx;
 use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::json::Json;
 use engine::record::{
-    Bic, COMPUTED, Country, Custom, Days, Email, Emails, INPUT, Iban, Model, Record, Rules, VatNumber, Website,
+    Bic, COMPUTED, Country, Custom, Days, Email, Emails, INPUT, Iban, Link, Model, Record, Rules, VatNumber, Website,
 };
 use engine::resource::Resource;
 use engine::tables::Logged;
@@ -26,6 +26,8 @@ contact_record! {
 
     /// Your own reference; unique among clients.
     external_id: String = INPUT.filter().search().unique(&[]).in_meta().example("\"\"");
+    /// The user who is responsible; cleared if the user is deleted. A suspended user cannot be chosen.
+    owner_id: Link = INPUT.refers("users").filter().in_meta();
 }
 
 const EXAMPLES: Examples = Examples {

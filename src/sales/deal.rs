@@ -64,6 +64,8 @@ record! {
     client_id: Link = REQUIRED.refers("clients").filter();
     /// The expected close date.
     expected_close_date: Day = INPUT.sort().example("\"2026-06-30\"");
+    /// The user who is responsible; cleared if the user is deleted. A suspended user cannot be chosen.
+    assignee_id: Link = INPUT.refers("users").filter().in_meta();
 }
 
 impl Model for Deal {

@@ -17,7 +17,9 @@ record! {
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("1");
 }
 
-impl Model for DealSource {}
+impl Model for DealSource {
+    const MOST: i64 = 1000;
+}
 
 /// The resource of deal sources; in the contract they are read-only.
 pub fn resource() -> Resource {

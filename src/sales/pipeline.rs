@@ -24,7 +24,9 @@ record! {
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").shown(NOWHERE).example("1");
 }
 
-impl Model for Pipeline {}
+impl Model for Pipeline {
+    const MOST: i64 = 1000;
+}
 
 record! {
     /// A phase of a pipeline.
@@ -39,6 +41,8 @@ record! {
 }
 
 impl Model for Phase {
+    const MOST: i64 = 10_000;
+
     fn after_save(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before == Some(self) { Ok(()) } else { phases_changed(tx, ctx, &self.pipeline_id.0) }
     }

@@ -59,6 +59,8 @@ record! {
 }
 
 impl Model for CorporateIdentity {
+    const MOST: i64 = 1000;
+
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.is_default) && !self.is_default {
             let message = "cannot be removed; make another identity the default";

@@ -54,6 +54,8 @@ record! {
 }
 
 impl Model for CustomField {
+    const MOST: i64 = 1000;
+
     fn check(&self, faults: &mut FieldErrors) {
         let selects = self.r#type == FieldType::Select;
         if selects && self.options.0.is_empty() {

@@ -84,6 +84,8 @@ record! {
 }
 
 impl Model for EmailDomain {
+    const MOST: i64 = 1000;
+
     fn before_save(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if self.base.id.is_empty() {
             self.base.id = ctx.new_id();
@@ -125,10 +127,10 @@ fn verify(call: Call) -> Result<Work> {
         let (call, warnings) = (call.clone(), warnings.clone());
         Ok(Answer::after(move |app, _| {
             let found = check::look_up(app, &domain.txt_name);
-            let (call, warnings) = (call.clone(), warnings.clone());
+            let (call, warnings, name) = (call.clone(), warnings.clone(), domain.txt_name.clone());
             Ok(Box::new(move |tx, ctx| {
                 let before: EmailDomain = records::find_to_change(tx, ctx, &call)?;
-                let domain = check::apply(tx, ctx, &before, &found)?;
+                let domain = check::apply(tx, ctx, &before, &name, &found)?;
                 if domain.check_result == check::TAKEN {
                     return Err(Error::new(Code::Duplicate, check::TAKEN));
                 }

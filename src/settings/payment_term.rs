@@ -19,7 +19,9 @@ record! {
     label: String = INPUT.example("\"45 days\"");
 }
 
-impl Model for PaymentTerm {}
+impl Model for PaymentTerm {
+    const MOST: i64 = 1000;
+}
 
 /// The resource of payment terms; in the contract they are read-only.
 pub fn resource() -> Resource {

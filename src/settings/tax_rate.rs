@@ -94,6 +94,8 @@ record! {
 }
 
 impl Model for TaxRate {
+    const MOST: i64 = 1000;
+
     fn check(&self, faults: &mut FieldErrors) {
         if self.amount.scaled() > 10_000 {
             faults.add("amount", violation(FieldCode::OutOfRange, "must be from 0 to 100"));

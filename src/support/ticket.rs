@@ -66,6 +66,8 @@ record! {
     source: Source = COMPUTED.shown(DETAIL.and(CREATED).and(UPDATED));
     /// When the ticket was closed.
     closed_at: When = COMPUTED.nullable().shown(DETAIL.and(CREATED).and(UPDATED));
+    /// The user who is responsible; cleared if the user is deleted. A suspended user cannot be chosen.
+    assignee_id: Link = INPUT.refers("users").filter().in_meta();
 }
 
 impl Model for Ticket {

@@ -29,7 +29,9 @@ record! {
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("2");
 }
 
-impl Model for TicketChannel {}
+impl Model for TicketChannel {
+    const MOST: i64 = 1000;
+}
 
 /// The resource of channels; in the contract they are read-only.
 pub fn resource() -> Resource {

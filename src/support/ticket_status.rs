@@ -41,6 +41,8 @@ record! {
 }
 
 impl Model for TicketStatus {
+    const MOST: i64 = 1000;
+
     /// Rejects a name that differs only in case: tickets match the name of their status in any case.
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.name == self.name) {

@@ -4,6 +4,7 @@
 //! can run next to a server.
 
 pub(crate) mod files;
+pub mod heads;
 mod numbers;
 mod records;
 mod secrets;
@@ -11,6 +12,7 @@ mod secrets;
 use blobs::Blobs;
 use engine::accounts::Account;
 use engine::error::{Error, Result};
+use engine::heads::Head;
 use engine::inspect::lines::Lines;
 use engine::log::{self, Verdict, Walked};
 use engine::registry::registry;
@@ -75,6 +77,8 @@ pub struct Inspection<'i> {
     pub runtime: &'i Runtime,
     /// The keys for secrets; without them, secrets are not checked.
     pub vault: Option<&'i Vault>,
+    /// Heads that were kept elsewhere.
+    pub against: Vec<Head>,
     /// Receives the findings.
     pub witness: &'i mut dyn Witness,
     /// The totals so far.
@@ -89,12 +93,18 @@ impl<'i> Inspection<'i> {
         runtime: &'i Runtime,
         witness: &'i mut dyn Witness,
     ) -> Inspection<'i> {
-        Inspection { store, blobs, runtime, vault: None, witness, checked: Checked::default() }
+        Inspection { store, blobs, runtime, vault: None, against: Vec::new(), witness, checked: Checked::default() }
     }
 
     /// Adds the keys for secrets.
     pub fn with_keys(mut self, vault: Option<&'i Vault>) -> Inspection<'i> {
         self.vault = vault;
+        self
+    }
+
+    /// Adds heads that were kept elsewhere.
+    pub fn against(mut self, kept: Vec<Head>) -> Inspection<'i> {
+        self.against = kept;
         self
     }
 
@@ -111,8 +121,9 @@ impl<'i> Inspection<'i> {
     fn look_through(mut self, only: Option<&str>, with_files: bool) -> Result<Checked> {
         if only.is_none() {
             self.database();
-            self.vault.into_iter().for_each(|vault| self.signing_key(vault));
+            self.vault.into_iter().for_each(|vault| self.own_secrets(vault));
         }
+        let heads = self.read_heads();
         let accounts = match only {
             Some(uid) => vec![self.store.read_now(|tx| Account::find(tx, uid))?],
             None => self.store.read_now(Account::all)?,
@@ -121,11 +132,13 @@ impl<'i> Inspection<'i> {
         for account in &accounts {
             self.checked.accounts += 1;
             let lines = self.chain(account);
+            heads.iter().for_each(|heads| self.head(heads, account, lines.is_some()));
             for resource in
                 registry().resources.iter().filter(|one| tables.iter().any(|table| table == one.shape.table))
             {
                 self.resource(account, resource, lines.as_ref());
             }
+            lines.iter().for_each(|lines| self.deleted(account, lines));
             self.relations(account);
             self.numbers(account);
             self.payments(account);
@@ -133,6 +146,9 @@ impl<'i> Inspection<'i> {
             if with_files {
                 self.files(account);
             }
+        }
+        if only.is_none() {
+            heads.iter().for_each(|heads| self.accounts(heads));
         }
         if only.is_none() && with_files {
             self.contents(&accounts);

@@ -13,6 +13,7 @@ use engine::record::{
     ACTED, ALL, Body, COMPUTED, CREATED, Callable, INPUT, Model, NOWHERE, REQUIRED, Sealed, Texts, UPDATED, When,
 };
 use engine::records::{self, Work};
+use engine::registry::check_confirmed;
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::secrets::columns::SecretColumn;
 use engine::secrets::vault::{Place, Vault};
@@ -25,9 +26,6 @@ use crate::files::usage;
 use crate::webhooks::breaker;
 use crate::webhooks::ending;
 use crate::webhooks::signature;
-
-/// Maximum number of endpoints of an account: each event may be sent to all of them.
-const MAX_ENDPOINTS: i64 = 100;
 
 record! {
     /// A URL that receives webhooks.
@@ -63,6 +61,9 @@ record! {
 }
 
 impl Model for WebhookEndpoint {
+    /// Each event may be sent to all of them.
+    const MOST: i64 = 100;
+
     fn check(&self, faults: &mut FieldErrors) {
         if self.events.0.is_empty() {
             faults.add("events", violation(FieldCode::Required, "must contain at least one; use \"*\" for all events"));
@@ -208,11 +209,7 @@ fn create(call: Call) -> Result<Work> {
     let input: Input<WebhookEndpoint> = input::create(&call)?;
     let (secret, url) = (new_secret()?, input.record().url.0);
     Ok(once_checked(url, move |tx, ctx| {
-        let count = "SELECT count(*) FROM webhook_endpoints WHERE account_id = $1";
-        if tx.int(count, &[ctx.account.into()])? >= MAX_ENDPOINTS {
-            let message = format!("An account may have at most {MAX_ENDPOINTS} endpoints. Delete one first.");
-            return Err(Error::new(Code::LimitReached, message));
-        }
+        check_confirmed(tx, ctx)?;
         let mut record = input.record();
         usage::room_for_endpoint(tx, ctx, "", &record.url.0)?;
         record.adopt(ctx)?;
@@ -246,6 +243,7 @@ fn patch(call: Call) -> Result<Work> {
         faults.into_result()?;
         // Otherwise a caller could redirect events that it may not read.
         if record.url != before.url || record.events != before.events || (record.active && !before.active) {
+            check_confirmed(tx, ctx)?;
             record.adopt(ctx)?;
         }
         if record.url != before.url {
@@ -305,6 +303,7 @@ fn rotate(call: Call) -> Result<Work> {
     let secret = new_secret()?;
     Ok(Box::new(move |tx, ctx| {
         let before: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
+        check_confirmed(tx, ctx)?;
         let mut record = before.clone();
         let id = before.base.id.as_str();
         record.secret = sealed(ctx, SECRET, id, &secret)?;

@@ -1,6 +1,7 @@
 //! The delivery queue in the database: creates deliveries from the log and records their attempts.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use engine::accounts::Account;
 use engine::ahead::RetryTable;
@@ -13,7 +14,8 @@ use engine::error::{Error, Result};
 use engine::leases::{self, Comeback, Lease, LeaseTable};
 use engine::log;
 use engine::record::Record;
-use engine::secrets::vault::Vault;
+use engine::shown::Viewer;
+use engine::site::Site;
 use serde_json::json;
 use store::Tx;
 
@@ -355,13 +357,15 @@ impl Claimed {
     }
 
     /// Loads what is to be sent; `None` if the endpoint was disabled or deleted in the meantime.
-    pub fn load(&self, tx: &mut Tx, vault: &Vault, now: Moment) -> Result<Option<Parcel>> {
+    pub fn load(&self, tx: &mut Tx, site: &Arc<Site>, now: Moment) -> Result<Option<Parcel>> {
         let delivery = self.delivery(tx)?.filter(|delivery| delivery.status == DeliveryStatus::Sending);
         let Some(delivery) = delivery else { return Ok(None) };
         let endpoint = self.endpoint(tx, &delivery)?.filter(|endpoint| endpoint.active);
         let Some(endpoint) = endpoint else { return Ok(None) };
-        let body = body(tx, self.account, &delivery)?;
-        let secrets = endpoint.secrets(self.account, vault, now)?;
+        // Signed URLs in the body are the same for every attempt.
+        let viewer = Viewer { account: self.account, now: delivery.base.created_at, site: site.clone() };
+        let body = body(tx, &viewer, &delivery)?;
+        let secrets = endpoint.secrets(self.account, &site.vault, now)?;
         Ok(Some(Parcel { account: Account::numbered(tx, self.account)?, endpoint, secrets, body }))
     }
 
@@ -409,7 +413,7 @@ impl Claimed {
 }
 
 /// Returns the body: `type`, `timestamp`, `data` and `seq`, in this order.
-fn body(tx: &mut Tx, account: i64, delivery: &WebhookDelivery) -> Result<Vec<u8>> {
+fn body(tx: &mut Tx, viewer: &Viewer, delivery: &WebhookDelivery) -> Result<Vec<u8>> {
     if delivery.seq == 0 {
         let data = json!({"endpoint_id": delivery.endpoint_id.0}).to_string();
         let mut body = Vec::new();
@@ -417,8 +421,9 @@ fn body(tx: &mut Tx, account: i64, delivery: &WebhookDelivery) -> Result<Vec<u8>
         body.push(b'}');
         return Ok(body);
     }
-    let line = log::line(tx, account, delivery.seq)?;
-    line.map(|line| line.payload()).ok_or_else(|| Error::internal(format!("the log has no line {}", delivery.seq)))
+    let line = log::line(tx, viewer.account, delivery.seq)?;
+    line.map(|line| viewer.payload(&line))
+        .ok_or_else(|| Error::internal(format!("the log has no line {}", delivery.seq)))
 }
 
 /// Returns why an endpoint that just failed is to be disabled, if so.

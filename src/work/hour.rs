@@ -48,6 +48,8 @@ record! {
     activity_name: String = INPUT.example("\"Design\"");
     /// The project.
     project_id: Link = COMPUTED.refers("projects").in_meta();
+    /// The user who worked. A user with hours cannot be deleted, and a suspended user cannot be chosen.
+    user_id: Link = INPUT.refers("users").filter().in_meta();
 }
 
 impl Model for Hour {
@@ -127,6 +129,15 @@ fn delete(call: Call) -> Result<Work> {
         records::remove(tx, ctx, &hour)?;
         Ok(Answer::empty())
     }))
+}
+
+/// Rejects deleting a user who has hours: approved hours are locked, and would lose who worked them.
+pub(crate) fn guard_user(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    let sql = "SELECT 1 FROM project_hours WHERE account_id = $1 AND user_id = $2 AND user_id <> '' LIMIT 1";
+    match tx.first(sql, &[ctx.account.into(), id.into()], |_| Ok::<_, Error>(()))? {
+        Some(()) => Err(Error::new(Code::InUse, "The user has hours. Suspend the user instead.")),
+        None => Ok(()),
+    }
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

@@ -54,6 +54,8 @@ record! {
     project_id: Link = INPUT.create_only().refers("projects").filter().shown(LIST.and(DETAIL));
     /// The deal that the task belongs to.
     deal_id: Link = INPUT.create_only().refers("deals").filter().in_meta();
+    /// The user who is responsible; cleared if the user is deleted. A suspended user cannot be chosen.
+    assignee_id: Link = INPUT.refers("users").filter().in_meta();
 }
 
 impl Model for Task {}

@@ -186,7 +186,7 @@ fn reports_a_full_disk_and_recovers() {
     let mut db = Db::sqlite();
     let disk = db.folder.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "none"]).arg(&disk).output();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=16m", "none"]).arg(&disk).output();
     if !mounted.is_ok_and(|done| done.status.success()) {
         eprintln!("skipped: mounting a small disk needs root");
         return;
@@ -210,7 +210,7 @@ fn reports_a_full_disk_and_recovers() {
     assert_eq!(binary.client.get("/v1/notes").expect(200).json()["meta"]["total"], acknowledged);
     std::thread::sleep(Duration::from_millis(1100));
     assert_eq!(binary.client.get("/ready").status, 503);
-    let grown = Command::new("mount").args(["-o", "remount,size=20m"]).arg(&small.0).status().unwrap();
+    let grown = Command::new("mount").args(["-o", "remount,size=32m"]).arg(&small.0).status().unwrap();
     assert!(grown.success());
     binary.client.send("POST", "/v1/notes", &[], &body).expect(201);
     drop(binary);

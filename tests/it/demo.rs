@@ -46,7 +46,9 @@ fn under(client: &Client, path: &str, part: &str) -> Vec<Value> {
 /// Returns every list of the account by its path, including nested ones.
 fn lists(client: &Client) -> Vec<(String, Vec<Value>)> {
     let routes = REGISTRY.resources.iter().flat_map(|resource| &resource.routes);
-    let listing = routes.filter(|route| route.lists() && route.path != "/v1/changes");
+    // The first key is random.
+    let is_apart = |path: &str| ["/v1/changes", "/v1/api-keys"].contains(&path) || path.ends_with("/history");
+    let listing = routes.filter(|route| route.lists() && !is_apart(&route.path));
     let read = |path: &str| match path.split_once("/{id}/") {
         Some((parents, part)) => under(client, parents, part),
         None => items(client, path),

@@ -10,31 +10,31 @@ use serde_json::{Value, json};
 use crate::on_both;
 use crate::support::{Client, Db, Reply, Server};
 
-fn firm(client: &Client) -> String {
+pub fn firm(client: &Client) -> String {
     let body = json!({"company_name": "Bakkerij De Ster", "email": "anna@ster.example", "iban": "NL91ABNA0417164300", "bic": "ABNANL2A"});
     client.post("/v1/clients", body).expect(201).id()
 }
 
-fn subscribe(client: &Client, firm: &str) -> String {
+pub fn subscribe(client: &Client, firm: &str) -> String {
     let lines = json!([{"title": "Server", "unit_price": 100, "vat_code": "NL21"}]);
     let body = json!({"client_id": firm, "title": "Hosting", "subscription_start": "2026-05-10", "lines": lines});
     client.post("/v1/subscriptions", body).expect(201).id()
 }
 
-fn advance(client: &Client, to: &str) {
+pub fn advance(client: &Client, to: &str) {
     client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
 }
 
-fn mandate(client: &Client, firm: &str) -> Value {
+pub fn mandate(client: &Client, firm: &str) -> Value {
     client.get(&format!("/v1/clients/{firm}/direct-debit/mandate")).expect(200).data()
 }
 
-fn verify(client: &Client, firm: &str) -> Reply {
+pub fn verify(client: &Client, firm: &str) -> Reply {
     client.post(&format!("/v1/clients/{firm}/direct-debit/verification"), json!({}))
 }
 
 /// Submits the form of a page, as a browser does.
-fn send_form(client: &Client, url: &str, form: &str) -> Reply {
+pub fn send_form(client: &Client, url: &str, form: &str) -> Reply {
     let path = url.strip_prefix(&client.base).unwrap_or(url);
     let headers = [("authorization", ""), ("content-type", "application/x-www-form-urlencoded")];
     let config = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).build();
@@ -43,19 +43,19 @@ fn send_form(client: &Client, url: &str, form: &str) -> Reply {
 }
 
 /// Returns the last invoice of a subscription, and its payments, newest last.
-fn billed(client: &Client, subscription: &str) -> (Value, Vec<Value>) {
+pub fn billed(client: &Client, subscription: &str) -> (Value, Vec<Value>) {
     let list = client.get(&format!("/v1/subscriptions/{subscription}/invoices?sort=invoice_date")).expect(200).data();
     let invoice = list[0].clone();
     let payments = client.get(&format!("/v1/invoices/{}/payments", invoice["id"].as_str().unwrap())).expect(200).data();
     (invoice, payments.as_array().unwrap().clone())
 }
 
-fn work_off(server: &Server) {
+pub fn work_off(server: &Server) {
     server.block_on(async { while worker::turn(&server.app).await {} });
 }
 
 /// Runs all jobs, including those waiting for a retry.
-fn hurry(server: &Server) {
+pub fn hurry(server: &Server) {
     let now = "UPDATE jobs SET run_at = 0 WHERE state = 'ready'";
     server.app.store.write_now(0, move |tx| tx.execute(now, &[]).map(drop)).unwrap();
     work_off(server);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::UdpSocket;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,17 +20,28 @@ struct Names {
     records: Arc<Mutex<HashMap<String, Vec<String>>>>,
     /// The response code for everything, unless it is 0.
     code: Arc<Mutex<u8>>,
+    /// Answers wait for this lock.
+    held: Arc<Mutex<()>>,
+    asked: Arc<AtomicUsize>,
 }
 
 impl Names {
     fn start() -> Names {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap().to_string();
-        let names = Names { address, records: Arc::default(), code: Arc::default() };
+        let names = Names {
+            address,
+            records: Arc::default(),
+            code: Arc::default(),
+            held: Arc::default(),
+            asked: Arc::default(),
+        };
         let own = names.clone();
         std::thread::spawn(move || {
             let mut query = [0; 1500];
             while let Ok((length, from)) = socket.recv_from(&mut query) {
+                own.asked.fetch_add(1, Ordering::SeqCst);
+                drop(own.held.lock());
                 let _ = socket.send_to(&own.answer(&query[..length]), from);
             }
         });
@@ -97,6 +109,7 @@ on_both![
     a_verified_domain_keeps_its_status_for_three_days_without_the_record,
     only_one_account_verifies_a_domain,
     another_name_needs_another_proof,
+    a_name_that_changes_during_the_lookup_is_not_verified,
     domains_are_checked_every_hour_and_by_the_operator,
 ];
 
@@ -120,7 +133,7 @@ fn a_txt_record_verifies_a_domain(db: Db) {
     assert_eq!(check(&client, &made)["check_result"], "The TXT record has another value.");
     names.fail_with(2);
     let failed = check(&client, &made);
-    assert!(failed["check_result"].as_str().unwrap().starts_with("The DNS lookup failed: "), "{failed}");
+    assert!(failed["check_result"].as_str().unwrap().starts_with("The DNS lookup failed. "), "{failed}");
     assert_eq!(server.events(&client, before), Vec::<String>::new(), "nothing has changed");
     names.fail_with(0);
     publish(&names, &made);
@@ -193,6 +206,25 @@ fn another_name_needs_another_proof(db: Db) {
     let patched = client.patch(&path(&made), json!({"domain": "bank.example"})).expect(200).data();
     assert_eq!((&patched["status"], &patched["verified_by"]), (&json!("pending"), &json!("nobody")));
     assert_eq!(check(&client, &patched)["status"], "pending");
+}
+
+fn a_name_that_changes_during_the_lookup_is_not_verified(db: Db) {
+    let names = Names::start();
+    let server = server(db, &names);
+    let client = server.client();
+    let made = domain(&client, json!({"domain": "own.example"}));
+    publish(&names, &made);
+    let held = names.held.lock().unwrap();
+    let (own, copy) = (client.clone(), made.clone());
+    let checking = std::thread::spawn(move || check(&own, &copy));
+    while names.asked.load(Ordering::SeqCst) == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    client.patch(&path(&made), json!({"domain": "bank.example"})).expect(200);
+    drop(held);
+    for domain in [checking.join().unwrap(), client.get(&path(&made)).expect(200).data()] {
+        assert_eq!((&domain["domain"], &domain["status"]), (&json!("bank.example"), &json!("pending")));
+    }
 }
 
 fn domains_are_checked_every_hour_and_by_the_operator(db: Db) {

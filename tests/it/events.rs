@@ -227,7 +227,7 @@ fn limits_the_endpoints_of_an_account(db: Db) {
         (0..100).map(|_| format!("/v1/webhook-endpoints/{}", add(&client).expect(201).id())).collect();
     let refused = add(&client).expect(409);
     assert_eq!(refused.code(), "limit_reached");
-    assert!(refused.text.contains("An account may have at most 100 endpoints"), "{}", refused.text);
+    assert!(refused.text.contains("An account may have at most 100 webhook endpoints"), "{}", refused.text);
     add(&other).expect(201);
     client.patch(&paths[0], json!({"active": false})).expect(200);
     add(&client).expect(409);
@@ -253,7 +253,9 @@ fn a_webhook_is_signed_as_the_standard_says(db: Db) {
     forged.body.push(b' ');
     assert!(!is_genuine(&secret, &forged));
     let sent = body(&one);
-    assert_eq!(sent.as_object().unwrap().keys().collect::<Vec<_>>(), ["type", "timestamp", "data", "seq"]);
+    let members = ["type", "timestamp", "data", "seq", "actor", "actor_type", "actor_name"];
+    assert_eq!(sent.as_object().unwrap().keys().collect::<Vec<_>>(), members);
+    assert_eq!((&sent["actor_type"], &sent["actor_name"]), (&json!("key"), &json!("first key")));
     assert_eq!(
         (&sent["type"], &sent["timestamp"], &sent["seq"]),
         (&json!("product.created"), &json!("2026-05-04T10:00:00.000Z"), &json!(server.last_seq(&client)))

@@ -1,5 +1,6 @@
 //! Rules about the repository itself, read from its files.
 
+mod proofs;
 mod rooms;
 mod words;
 

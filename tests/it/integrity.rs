@@ -8,7 +8,7 @@ use crate::server::Binary;
 use crate::support::{Db, execute};
 
 /// Runs statements directly on the database.
-fn spoil(db: &Db, sql: &str) {
+pub fn spoil(db: &Db, sql: &str) {
     if db.url.is_empty() {
         rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap().execute_batch(sql).unwrap();
     } else {

@@ -1,9 +1,16 @@
 //! People: users and their roles, signing in, and sessions as callers of the API.
 
+mod assigned;
 mod commands;
+mod confirmation;
+mod factors;
+mod granted;
+mod issuer;
 mod pages;
+mod passkeys;
 mod roles;
 mod signing_in;
+mod two_factor_pages;
 mod users;
 
 use engine::accounts::Account;

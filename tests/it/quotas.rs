@@ -25,6 +25,7 @@ fn contents_come_to(server: &Server, expected: usize) {
 }
 
 on_both![
+    lists_that_are_read_as_a_whole_have_a_maximum,
     limits_files_under_concurrency,
     bytes_of_files_have_a_limit,
     mail_has_a_limit_per_day,
@@ -230,4 +231,18 @@ fn limits_request_bodies_in_progress() {
     large.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 429");
     comes_to(&server, 0);
+}
+
+fn lists_that_are_read_as_a_whole_have_a_maximum(db: Db) {
+    let server = Server::with(db, |config| config.rate_limit_per_minute = 0);
+    let client = server.client();
+    let rate = |n: i64| json!({"code": format!("R{n}"), "type": "reduced", "amount": 6});
+    let known = client.get("/v1/tax-rates").expect(200).json()["meta"]["total"].as_i64().unwrap();
+    for n in known..1000 {
+        client.post("/v1/tax-rates", rate(n)).expect(201);
+    }
+    let refused = client.post("/v1/tax-rates", rate(1000)).expect(409);
+    assert_eq!(refused.code(), "limit_reached");
+    assert!(refused.text.contains("at most 1000 tax rates. Delete one first."), "{}", refused.text);
+    server.client().post("/v1/tax-rates", rate(1)).expect(201);
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use web::scripted::{Reply, Scripted};
 
 use crate::cli::{kantoor, said};
+use crate::direct_debit;
 use crate::on_both;
 use crate::server::Binary;
 use crate::support::{Client, Db, Server};
@@ -98,6 +99,8 @@ on_both![
     a_test_account_records_what_it_would_send,
     a_live_test_account_sends,
     queued_work_is_recorded_after_the_switch,
+    a_sent_mail_stays_sent_after_the_switch,
+    a_recorded_collection_stays_pending,
     the_command_line_creates_live_test_accounts,
 ];
 
@@ -173,6 +176,45 @@ fn queued_work_is_recorded_after_the_switch(db: Db) {
     client.patch("/v1/settings", json!({"outside": "recorded"})).expect(200);
     world.work(&client);
     assert_eq!(statuses(&client, &invoice), ["recorded"]);
+    assert_eq!(world.reached(), (0, 0, 0));
+}
+
+fn a_sent_mail_stays_sent_after_the_switch(db: Db) {
+    let world = World::new(db);
+    let client = world.client();
+    client.patch("/v1/settings", json!({"outside": "live"})).expect(200);
+    let (invoice, ..) = send_all(&world, &client);
+    world.work(&client);
+    let sent = client.get(&format!("{invoice}/deliveries")).expect(200).data()[0].clone();
+    assert_eq!(sent["status"], "sent");
+    client.patch("/v1/settings", json!({"outside": "recorded"})).expect(200);
+    // As if the process died between sending the mail and ending the job.
+    let payload = json!({"delivery": sent["id"]});
+    world.server.execute(&format!("UPDATE jobs SET state = 'ready', payload = '{payload}' WHERE kind = 'deliver'"));
+    world.work(&client);
+    assert_eq!(client.get(&format!("{invoice}/deliveries")).expect(200).data()[0], sent);
+}
+
+fn a_recorded_collection_stays_pending(db: Db) {
+    let world = World::new(db);
+    let client = world.client();
+    client.patch("/v1/settings", json!({"provider": "mollie"})).expect(200);
+    let firm = direct_debit::firm(&client);
+    direct_debit::verify(&client, &firm).expect(201);
+    // A recorded verification is never paid.
+    world.server.execute("UPDATE mandates SET status = 'authorized', mandate_id = 'mdt_1'");
+    let subscription = direct_debit::subscribe(&client, &firm);
+    direct_debit::advance(&client, "2026-05-10T10:00:00Z");
+    world.work(&client);
+    let payment = direct_debit::billed(&client, &subscription).1.remove(0);
+    assert!(payment["external_id"].as_str().unwrap().starts_with("recorded_collection_"), "{payment}");
+    assert_eq!((&payment["status"], &payment["meta"]["test"]), (&json!("pending"), &json!(true)));
+    // A request for its status finds it as it was.
+    let account = client.get("/v1/me").expect(200).data()["account"]["id"].as_str().unwrap().to_string();
+    let hook = format!("/hooks/mollie/{account}/payment/{}", payment["id"].as_str().unwrap());
+    assert_eq!(direct_debit::send_form(&client, &hook, "id=tr_1").status, 200);
+    world.work(&client);
+    assert_eq!(direct_debit::billed(&client, &subscription).1, [payment]);
     assert_eq!(world.reached(), (0, 0, 0));
 }
 

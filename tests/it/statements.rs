@@ -38,7 +38,9 @@ const SMALL: &[&str] = &[
     "webhook_endpoints",
     "webhook_cursors",
     "users",
+    "second_factors",
     "key_limits",
+    "log_heads",
     "nodes",
     "holds",
 ];
@@ -61,7 +63,7 @@ fn drive(server: &Server) {
         let key = format!("k{}", walk::next_number());
         let headers = [("idempotency-key", key.as_str())];
         walk::send(&client, &path, route, &client, if route.method.name() == "POST" { &headers } else { &[] });
-        if route.lists() {
+        if route.lists() && (walk::can_be_made(resource) || !route.path.contains('{')) {
             client.get(&format!("{path}?search=example")).expect(200);
         }
     }
@@ -181,6 +183,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("total_incl_vat - credited_amount >= 0", "its index has those alone"),
     ("payment_status = 'open' AND due_date", "its index has those alone that are open"),
     ("state = 'parked'", "few jobs are parked"),
+    ("version = 0 AND account_id > 0", "its index has those keys alone that an earlier version left"),
     ("_tried WHERE", "rows that were written in the future: their index has them last"),
     ("status IN ('queued', 'retrying') AND updated_at > $1", "the same, on PostgreSQL"),
     (

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use engine::accounts::{self, Key, NewKey};
+use engine::accounts::{self, NewKey};
 use engine::app::App;
 use engine::clock::Moment;
 use engine::config::Config;
 use engine::http::server;
+use kantoor::keys::operator;
 use serde_json::Value;
 
 /// Runs each listed test on SQLite and on PostgreSQL. A function that is not listed is dead code, which the lints
@@ -238,9 +239,10 @@ impl Server {
     /// Creates a key of the same account; returns the secret and its id.
     pub fn add_key(&self, client: &Client, new: NewKey) -> (String, String) {
         let secret = accounts::new_secret().unwrap();
-        let (own, ids, now, account) = (secret.clone(), self.app.ids, self.app.clock.now(), client.account);
-        let made = self.app.store.write_now(0, move |tx| Key::create(tx, account, &own, &new, now, &ids));
-        (secret, made.unwrap())
+        let number = client.account;
+        let account = self.app.store.read_now(move |tx| accounts::Account::numbered(tx, number)).unwrap();
+        let id = operator::create(&self.app, account, &secret, &new, &[]).unwrap();
+        (secret, id)
     }
 
     /// Does the due work of an account.

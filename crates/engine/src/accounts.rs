@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 use store::{Migration, Row, Tx};
+use web::Network;
 
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
@@ -41,6 +42,26 @@ CREATE TABLE record_counts (
     total BIGINT NOT NULL,
     PRIMARY KEY (account_id, kind)
 ) STRICT, WITHOUT ROWID;
+",
+};
+
+/// The columns of keys as records, their networks, and the secrets that they had before. A node of an older version may
+/// still create a key, which then has version 0.
+pub const KEYS: Migration = Migration {
+    number: 91,
+    name: "keys as records",
+    sql: "
+ALTER TABLE keys ADD COLUMN updated_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE keys ADD COLUMN version BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE keys ADD COLUMN allowed_networks TEXT NOT NULL DEFAULT '';
+ALTER TABLE keys ADD COLUMN old_secret_until BIGINT NOT NULL DEFAULT 0;
+CREATE TABLE old_key_secrets (
+    hash BLOB PRIMARY KEY,
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    key_id TEXT NOT NULL,
+    until BIGINT NOT NULL
+) STRICT;
+CREATE INDEX old_key_secrets_key ON old_key_secrets (account_id, key_id);
 ",
 };
 
@@ -164,7 +185,7 @@ pub fn scopes() -> &'static [String] {
 }
 
 /// A stored key, without its secret.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Key {
     /// Its id, which is also its actor in the log; the id of the user if it stands for a session.
     pub id: String,
@@ -186,13 +207,18 @@ pub struct Key {
     pub revoked_at: Moment,
     /// When it was last used, accurate to about a minute; 0 for never.
     pub last_used_at: Moment,
+    /// The networks that it can be used from; empty for all.
+    pub networks: Vec<Network>,
+    /// Until when the secret works that the caller sent, if the key has a new one; otherwise 0.
+    pub secret_until: Moment,
 }
 
 const KEY: &str =
-    "SELECT id, account_id, name, hint, scopes, created_at, expires_at, revoked_at, last_used_at FROM keys";
+    "SELECT keys.id, keys.account_id, keys.name, keys.hint, keys.scopes, keys.created_at, keys.expires_at,
+     keys.revoked_at, keys.last_used_at, keys.allowed_networks";
 
 /// The properties of a new key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NewKey {
     /// Name.
     pub name: String,
@@ -204,8 +230,12 @@ pub struct NewKey {
 
 impl Key {
     fn from_row(row: &Row) -> Result<Key> {
+        let id = row.text(0)?;
+        let networks = row.text(9)?.split(',').filter(|network| !network.is_empty()).map(str::parse);
+        let networks = networks.collect::<std::result::Result<Vec<Network>, String>>();
+        let unreadable = |why| store::Error::unreadable(why).at("keys", id, "allowed_networks");
         Ok(Key {
-            id: row.text(0)?.to_string(),
+            id: id.to_string(),
             session: String::new(),
             account: row.int(1)?,
             name: row.text(2)?.to_string(),
@@ -215,66 +245,41 @@ impl Key {
             expires_at: Moment(row.int(6)?),
             revoked_at: Moment(row.int(7)?),
             last_used_at: Moment(row.int(8)?),
+            networks: networks.map_err(unreadable)?,
+            secret_until: Moment(0),
         })
     }
 
-    /// Creates a key and returns its id. The secret is not stored.
-    pub fn create(tx: &mut Tx, account: i64, secret: &str, new: &NewKey, now: Moment, ids: &Ids) -> Result<String> {
-        let known = scopes();
-        if let Some(odd) = new.scopes.iter().find(|scope| !known.contains(scope)) {
-            let message = format!("Unknown scope '{odd}'. Choose from: {}.", known.join(", "));
-            return Err(Error::new(Code::ValidationFailed, message));
-        }
-        if new.scopes.is_empty() {
-            return Err(Error::new(Code::ValidationFailed, "A key requires at least one scope."));
-        }
-        let id = ids.next();
-        tx.execute(
-            "INSERT INTO keys (id, account_id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0)",
-            &[
-                (&id).into(),
-                account.into(),
-                (&new.name).into(),
-                hash(secret).as_slice().into(),
-                secret[..9].into(),
-                new.scopes.join(",").into(),
-                now.0.into(),
-                new.expires_at.map_or(0, |moment| moment.0).into(),
-            ],
-        )?;
-        Ok(id)
-    }
-
-    /// Finds the key with this hash.
+    /// Finds the key with this hash of its secret, or of one that it had before.
     pub fn by_hash(tx: &mut Tx, hash: &[u8]) -> Result<Option<Key>> {
-        tx.first(&format!("{KEY} WHERE hash = $1"), &[hash.into()], Key::from_row)
+        let current = tx.first(&format!("{KEY} FROM keys WHERE hash = $1"), &[hash.into()], Key::from_row)?;
+        if current.is_some() {
+            return Ok(current);
+        }
+        let sql = format!(
+            "{KEY}, old_key_secrets.until FROM old_key_secrets JOIN keys ON keys.id = old_key_secrets.key_id
+             WHERE old_key_secrets.hash = $1"
+        );
+        tx.first(&sql, &[hash.into()], |row| Ok(Key { secret_until: Moment(row.int(10)?), ..Key::from_row(row)? }))
     }
 
     /// Finds the key of an account with this id.
     pub fn find(tx: &mut Tx, account: i64, id: &str) -> Result<Option<Key>> {
-        tx.first(&format!("{KEY} WHERE id = $1 AND account_id = $2"), &[id.into(), account.into()], Key::from_row)
+        let sql = format!("{KEY} FROM keys WHERE id = $1 AND account_id = $2");
+        tx.first(&sql, &[id.into(), account.into()], Key::from_row)
     }
 
     /// Returns the keys of an account, oldest first.
     pub fn of_account(tx: &mut Tx, account: i64) -> Result<Vec<Key>> {
-        let sql = format!("{KEY} WHERE account_id = $1 ORDER BY created_at, id");
+        let sql = format!("{KEY} FROM keys WHERE account_id = $1 ORDER BY created_at, id");
         tx.all(&sql, &[account.into()], Key::from_row)
-    }
-
-    /// Revokes a key; no change if it is already revoked.
-    pub fn revoke(tx: &mut Tx, id: &str, now: Moment) -> Result<()> {
-        let sql = "UPDATE keys SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END WHERE id = $2";
-        match tx.execute(sql, &[now.0.into(), id.into()])? {
-            0 => Err(Error::new(Code::NotFound, format!("No key has the id {id}."))),
-            _ => Ok(()),
-        }
     }
 
     /// Records when keys were used.
     pub fn used(tx: &mut Tx, uses: &[(String, Moment)]) -> Result<()> {
         for (id, moment) in uses {
-            tx.execute("UPDATE keys SET last_used_at = $1 WHERE id = $2", &[moment.0.into(), id.into()])?;
+            let sql = "UPDATE keys SET last_used_at = $1 WHERE id = $2 AND last_used_at < $1";
+            tx.execute(sql, &[moment.0.into(), id.into()])?;
         }
         Ok(())
     }
@@ -286,7 +291,20 @@ impl Key {
 
     /// Whether the key is valid at `now`.
     pub fn is_live(&self, now: Moment) -> bool {
-        self.revoked_at.0 == 0 && (self.expires_at.0 == 0 || now < self.expires_at)
+        self.ended(now).is_none()
+    }
+
+    /// Returns why the key is not valid at `now`, if so.
+    pub fn ended(&self, now: Moment) -> Option<String> {
+        let is_over = |end: Moment| end.0 != 0 && now >= end;
+        if self.revoked_at.0 != 0 {
+            return Some("This key has been revoked.".to_string());
+        }
+        if is_over(self.expires_at) {
+            return Some(format!("This key expired at {}.", self.expires_at));
+        }
+        let until = self.secret_until;
+        is_over(until).then(|| format!("The key has a new secret; this one stopped working at {until}."))
     }
 }
 

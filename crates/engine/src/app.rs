@@ -24,6 +24,7 @@ use crate::services::Services;
 use crate::site::Site;
 use crate::turns::Turns;
 use crate::wakeup::Wakeup;
+use crate::who::Who;
 
 /// The last response of `/ready`: its time, whether all checks passed, and its body.
 pub type Readiness = tokio::sync::Mutex<Option<(Instant, bool, String)>>;
@@ -78,12 +79,13 @@ pub struct App {
 
 impl App {
     /// Returns a caller for actions of the program itself in an account.
-    pub fn acting(&self, account: Account, actor: &str) -> Actor {
+    pub fn acting(&self, account: Account, actor: impl Into<Who>) -> Actor {
+        let actor = actor.into();
         Actor {
             account: Arc::new(account),
-            actor: actor.into(),
+            request_id: actor.id.clone(),
+            actor,
             key: None,
-            request_id: actor.into(),
             if_match: None,
             clock: self.clock,
             ids: self.ids,
@@ -94,7 +96,7 @@ impl App {
     }
 
     /// Returns a caller for actions of the program itself in the account with this number.
-    pub fn acting_in(&self, number: i64, actor: &str) -> Result<Actor> {
+    pub fn acting_in(&self, number: i64, actor: impl Into<Who>) -> Result<Actor> {
         let account = self.store.read_now(move |tx| Account::numbered(tx, number))?;
         Ok(self.acting(account, actor))
     }

@@ -57,8 +57,14 @@ pub struct Config {
     pub smtp_ca_file: String,
     pub allow_private_addresses: String,
     pub dns_server: String,
+    pub audit_anchor: String,
     pub mollie_url: String,
     pub mollie_key: String,
+    pub allow_sandbox: bool,
+    pub oidc_issuer: String,
+    pub oidc_client_id: String,
+    pub oidc_client_secret: String,
+    pub oidc_name: String,
     pub webhook_timeout_seconds: u64,
     pub streams_per_key: usize,
     pub max_streams: usize,
@@ -81,7 +87,19 @@ pub struct Config {
 pub const LEAST_BODIES_MIB: u64 = 5;
 
 /// The settings whose values are secrets.
-const SECRETS: &[&str] = &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key"];
+const SECRETS: &[&str] =
+    &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key", "oidc_client_secret"];
+
+/// What the operator provides for the payments of all accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Provided {
+    /// Whether every account may use the sandbox.
+    pub sandbox: bool,
+    /// Whether the server has a Mollie key for accounts without one.
+    pub mollie: bool,
+    /// Whether that key is one of Mollie's test keys, with which no money moves.
+    pub mollie_test: bool,
+}
 
 /// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -129,6 +147,11 @@ impl Config {
         }
         let config: Config =
             table.try_into().map_err(|error: toml::de::Error| format!("invalid setting: {}", error.message()))?;
+        let anchors = ["", "file:", "mailto:", "http://", "https://"];
+        let anchor = config.audit_anchor.as_str();
+        if !anchors.iter().any(|start| if start.is_empty() { anchor.is_empty() } else { anchor.starts_with(start) }) {
+            return Err("audit_anchor: must start with file:, mailto:, http:// or https://".to_string());
+        }
         for (name, mib) in
             [("bodies_mib", config.bodies_mib), ("bodies_per_account_mib", config.bodies_per_account_mib)]
         {
@@ -139,6 +162,12 @@ impl Config {
             }
         }
         Ok(config)
+    }
+
+    /// Returns what is provided for the payments of all accounts.
+    pub fn provided(&self) -> Provided {
+        let key = &self.mollie_key;
+        Provided { sandbox: self.allow_sandbox, mollie: !key.is_empty(), mollie_test: key.starts_with("test_") }
     }
 
     /// Returns the settings as a file, with secrets hidden.

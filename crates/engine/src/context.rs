@@ -11,6 +11,7 @@ use crate::error::{Code, Error, Result};
 use crate::quotas::Quotas;
 use crate::site::Site;
 use crate::wakeup::Wakeup;
+use crate::who::Who;
 
 /// The context of a handler's work.
 pub struct Ctx {
@@ -20,8 +21,8 @@ pub struct Ctx {
     pub zone: TimeZone,
     /// The account's time.
     pub now: Moment,
-    /// The id of the calling key or user, or the name of a job.
-    pub actor: Arc<str>,
+    /// Who causes the changes.
+    pub actor: Who,
     /// The key of the caller; none for work of the program itself, which may do everything.
     pub key: Option<Arc<Key>>,
     /// The request id, for the log.
@@ -62,8 +63,8 @@ pub enum IfMatch {
 pub struct Actor {
     /// The account.
     pub account: Arc<Account>,
-    /// The id of the calling key or user, or the name of a job.
-    pub actor: Arc<str>,
+    /// Who causes the changes.
+    pub actor: Who,
     /// The key of the caller; none for work of the program itself.
     pub key: Option<Arc<Key>>,
     /// The request id, for the log.
@@ -115,7 +116,7 @@ impl Actor {
 
 impl Ctx {
     /// Returns the context of an automatic action at this depth, in the chain started by the run `chain`.
-    pub fn acting_as(&self, actor: &str, request_id: &str, depth: i64, chain: &str) -> Ctx {
+    pub fn acting_as(&self, actor: impl Into<Who>, request_id: &str, depth: i64, chain: &str) -> Ctx {
         Ctx {
             account: self.account,
             zone: self.zone.clone(),

@@ -12,6 +12,10 @@ use crate::error::{Code, Error, Result};
 use crate::json::Json;
 use crate::secrets::vault::{Place, is_sealed};
 
+/// The start of each member with which a response shows a new secret: of a key or an endpoint, and of an invitation. A
+/// response with one of them is encrypted.
+const SHOWN_SECRETS: &[&str] = &["\"secret\":\"", "\"invite_url\":\""];
+
 /// How long a response is kept.
 const KEPT_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -119,7 +123,7 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
             location: row.text(2)?.to_string(),
             etag: row.text(3)?.to_string(),
             body: match row.text(4)? {
-                sealed if is_sealed(sealed) => ctx.site.vault.open_text(&place(ctx, claim), sealed)?,
+                sealed if is_sealed(sealed) => own(ctx, ctx.site.vault.open_text(&place(ctx, claim), sealed)?)?,
                 body => body.to_string(),
             },
             headers: row.text(5)?.to_string(),
@@ -129,9 +133,10 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
 
 /// Stores the response to this claim.
 pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()> {
-    // A response that shows a new secret.
-    let body = match stored.body.contains("\"secret\":\"") {
-        true => Cow::Owned(ctx.site.vault.seal_text(&place(ctx, claim), &stored.body)?),
+    let body = match SHOWN_SECRETS.iter().any(|shown| stored.body.contains(shown)) {
+        true => {
+            Cow::Owned(ctx.site.vault.seal_text(&place(ctx, claim), &format!("{}\n{}", ctx.actor.id, stored.body))?)
+        }
         false => Cow::Borrowed(stored.body.as_str()),
     };
     tx.send(
@@ -153,6 +158,19 @@ pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()
         ],
     )?;
     Ok(())
+}
+
+/// Returns a response that was stored with its caller: only the same one sees the secret again. An earlier version stored
+/// the response alone.
+fn own(ctx: &Ctx, sealed: String) -> Result<String> {
+    match sealed.split_once('\n') {
+        None => Ok(sealed),
+        Some((actor, body)) if *actor == *ctx.actor.id => Ok(body.to_string()),
+        Some(_) => Err(Error::new(
+            Code::IdempotencyKeyReused,
+            "Another caller used this Idempotency-Key and was shown a secret. Use a new key for each request.",
+        )),
+    }
 }
 
 fn place<'p>(ctx: &Ctx, claim: &'p Claim) -> Place<'p> {

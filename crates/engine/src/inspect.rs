@@ -44,6 +44,7 @@ pub fn inspect<R: Record>(
     }
     let mut records = Vec::with_capacity(rows.len());
     for (id, record) in rows {
+        lines.into_iter().for_each(|lines| lines.saw(R::shape().name, &id));
         match record {
             Ok(record) => records.push(record),
             Err(store::Error::Unreadable { column, why, .. }) => {

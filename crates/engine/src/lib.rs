@@ -123,8 +123,9 @@
 //! - Declarations: [`mod@record`], [`resource`], [`registry`], [`migrations`], [`tables`].
 //! - Requests: [`http`], [`call`], [`mod@input`], [`mod@list`], [`records`], [`mod@perform`], [`error`], [`idempotency`],
 //!   [`limits`].
-//! - Accounts and time: [`accounts`], [`authors`], [`context`], [`clock`], [`quotas`], [`site`].
-//! - Events and what follows from them: [`log`], [`listeners`], [`wakeup`], [`once`], [`timers`], [`due`].
+//! - Accounts and time: [`accounts`], [`authors`], [`context`], [`who`], [`clock`], [`quotas`],
+//!   [`site`].
+//! - Events and what follows from them: [`log`], [`heads`], [`shown`], [`history`], [`listeners`], [`wakeup`], [`once`], [`timers`], [`due`].
 //! - Background work: [`jobs`], [`leases`], [`backoff`], [`loops`], [`nodes`], [`takeover`], [`slice`](mod@slice),
 //!   [`turns`].
 //! - The process: [`config`], [`mod@open`], [`app`], [`services`], [`inspect`].
@@ -142,6 +143,8 @@ pub mod context;
 pub mod counters;
 pub mod due;
 pub mod error;
+pub mod heads;
+pub mod history;
 pub mod http;
 pub mod idempotency;
 pub mod input;
@@ -170,6 +173,7 @@ pub mod resource;
 pub mod search;
 pub mod secrets;
 pub mod services;
+pub mod shown;
 pub mod site;
 pub mod slice;
 pub mod tables;
@@ -178,3 +182,4 @@ pub mod text;
 pub mod timers;
 pub mod turns;
 pub mod wakeup;
+pub mod who;

@@ -28,13 +28,12 @@ const MINUTE_MS: i64 = 60_000;
 pub fn take(tx: &mut Tx, ctx: &Ctx, per_minute: u32) -> Result<Left> {
     let now = ctx.machine_now.0;
     let sql = "SELECT asked FROM key_limits WHERE account_id = $1 AND key_id = $2";
-    let values = [ctx.account.into(), (&*ctx.actor).into()];
+    let values = [ctx.account.into(), (&*ctx.actor.id).into()];
     let asked = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?.unwrap_or_default();
     // A node whose clock is behind may find future times.
-    let asked: Vec<i64> =
-        asked.split_whitespace().map(str::parse).collect::<Result<_, _>>().map_err(|_| {
-            store::Error::unreadable("it is not a list of moments").at("key_limits", &ctx.actor, "asked")
-        })?;
+    let asked: Vec<i64> = asked.split_whitespace().map(str::parse).collect::<Result<_, _>>().map_err(|_| {
+        store::Error::unreadable("it is not a list of moments").at("key_limits", &ctx.actor.id, "asked")
+    })?;
     let mut asked: Vec<i64> = asked.into_iter().map(|at| at.min(now)).filter(|at| *at > now - MINUTE_MS).collect();
     let most = usize::try_from(per_minute).unwrap_or(usize::MAX);
     let reset = |at: Option<&i64>| at.map_or(0, |at| (at + MINUTE_MS - now + 999) / 1000);
@@ -49,7 +48,7 @@ pub fn take(tx: &mut Tx, ctx: &Ctx, per_minute: u32) -> Result<Left> {
     tx.execute(
         "INSERT INTO key_limits (account_id, key_id, asked) VALUES ($1, $2, $3)
          ON CONFLICT (account_id, key_id) DO UPDATE SET asked = excluded.asked",
-        &[ctx.account.into(), (&*ctx.actor).into(), text.join(" ").into()],
+        &[ctx.account.into(), (&*ctx.actor.id).into(), text.join(" ").into()],
     )?;
     let remaining = i64::try_from(most - asked.len()).unwrap_or(i64::MAX);
     Ok(Left { remaining, reset: reset(asked.last()) })

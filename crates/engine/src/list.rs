@@ -81,6 +81,54 @@ pub enum Form {
     Newest,
 }
 
+/// The place of a page in a list.
+pub struct Page {
+    /// Its number, from 1 on.
+    pub page: i64,
+    /// Items per page.
+    pub per_page: i64,
+    ignored: Vec<String>,
+}
+
+impl Page {
+    /// Parses a query that has no other parameters.
+    pub fn read(call: &Call) -> Result<Page> {
+        let mut page = Page { page: 1, per_page: PER_PAGE, ignored: Vec::new() };
+        let mut faults = FieldErrors::default();
+        for name in call.query.names() {
+            let number = || whole_from_one(call.query.get(name).unwrap_or_default());
+            match name {
+                "page" => page.page = faults.take(name, number()).unwrap_or(1),
+                "per_page" => page.per_page = faults.take(name, number()).unwrap_or(PER_PAGE).min(MAX_PER_PAGE),
+                _ => page.ignored.push(name.to_string()),
+            }
+        }
+        faults.into_result()?;
+        Ok(page)
+    }
+
+    /// Returns how many items come before it.
+    pub fn offset(&self) -> i64 {
+        (self.page - 1).saturating_mul(self.per_page)
+    }
+
+    /// Returns the response with this page of `total` items.
+    pub fn answer(&self, data: Vec<u8>, total: i64) -> Answer {
+        let pages = (total + self.per_page - 1) / self.per_page;
+        let mut answer = Answer::data(Outcome::Done, data);
+        answer.meta =
+            vec![format!("\"page\":{},\"per_page\":{},\"total\":{total},\"pages\":{pages}", self.page, self.per_page)];
+        let beside = [("first", 1), ("prev", self.page - 1), ("next", self.page + 1), ("last", pages.max(1))];
+        let reachable = beside.into_iter().filter(|(relation, page)| match *relation {
+            "prev" => *page >= 1 && *page <= pages,
+            "next" => *page <= pages,
+            _ => true,
+        });
+        answer.pages = reachable.collect();
+        answer.with_texts("ignored_params", &self.ignored)
+    }
+}
+
 /// The parameters of a list request.
 pub struct ListQuery {
     form: Form,
@@ -244,7 +292,11 @@ impl ListQuery {
     }
 
     fn offset(&self) -> i64 {
-        (self.page - 1).saturating_mul(self.per_page)
+        self.place().offset()
+    }
+
+    fn place(&self) -> Page {
+        Page { page: self.page, per_page: self.per_page, ignored: self.ignored.clone() }
     }
 
     fn answer(&self, data: Vec<u8>, total: i64) -> Answer {
@@ -253,18 +305,7 @@ impl ListQuery {
             answer.meta = vec![format!("\"total\":{total}")];
             return answer.with_texts("ignored_params", &self.ignored);
         }
-        let pages = (total + self.per_page - 1) / self.per_page;
-        let mut answer = Answer::data(Outcome::Done, data);
-        answer.meta =
-            vec![format!("\"page\":{},\"per_page\":{},\"total\":{total},\"pages\":{pages}", self.page, self.per_page)];
-        let beside = [("first", 1), ("prev", self.page - 1), ("next", self.page + 1), ("last", pages.max(1))];
-        let reachable = beside.into_iter().filter(|(relation, page)| match *relation {
-            "prev" => *page >= 1 && *page <= pages,
-            "next" => *page <= pages,
-            _ => true,
-        });
-        answer.pages = reachable.collect();
-        answer.with_texts("ignored_params", &self.ignored)
+        self.place().answer(data, total)
     }
 
     /// Returns the two statements of a list. Public for the tests of their plans.

@@ -2,146 +2,53 @@
 //! written in the transaction of the change, its numbers have no gaps within an account, and each row's hash covers the
 //! previous row.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+mod chain;
+mod emptied;
+pub mod erasing;
+mod event;
+mod filtered;
+mod line;
+mod reading;
+mod salt;
+mod tables;
 
-use sha2::{Digest, Sha256};
-use store::{Gathered, Merge, Migration, Row, Tx};
+use std::sync::Arc;
 
-use crate::clock::Moment;
+use store::{Gathered, Merge, Tx};
+
 use crate::context::Ctx;
 use crate::error::{Error, Result};
-use crate::json::{write_key, write_text};
-
-/// The table behind the log.
-pub const MIGRATION: Migration = Migration {
-    number: 3,
-    name: "log",
-    sql: "
-CREATE TABLE log (
-    account_id BIGINT NOT NULL REFERENCES accounts (id),
-    seq BIGINT NOT NULL,
-    at BIGINT NOT NULL,
-    type TEXT NOT NULL,
-    entity_type TEXT NOT NULL,
-    entity_id TEXT NOT NULL,
-    actor TEXT NOT NULL,
-    request_id TEXT NOT NULL,
-    data TEXT NOT NULL,
-    hash BLOB NOT NULL,
-    PRIMARY KEY (account_id, seq)
-) STRICT, WITHOUT ROWID;
-",
-};
-
-/// In a table without row ids, SQLite keeps about a thousand bytes of a row in the tree, and the rest in an overflow page,
-/// most of which stays empty. Log lines are longer than that, so they are in an ordinary table.
-pub const ORDINARY: Migration = Migration {
-    number: 74,
-    name: "log in an ordinary table",
-    sql: "
--- sqlite
-ALTER TABLE log RENAME TO log_before;
-CREATE TABLE log (
-    account_id BIGINT NOT NULL REFERENCES accounts (id),
-    seq BIGINT NOT NULL,
-    at BIGINT NOT NULL,
-    type TEXT NOT NULL,
-    entity_type TEXT NOT NULL,
-    entity_id TEXT NOT NULL,
-    actor TEXT NOT NULL,
-    request_id TEXT NOT NULL,
-    data TEXT NOT NULL,
-    hash BLOB NOT NULL
-) STRICT;
-INSERT INTO log (account_id, seq, at, type, entity_type, entity_id, actor, request_id, data, hash)
-SELECT account_id, seq, at, type, entity_type, entity_id, actor, request_id, data, hash FROM log_before
-ORDER BY account_id, seq;
-DROP TABLE log_before;
-CREATE UNIQUE INDEX log_seq ON log (account_id, seq);
-CREATE INDEX log_types ON log (account_id, type, seq);
-",
-};
-
-/// Several events often show the same record: a draft is created, and is a draft. Only the first of them stores it.
-pub const SHARED_DATA: Migration = Migration {
-    number: 76,
-    name: "log entries share their data",
-    sql: "ALTER TABLE log ADD COLUMN data_of BIGINT NOT NULL DEFAULT 0;",
-};
-
-/// The data of a row in a statement on `log`: its own, or that of the row whose number is in `data_of`. Data of its own
-/// count then too, so that the hash tells if somebody adds some.
-pub const DATA: &str =
-    "CASE WHEN log.data_of = 0 THEN log.data ELSE log.data || coalesce((SELECT shown.data FROM log shown
-     WHERE shown.account_id = log.account_id AND shown.seq = log.data_of), '') END";
-
-/// Something that happened to a record.
-pub struct Event<'e> {
-    /// `product.created`
-    pub name: &'e str,
-    /// `product`
-    pub entity_type: &'e str,
-    /// The record's id.
-    pub entity_id: &'e str,
-    /// The record as the API shows it.
-    pub data: &'e str,
-}
-
-/// A row of the log.
-pub struct Line {
-    /// Its number in the account, from 1 on without gaps.
-    pub seq: i64,
-    at: i64,
-    /// `product.created`
-    pub name: String,
-    entity_type: String,
-    entity_id: String,
-    actor: String,
-    request_id: String,
-    data: String,
-    hash: Vec<u8>,
-}
-
-/// Starts work on events. Most events start none, so the statement that reads the end of the log also counts the listeners.
-pub struct Listener {
-    /// The table of those who listen.
-    pub table: &'static str,
-    /// A scalar subquery: the keys of all events that are listened to in the account `$1`, in one text.
-    pub keys: &'static str,
-    /// The key under which an event is listened to.
-    pub key: fn(&str) -> &str,
-    /// The name of events that callers fire: their data show no record.
-    pub fired: &'static str,
-    /// Starts the work; the number is that of the event in the log.
-    pub start: fn(&mut Tx, &Ctx, &Event, i64) -> Result<()>,
-}
-
-static LISTENER: OnceLock<&'static Listener> = OnceLock::new();
-
-/// Says who starts work when something happens.
-pub fn install(listener: &'static Listener) {
-    let _ = LISTENER.set(listener);
-}
+use chain::{Parts, SALTED_VERSION, chain, digest};
+pub use chain::{Verdict, Walked, continues, verify, verify_on};
+pub use event::{Event, Listener, fired, install};
+pub use filtered::{Filter, Found, filtered, numbered, of_record};
+pub use line::{DATA, Line, payload};
+pub use reading::{after, by_seq, key, last, line, touched};
+pub use tables::{ACTORS, INDEXES, MIGRATION, ORDINARY, SALTED, SHARED_DATA};
 
 /// Appends an event and starts the work of its listeners; returns its number. The caller's transaction locks the
 /// account.
 pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
+    append_as(tx, ctx, event, event.data)
+}
+
+/// Appends an event of a record that the log stores as `record`: with columns that the API does not show.
+pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<i64> {
     let (end, listens) = end(tx, ctx, event)?;
     let seq = end.seq + 1;
     // The row before, or the one that this refers to, shows the same. Another node may be of a version that would not look
     // there, so this is for databases with a single one.
-    let is_shared = !tx.dialect().is_shared() && !event.data.is_empty() && *end.data == *event.data;
-    let (data, data_of) = if is_shared { ("", end.data_of) } else { (event.data, 0) };
-    let hash = chain(
-        &end.hash,
-        &Parts {
-            account: ctx.account,
-            seq,
-            at: ctx.now.0,
-            texts: [event.name, event.entity_type, event.entity_id, &ctx.actor, &ctx.request_id, event.data],
-        },
-    );
+    let is_shared = !tx.dialect().is_shared() && !record.is_empty() && *end.data == *record;
+    let (data, data_of) = if is_shared { ("", end.data_of) } else { (record, 0) };
+    let kind = ctx.actor.kind.wire();
+    let salt = salt::next()?;
+    let parts = Parts {
+        account: ctx.account,
+        seq,
+        at: ctx.now.0,
+        texts: [event.name, event.entity_type, event.entity_id, &ctx.actor.id, kind, &ctx.request_id],
+    };
+    let hash = chain(&end.hash, &parts, &digest(&salt, &ctx.actor.name, record));
     tx.gather(
         &LINES,
         &[
@@ -151,20 +58,24 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
             event.name.into(),
             event.entity_type.into(),
             event.entity_id.into(),
-            (&*ctx.actor).into(),
+            (&*ctx.actor.id).into(),
+            kind.into(),
+            (&*ctx.actor.name).into(),
             (&*ctx.request_id).into(),
             data.into(),
             data_of.into(),
             hash.as_slice().into(),
+            SALTED_VERSION.into(),
+            salt.as_slice().into(),
         ],
     )?;
     let (data, data_of) = match is_shared {
         true => (end.data, end.data_of),
-        false if event.data.len() <= MAX_SHARED => (event.data.into(), seq),
+        false if record.len() <= MAX_SHARED => (record.into(), seq),
         false => (Arc::default(), 0),
     };
     *tx.memory("log", ctx.account) = Some(End { seq, hash, data, data_of });
-    if let Some(listener) = LISTENER.get().filter(|_| listens) {
+    if let Some(listener) = event::listener().filter(|_| listens) {
         (listener.start)(tx, ctx, event, seq)?;
     }
     Ok(seq)
@@ -181,10 +92,14 @@ static LINES: Gathered = Gathered {
         "entity_type",
         "entity_id",
         "actor",
+        "actor_type",
+        "actor_name",
         "request_id",
         "data",
         "data_of",
         "hash",
+        "version",
+        "salt",
     ],
     key: 0,
     merge: Merge::Last,
@@ -210,7 +125,7 @@ struct Listened(String);
 /// Returns the end of the chain, and whether the event may have listeners. One statement reads both, once per transaction.
 /// The first event of an account precedes its listeners.
 fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(End, bool)> {
-    let Some(listener) = LISTENER.get() else {
+    let Some(listener) = event::listener() else {
         return Ok((read_end(tx, ctx, "''")?.0, false));
     };
     // What starts work looks again whether it has to, so that a key which is a part of another one does no harm.
@@ -239,263 +154,4 @@ fn read_end(tx: &mut Tx, ctx: &Ctx, keys: &str) -> Result<(End, String)> {
         Ok::<_, Error>((end, row.text(2)?.to_string()))
     })?;
     Ok(found.unwrap_or_default())
-}
-
-/// Returns up to `limit` rows after `seq`, in order; fewer if they exceed about `bytes` bytes, but at least one.
-/// Numbers are assigned while the account is locked, so a reader that sees a row can see all earlier ones.
-pub fn after(tx: &mut Tx, account: i64, seq: i64, limit: i64, bytes: i64) -> Result<Vec<Line>> {
-    // Their lengths first, for which neither database reads the data: a row may have megabytes.
-    let index = by_seq(tx);
-    let lengths = tx.all(
-        &format!(
-            "SELECT CAST(CASE WHEN data_of = 0 THEN octet_length(data) ELSE coalesce((SELECT octet_length(shown.data)
-                 FROM log shown WHERE shown.account_id = log.account_id AND shown.seq = log.data_of), 0) END AS BIGINT)
-             FROM log{index} WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
-        ),
-        &[account.into(), seq.into(), limit.into()],
-        |row| row.int(0),
-    )?;
-    let mut room = bytes;
-    let mut fits = 0_i64;
-    for length in lengths {
-        if fits > 0 && room < length {
-            break;
-        }
-        room -= length;
-        fits += 1;
-    }
-    if fits == 0 {
-        return Ok(Vec::new());
-    }
-    tx.all(
-        &format!(
-            "SELECT seq, at, type, entity_type, entity_id, actor, request_id, {DATA}, hash FROM log{index}
-             WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
-        ),
-        &[account.into(), seq.into(), fits.into()],
-        Line::from_row,
-    )
-}
-
-/// The row with this number.
-pub fn line(tx: &mut Tx, account: i64, seq: i64) -> Result<Option<Line>> {
-    tx.first(
-        &format!(
-            "SELECT seq, at, type, entity_type, entity_id, actor, request_id, {DATA}, hash FROM log
-             WHERE account_id = $1 AND seq = $2"
-        ),
-        &[account.into(), seq.into()],
-        Line::from_row,
-    )
-}
-
-/// Returns the number, the kind and the id of the record of up to `limit` rows after `seq`. Every change of a record
-/// has a row, so a reader that has read all records as of `seq` only needs to read these.
-pub fn touched(tx: &mut Tx, account: i64, seq: i64, limit: usize) -> Result<Vec<(i64, String, String)>> {
-    let index = by_seq(tx);
-    let sql = format!(
-        "SELECT seq, entity_type, entity_id FROM log{index} WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
-    );
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    tx.all(&sql, &[account.into(), seq.into(), limit.into()], |row| {
-        Ok((row.int(0)?, row.text(1)?.to_string(), row.text(2)?.to_string()))
-    })
-}
-
-/// The number of the last row; 0 when there is none.
-pub fn last(tx: &mut Tx, account: i64) -> Result<i64> {
-    let sql = format!("SELECT coalesce(max(seq), 0) FROM log{} WHERE account_id = $1", by_seq(tx));
-    Ok(tx.int(&sql, &[account.into()])?)
-}
-
-/// Behind the name of the table: rows are read in order of their numbers. From the statistics of a time at which the log was
-/// short SQLite may conclude that any index will do.
-pub fn by_seq(tx: &Tx) -> String {
-    tx.dialect().indexed_by("log_seq")
-}
-
-/// The name of events that callers fire: their data show no record.
-pub fn fired() -> &'static str {
-    LISTENER.get().map_or("", |listener| listener.fired)
-}
-
-/// Under which key an entry is noted; `None` for one that does not show a record.
-fn key_of(line: &Line) -> Option<(u64, u64)> {
-    line.shows_record().then(|| key(&line.entity_type, &line.entity_id))
-}
-
-/// A record as two hashes, since an account may have millions.
-pub fn key(kind: &str, id: &str) -> (u64, u64) {
-    let hash = |salt: u8| {
-        let mut hasher = DefaultHasher::new();
-        (salt, kind, id).hash(&mut hasher);
-        hasher.finish()
-    };
-    (hash(0), hash(1))
-}
-
-/// The values that a hash covers.
-struct Parts<'p> {
-    account: i64,
-    seq: i64,
-    at: i64,
-    texts: [&'p str; 6],
-}
-
-fn chain(before: &[u8], parts: &Parts) -> Vec<u8> {
-    let mut hasher = Sha256::new();
-    hasher.update(before);
-    for number in [parts.account, parts.seq, parts.at] {
-        hasher.update(number.to_be_bytes());
-    }
-    for text in parts.texts {
-        // With its length, so that no two rows run into the same bytes.
-        hasher.update((text.len() as u64).to_be_bytes());
-        hasher.update(text);
-    }
-    hasher.finalize().to_vec()
-}
-
-/// What checking a chain found.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Every row is as it was written: how many, and the last hash in hexadecimal.
-    Whole {
-        /// Rows seen.
-        rows: i64,
-        /// The end of the chain: write it down elsewhere to prove later that nothing was cut off.
-        head: String,
-    },
-    /// The first row that is not as it was written.
-    Broken {
-        /// Its number.
-        seq: i64,
-        /// When it says it was written.
-        at: Moment,
-        /// What is wrong.
-        why: &'static str,
-    },
-}
-
-/// How far the check of a chain has come.
-#[derive(Clone, Debug, Default)]
-pub struct Walked {
-    rows: i64,
-    before: Vec<u8>,
-    /// The entries that the last step read, for entries with a record: their key and sequence number.
-    pub seen: Vec<((u64, u64), i64)>,
-}
-
-impl Walked {
-    /// How many rows.
-    pub fn rows(&self) -> i64 {
-        self.rows
-    }
-}
-
-/// Checks the chain of an account from its first row on.
-pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
-    let mut walked = Walked::default();
-    loop {
-        match verify_on(tx, account, walked)? {
-            Ok(further) => walked = further,
-            Err(verdict) => return Ok(verdict),
-        }
-    }
-}
-
-/// Checks up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
-pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Walked, Verdict>> {
-    let Walked { mut rows, mut before, .. } = walked;
-    let mut seen = Vec::new();
-    let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
-    if lines.is_empty() {
-        let head = before.iter().map(|byte| format!("{byte:02x}")).collect();
-        return Ok(Err(Verdict::Whole { rows, head }));
-    }
-    for line in lines {
-        let broken = |why| Ok(Err(Verdict::Broken { seq: line.seq, at: Moment(line.at), why }));
-        if line.seq != rows + 1 {
-            return broken("the previous entry is missing");
-        }
-        if chain(&before, &line.parts(account)) != line.hash {
-            return broken("the entry or the previous one was altered");
-        }
-        rows = line.seq;
-        seen.extend(key_of(&line).map(|key| (key, rows)));
-        before = line.hash;
-    }
-    Ok(Ok(Walked { rows, before, seen }))
-}
-
-impl Line {
-    fn from_row(row: &Row) -> Result<Line> {
-        Ok(Line {
-            seq: row.int(0)?,
-            at: row.int(1)?,
-            name: row.text(2)?.to_string(),
-            entity_type: row.text(3)?.to_string(),
-            entity_id: row.text(4)?.to_string(),
-            actor: row.text(5)?.to_string(),
-            request_id: row.text(6)?.to_string(),
-            data: row.text(7)?.to_string(),
-            hash: row.bytes(8)?.to_vec(),
-        })
-    }
-
-    /// The kind of record that it is about.
-    pub fn entity_type(&self) -> &str {
-        &self.entity_type
-    }
-
-    /// The record that it is about.
-    pub fn entity_id(&self) -> &str {
-        &self.entity_id
-    }
-
-    /// Whether its data show the record as it was right after.
-    pub fn shows_record(&self) -> bool {
-        self.name != fired()
-    }
-
-    /// Returns the record after the change, or the data of a fired event.
-    pub fn into_data(self) -> String {
-        self.data
-    }
-
-    /// What others are sent: what happened, when, to what, and its number.
-    pub fn payload(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.data.len() + 128);
-        payload(&mut out, &self.name, Moment(self.at), &self.data, self.seq);
-        out.push(b'}');
-        out
-    }
-
-    /// Writes the event as the change feed and the stream show it: the payload, with the record and the actor.
-    pub fn write_change(&self, out: &mut Vec<u8>) {
-        payload(out, &self.name, Moment(self.at), &self.data, self.seq);
-        for (name, text) in [("entity_type", &self.entity_type), ("entity_id", &self.entity_id), ("actor", &self.actor)]
-        {
-            write_key(out, name);
-            write_text(out, text);
-        }
-        out.push(b'}');
-    }
-
-    fn parts(&self, account: i64) -> Parts<'_> {
-        Parts {
-            account,
-            seq: self.seq,
-            at: self.at,
-            texts: [&self.name, &self.entity_type, &self.entity_id, &self.actor, &self.request_id, &self.data],
-        }
-    }
-}
-
-/// `{"type":…,"timestamp":…,"data":…,"seq":…` in this order, without its end.
-pub fn payload(out: &mut Vec<u8>, name: &str, at: Moment, data: &str, seq: i64) {
-    out.extend_from_slice(b"{\"type\":");
-    write_text(out, name);
-    let rest = format!(",\"timestamp\":\"{at}\",\"data\":{},\"seq\":{seq}", if data.is_empty() { "{}" } else { data });
-    out.extend_from_slice(rest.as_bytes());
 }

@@ -3,15 +3,20 @@
 use store::Migration;
 
 use crate::registry::registry;
-use crate::{accounts, contents, counters, idempotency, jobs, limits, log, nodes, once, search, site};
+use crate::{accounts, contents, counters, heads, idempotency, jobs, limits, log, nodes, once, search, site};
 
 /// The migrations of the engine's own tables.
 const OWN: &[Migration] = &[
     accounts::MIGRATION,
+    accounts::KEYS,
     search::MIGRATION,
     log::MIGRATION,
     log::ORDINARY,
     log::SHARED_DATA,
+    log::ACTORS,
+    log::SALTED,
+    log::INDEXES,
+    heads::MIGRATION,
     idempotency::MIGRATION,
     jobs::MIGRATION,
     jobs::LANES,

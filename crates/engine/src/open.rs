@@ -21,7 +21,7 @@ use crate::registry::registry;
 use crate::services::Services;
 use crate::site::Site;
 use crate::turns::Turns;
-use crate::{migrations, private, secrets};
+use crate::{heads, migrations, private, secrets};
 
 /// Opens the database of `config` and migrates it.
 pub fn open(config: Config) -> Result<Arc<App>> {
@@ -29,6 +29,7 @@ pub fn open(config: Config) -> Result<Arc<App>> {
     store.migrate(&migrations::all())?;
     let vault = secrets::open(&store, &config)?;
     let key = secrets::signing_key(&store, &vault, registry().secrets)?;
+    heads::sign_first(&store, &vault)?;
     let site = Arc::new(Site::open(key, vault, &config.public_url));
     let blobs = open_blobs(&config)?;
     let web = open_web(&config)?;

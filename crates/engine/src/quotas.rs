@@ -1,6 +1,6 @@
 //! The quotas of accounts, from the settings.
 
-use crate::config::Config;
+use crate::config::{Config, Provided};
 
 /// The quotas of every account; 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Quotas {
     pub mails_per_day: i64,
     /// Number of endpoints per host.
     pub endpoints_per_host: i64,
+    /// What the operator provides beside these.
+    pub provided: Provided,
 }
 
 impl Quotas {
@@ -24,6 +26,7 @@ impl Quotas {
             files: whole(config.quota_files),
             mails_per_day: whole(config.quota_mails_per_day),
             endpoints_per_host: whole(config.quota_endpoints_per_host),
+            provided: config.provided(),
         }
     }
 }

@@ -14,8 +14,10 @@ mod open;
 mod part;
 mod rules;
 mod sealed;
+mod url;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use store::{Row, Tx, Value};
@@ -24,6 +26,7 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, FieldErrors};
 use crate::json::{Json, write_name, write_text};
+use crate::secrets::vault::is_sealed;
 pub use body::{Body, Fields};
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
 pub use field::{Field, FieldInfo};
@@ -34,6 +37,7 @@ pub use open::{Transitions, check_transition, may_become};
 pub use part::Part;
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, GIVEN, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 pub use sealed::Sealed;
+pub use url::ShownUrl;
 
 /// The fields of every record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,44 +81,6 @@ pub struct Shape {
     pub doc: &'static [&'static str],
 }
 
-/// A URL that a record shows.
-pub struct ShownUrl {
-    /// The name of the field.
-    pub name: &'static str,
-    /// Its path, with `{id}` and the names of other fields as placeholders.
-    pub path: &'static str,
-    /// Whether it is signed, for a day of access without a key.
-    pub signed: bool,
-    /// The views that include it.
-    pub views: Views,
-    /// Its description in the documentation.
-    pub doc: &'static str,
-}
-
-impl ShownUrl {
-    /// Whether its path contains the value of this field.
-    fn names(&self, field: &str) -> bool {
-        let placeholder = |part: &str| part.split_once('}').is_some_and(|(name, _)| name == field);
-        self.path.split('{').skip(1).any(placeholder)
-    }
-
-    /// Returns its path with the values of a record. Only the named fields are looked at: others may have a megabyte.
-    fn path_of<R: Record>(&self, record: &R) -> String {
-        let mut parts = self.path.split('{');
-        let mut path = parts.next().unwrap_or_default().to_string();
-        for part in parts {
-            let (name, rest) = part.split_once('}').unwrap_or((part, ""));
-            let field = R::fields().iter().find(|field| field.info.name == name);
-            match field.map(|field| (field.to_db)(record)) {
-                Some(Value::Text(text)) => path.push_str(&text),
-                _ => path.push_str(&record.base().id),
-            }
-            path.push_str(rest);
-        }
-        path
-    }
-}
-
 impl Shape {
     /// Creates the shape of a record whose times are only in its `meta`.
     pub const fn new(name: &'static str, table: &'static str, doc: &'static [&'static str]) -> Shape {
@@ -132,6 +98,11 @@ impl Shape {
             parts: &[],
             doc,
         }
+    }
+
+    /// Whether a single record does not show this field.
+    pub fn hides(&self, field: &FieldInfo) -> bool {
+        !(field.rules.views.includes(DETAIL) || field.rules.in_meta && self.meta.includes(DETAIL))
     }
 
     /// Sets the prefix of its events.
@@ -243,8 +214,47 @@ pub trait Record: Fields + PartialEq {
             || shape.addresses.iter().any(|address| address.views.includes(LIST) && address.names(field.name))
     }
 
-    /// Writes the record as the API shows it in `view`.
-    fn write_json(&self, view: Views, ctx: &Ctx, out: &mut Vec<u8>) {
+    /// Writes the record as the log stores it, from how a detail view shows it and where its URLs are in there: without
+    /// them, since they expire, but with all other columns in front.
+    fn write_logged(&self, shown: &[u8], urls: Range<usize>, out: &mut Vec<u8>) {
+        out.extend_from_slice(HIDDEN.as_bytes());
+        out.push(b'{');
+        self.write_hidden(out);
+        out.extend_from_slice(b"},");
+        out.extend_from_slice(&shown[1..urls.start]);
+        out.extend_from_slice(&shown[urls.end..]);
+    }
+
+    /// Whether the log stores more or less of a record than the API shows.
+    fn is_logged_otherwise() -> bool {
+        let shape = Self::shape();
+        !shape.meta.includes(DETAIL)
+            || Self::columns().any(|field| shape.hides(&field.info))
+            || shape.addresses.iter().any(|address| address.views.includes(DETAIL))
+    }
+
+    /// Writes the columns that the API does not show. A secret is not logged: it would be encrypted with a key that may be
+    /// replaced.
+    fn write_hidden(&self, out: &mut Vec<u8>) {
+        let (shape, base) = (Self::shape(), self.base());
+        if !shape.meta.includes(DETAIL) {
+            let times = format!(
+                "\"created_at\":\"{}\",\"updated_at\":\"{}\",\"version\":{}",
+                base.created_at, base.updated_at, base.version
+            );
+            out.extend_from_slice(times.as_bytes());
+        }
+        for field in Self::columns().filter(|field| shape.hides(&field.info)) {
+            write_name(out, field.info.name);
+            match (field.to_db)(self) {
+                Value::Text(text) if is_sealed(&text) => write_text(out, SECRET),
+                _ => (field.to_json)(self, &field.info.rules, out),
+            }
+        }
+    }
+
+    /// Writes the record as the API shows it in `view`; returns where its URLs are.
+    fn write_json(&self, view: Views, ctx: &Ctx, out: &mut Vec<u8>) -> Range<usize> {
         let (shape, base) = (Self::shape(), self.base());
         out.extend_from_slice(b"{\"id\":");
         write_text(out, &base.id);
@@ -255,12 +265,12 @@ pub trait Record: Fields + PartialEq {
                 (field.to_json)(self, rules, out);
             }
         }
+        let urls = out.len();
         for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
             write_name(out, address.name);
-            let path = address.path_of(self);
-            let whole = if address.signed { ctx.signed(&path) } else { ctx.site.address(&path) };
-            write_text(out, &whole);
+            write_text(out, &address.url(&ctx.site, ctx.account, ctx.machine_now, &path_of(address, self)));
         }
+        let urls = urls..out.len();
         for (name, shown, moment) in
             [("created_at", shape.created_at, base.created_at), ("updated_at", shape.updated_at, base.updated_at)]
         {
@@ -283,6 +293,7 @@ pub trait Record: Fields + PartialEq {
             out.push(b'}');
         }
         out.push(b'}');
+        urls
     }
 
     /// Whether the record is written identically in two views.
@@ -312,6 +323,17 @@ pub trait Record: Fields + PartialEq {
     }
 }
 
+/// Returns the path of a URL with the values of a record. Only the named fields are looked at: others may have a megabyte.
+fn path_of<R: Record>(url: &ShownUrl, record: &R) -> String {
+    url.path_with(|name| {
+        let field = R::fields().iter().find(|field| field.info.name == name);
+        match field.map(|field| (field.to_db)(record)) {
+            Some(Value::Text(text)) => text.into_owned(),
+            _ => record.base().id.clone(),
+        }
+    })
+}
+
 /// Reads a row that has the columns of every record and then those of `fields`.
 fn read_row<R: Record>(row: &Row, fields: impl Iterator<Item = &'static Field<R>>) -> store::Result<R> {
     let table = R::shape().table;
@@ -332,6 +354,9 @@ fn read_row<R: Record>(row: &Row, fields: impl Iterator<Item = &'static Field<R>
 
 /// Rules of a record that concern more than one field.
 pub trait Model: Record {
+    /// Maximum number of records in an account, of a kind that is read as a whole.
+    const MOST: i64 = i64::MAX;
+
     /// Adds errors about the record as a whole. Fields that are invalid by themselves already have an error and their
     /// default here: a rule about another field that depends on one of them checks [`FieldErrors::has`] first.
     fn check(&self, _faults: &mut FieldErrors) {}
@@ -358,6 +383,11 @@ pub trait Model: Record {
         body
     }
 }
+
+/// What a record starts with in the log, if it has more columns than the API shows.
+pub const HIDDEN: &str = "{\"hidden\":";
+/// Stands for a secret in the log.
+const SECRET: &str = "(secret)";
 
 const BASE: &str = "id, created_at, updated_at, version";
 const BASE_COLUMNS: usize = 4;

@@ -64,11 +64,24 @@ pub fn add<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
 /// Completes and saves a new record under an event other than `created`; returns the image that its events contain.
 pub fn add_as<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
     record.before_save(tx, ctx, None)?;
+    check_choices(tx, ctx, None, record)?;
     record.forget_sent();
     check_unique(tx, ctx, record)?;
+    check_room::<R>(tx, ctx)?;
     let image = insert_as(tx, ctx, record, event)?;
     follow_with(tx, ctx, None, record, &image)?;
     Ok(image)
+}
+
+/// Rejects a new record of a kind that the account has too many of.
+fn check_room<R: Model>(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let table = R::shape().table;
+    let count = format!("SELECT count(*) FROM {table} WHERE account_id = $1");
+    if R::MOST == i64::MAX || tx.int(&count, &[ctx.account.into()])? < R::MOST {
+        return Ok(());
+    }
+    let message = format!("An account may have at most {} {}. Delete one first.", R::MOST, table.replace('_', " "));
+    Err(Error::new(Code::LimitReached, message))
 }
 
 /// Completes and saves a changed record, and emits its events.
@@ -79,6 +92,7 @@ pub fn change<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, even
 /// Completes and saves a changed record; returns the image that its events contain, or `None` if nothing changed.
 pub fn change_as<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
     record.before_save(tx, ctx, Some(before))?;
+    check_choices(tx, ctx, Some(before), record)?;
     record.forget_sent();
     check_unique(tx, ctx, record)?;
     if record == before {
@@ -107,20 +121,31 @@ fn follow_with<R: Model>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R,
 
 /// A record as its events and `GET` show it, serialized once for all uses of a change: a document may have a thousand
 /// rows.
-pub struct Image(String);
+pub struct Image {
+    shown: String,
+    /// As the log stores it; empty if that is the same.
+    logged: String,
+}
 
 impl Image {
     /// Of a record as it is now.
     pub fn new<R: Record>(ctx: &Ctx, record: &R) -> Result<Image> {
         let mut data = Vec::with_capacity(512);
-        record.write_json(DETAIL, ctx, &mut data);
-        String::from_utf8(data).map(Image).map_err(|_| Error::internal("a response is not valid UTF-8"))
+        let urls = record.write_json(DETAIL, ctx, &mut data);
+        let mut logged = Vec::new();
+        if R::is_logged_otherwise() {
+            logged.reserve(data.len() + 128);
+            record.write_logged(&data, urls, &mut logged);
+        }
+        let text = |data| String::from_utf8(data).map_err(|_| Error::internal("a response is not valid UTF-8"));
+        Ok(Image { shown: text(data)?, logged: text(logged)? })
     }
 
     /// Writes that something happened to the record, which has not changed since.
     pub fn tell<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
-        let event = Event { name, entity_type: R::shape().name, entity_id: &record.base().id, data: &self.0 };
-        log::append(tx, ctx, &event)?;
+        let event = Event { name, entity_type: R::shape().name, entity_id: &record.base().id, data: &self.shown };
+        let logged = if self.logged.is_empty() { &self.shown } else { &self.logged };
+        log::append_as(tx, ctx, &event, logged)?;
         tables::notify(tx, ctx, &event)
     }
 
@@ -129,7 +154,7 @@ impl Image {
         if !R::looks_alike(DETAIL, view) {
             return Answer::record(ctx, record, view);
         }
-        Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, self.0.into_bytes()) }
+        Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, self.shown.into_bytes()) }
     }
 
     /// The answer with the record, of the image that its change left, if it did.
@@ -408,8 +433,10 @@ pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result
 pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, member: &str) -> Result<()> {
     let mut image = Image::new(ctx, record)?;
     if !member.is_empty() {
-        image.0.pop();
-        image.0.push_str(&format!(",{member}}}"));
+        for text in [&mut image.shown, &mut image.logged].into_iter().filter(|text| !text.is_empty()) {
+            text.pop();
+            text.push_str(&format!(",{member}}}"));
+        }
     }
     image.tell(tx, ctx, record, name)
 }
@@ -443,6 +470,22 @@ pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
         if tables::named(table).is_none() || !exists(tx, ctx, table, &id)? {
             let message = format!("does not match a record in {}", table.replace('_', " "));
             faults.add(field.info.name, violation(FieldCode::ReferenceNotFound, message));
+        }
+    }
+    faults.into_result()
+}
+
+/// Checks that new references are to records that can be chosen; one that was chosen before stays.
+fn check_choices<R: Record>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R) -> Result<()> {
+    let mut faults = FieldErrors::default();
+    for field in R::columns().filter(|field| !field.info.rules.refers.is_empty()) {
+        let Some(choice) = tables::choice(field.info.rules.refers) else { continue };
+        let Value::Text(id) = (field.to_db)(record) else { continue };
+        if id.is_empty() || before.is_some_and(|before| (field.equal)(before, record)) {
+            continue;
+        }
+        if let Some(why) = (choice.unfit)(tx, ctx, &id)? {
+            faults.add(field.info.name, violation(FieldCode::InvalidChoice, why));
         }
     }
     faults.into_result()

@@ -23,7 +23,7 @@ use crate::log::{self, Listener};
 use crate::resource::{Resource, Route};
 use crate::secrets::columns::SecretColumn;
 use crate::services::Services;
-use crate::tables::{self, Guard, OnEvent, Table};
+use crate::tables::{self, Choice, Guard, OnEvent, Table};
 
 /// The routes of one path.
 pub type Methods = Vec<&'static Route>;
@@ -60,6 +60,8 @@ pub struct Registry {
     pub on_event: &'static [OnEvent],
     /// Reject the deletion of a record that is still needed.
     pub guards: &'static [Guard],
+    /// Reject references to records that exist, but cannot be chosen.
+    pub choices: &'static [Choice],
     /// Handles the contents of uploads.
     pub contents: Option<Contents>,
     /// Pages outside the API.
@@ -123,6 +125,8 @@ pub struct Sessions {
     pub find: fn(&mut Tx, &[u8]) -> Result<Option<Key>>,
     /// Records when sessions were used, by their ids.
     pub used: Used,
+    /// Rejects a dangerous action of the session with this id if its person has not recently proven who they are.
+    pub check_confirmed: fn(&mut Tx, &Ctx, &str) -> Result<()>,
 }
 
 /// Pages under a prefix, for visitors without a key.
@@ -167,13 +171,24 @@ fn hand_down(registry: &'static Registry) {
         fleeting: resource.fleeting,
         logged: resource.logged,
     };
-    tables::install(registry.resources.iter().map(table).collect(), registry.on_event, registry.guards);
+    let tables = registry.resources.iter().map(table).collect();
+    tables::install(tables, registry.on_event, registry.guards, registry.choices);
 }
 
 /// Returns the installed registry, or an empty one.
 pub fn registry() -> &'static Registry {
     static EMPTY: OnceLock<Registry> = OnceLock::new();
     INSTALLED.get().map_or_else(|| EMPTY.get_or_init(Registry::default), |(registry, _)| registry)
+}
+
+/// Rejects a dangerous action of a person who has not recently proven who they are: somebody else may sit at their
+/// screen. Keys and the program itself are not asked.
+pub fn check_confirmed(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let session = ctx.key.as_ref().map_or("", |key| key.session.as_str());
+    match registry().sessions.filter(|_| !session.is_empty()) {
+        Some(sessions) => (sessions.check_confirmed)(tx, ctx, session),
+        None => Ok(()),
+    }
 }
 
 /// Returns all routes, by path.

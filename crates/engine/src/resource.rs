@@ -99,6 +99,8 @@ pub enum Returns {
     ListOfParts(&'static [Part]),
     /// Events after a sequence number: members and parameters.
     Feed(&'static [Part], &'static [Part]),
+    /// A page of events: members and parameters.
+    PageOfEvents(&'static [Part], &'static [Part]),
     /// Events as they happen: parameters.
     Stream(&'static [Part]),
     /// A content that is not JSON.
@@ -143,7 +145,20 @@ pub struct Route {
 impl Route {
     /// Whether it returns a list of records.
     pub fn lists(&self) -> bool {
-        matches!(self.returns, Returns::Page | Returns::PageOf(_) | Returns::All | Returns::Either | Returns::Feed(..))
+        matches!(
+            self.returns,
+            Returns::Page
+                | Returns::PageOf(_)
+                | Returns::PageOfEvents(..)
+                | Returns::All
+                | Returns::Either
+                | Returns::Feed(..)
+        )
+    }
+
+    /// Returns every scope that it requires.
+    pub fn scopes(&self) -> impl Iterator<Item = &str> {
+        Some(self.scope.as_str()).filter(|scope| !scope.is_empty()).into_iter().chain(self.also_needs)
     }
 
     /// Whether it never writes.
@@ -207,6 +222,8 @@ pub struct Resource {
     pub fleeting: bool,
     /// Whether the log shows the current records.
     pub logged: Logged,
+    /// Returns what happened to a record.
+    pub history: Option<Handler>,
 }
 
 impl Resource {
@@ -222,7 +239,7 @@ impl Resource {
             Returns::PageOf(_) | Returns::CreatedOf(_) | Returns::CreatedParts(_) => return Vec::new(),
             Returns::Item(view) | Returns::Made(view) => view,
             Returns::Nothing | Returns::Content | Returns::Parts(_) | Returns::ListOfParts(_) => return Vec::new(),
-            Returns::Feed(..) | Returns::Stream(_) => return Vec::new(),
+            Returns::Feed(..) | Returns::PageOfEvents(..) | Returns::Stream(_) => return Vec::new(),
         };
         self.fields.iter().filter(|field| field.rules.views.includes(view)).copied().collect()
     }

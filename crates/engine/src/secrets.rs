@@ -7,6 +7,8 @@
 
 pub mod columns;
 pub mod key_file;
+mod key_id;
+pub mod signing;
 pub mod vault;
 
 use std::sync::Arc;

@@ -50,17 +50,31 @@ pub struct Guard {
     pub check: fn(&mut Tx, &Ctx, &str) -> Result<()>,
 }
 
+/// Rejects a new reference to a record that exists, but cannot be chosen.
+pub struct Choice {
+    /// The table of the record.
+    pub table: &'static str,
+    /// Returns why the record with this id cannot be chosen, as the end of a sentence.
+    pub unfit: fn(&mut Tx, &Ctx, &str) -> Result<Option<&'static str>>,
+}
+
 struct Installed {
     tables: Vec<Table>,
     on_event: &'static [OnEvent],
     guards: &'static [Guard],
+    choices: &'static [Choice],
 }
 
 static INSTALLED: OnceLock<Installed> = OnceLock::new();
 
-/// Sets the tables, the event handlers and the guards.
-pub fn install(tables: Vec<Table>, on_event: &'static [OnEvent], guards: &'static [Guard]) {
-    let _ = INSTALLED.set(Installed { tables, on_event, guards });
+/// Sets the tables, the event handlers, the guards and the choices.
+pub fn install(tables: Vec<Table>, on_event: &'static [OnEvent], guards: &'static [Guard], choices: &'static [Choice]) {
+    let _ = INSTALLED.set(Installed { tables, on_event, guards, choices });
+}
+
+/// Returns what limits the choice of records of `table`, if anything does.
+pub fn choice(table: &str) -> Option<&'static Choice> {
+    INSTALLED.get().and_then(|installed| installed.choices.iter().find(|choice| choice.table == table))
 }
 
 /// Returns all tables.
@@ -71,6 +85,11 @@ pub fn all() -> &'static [Table] {
 /// Returns the table with this name, if it holds records.
 pub fn named(table: &str) -> Option<&'static Table> {
     all().iter().find(|own| own.shape.table == table)
+}
+
+/// Returns the table of this kind of record.
+pub fn of_kind(kind: &str) -> Option<&'static Table> {
+    all().iter().find(|own| own.shape.name == kind)
 }
 
 /// Returns the name of a record of `table`.

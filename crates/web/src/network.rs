@@ -30,6 +30,11 @@ impl Network {
         differing.leading_zeros() >= self.length
     }
 
+    /// Whether the network contains all addresses of another one.
+    pub fn covers(&self, other: &Network) -> bool {
+        self.length <= other.length && self.contains(other.first)
+    }
+
     fn bits(address: IpAddr) -> u32 {
         if address.is_ipv4() { 32 } else { 128 }
     }
@@ -221,6 +226,14 @@ mod tests {
         assert!(!open("127.0.0.2") && !open("::1") && !open("192.168.0.1") && !open("fc00::1"));
         assert!(check("10.0.0.1".parse().unwrap(), &["0.0.0.0/0".parse().unwrap()]).is_ok());
         assert!(check("10.0.0.1".parse().unwrap(), &["::/0".parse().unwrap()]).is_err());
+    }
+
+    #[test]
+    fn a_network_covers_the_smaller_ones_in_it() {
+        let covers = |one: &str, other: &str| one.parse::<Network>().unwrap().covers(&other.parse().unwrap());
+        assert!(covers("10.0.0.0/8", "10.1.0.0/16") && covers("10.0.0.0/8", "10.0.0.0/8") && covers("::/0", "::1"));
+        assert!(!covers("10.1.0.0/16", "10.0.0.0/8") && !covers("10.0.0.0/8", "11.0.0.0/16"));
+        assert!(!covers("0.0.0.0/0", "::1") && !covers("::/0", "10.0.0.1"));
     }
 
     #[test]

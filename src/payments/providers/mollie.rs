@@ -13,13 +13,17 @@ use ::mollie::{
 };
 
 /// The Mollie client of an account.
-pub struct Account(Mollie);
+pub struct Account {
+    mollie: Mollie,
+    /// Whether the key is a test key.
+    test: bool,
+}
 
 /// Opens Mollie for an account, with its own key (see [`Settings::with_key`]) or the server's.
 pub fn open(app: &App, settings: &Settings) -> Result<Account, ProviderError> {
     let own = [settings.mollie_key.plain(), &app.config.mollie_key].into_iter().find(|key| !key.is_empty());
     let key = own.ok_or_else(|| ProviderError::Never("The settings have no Mollie API key.".to_string()))?;
-    Ok(Account(Mollie::new(app.web.clone(), &app.config.mollie_url, key)))
+    Ok(Account { mollie: Mollie::new(app.web.clone(), &app.config.mollie_url, key), test: key.starts_with("test_") })
 }
 
 impl Provider for Account {
@@ -32,7 +36,7 @@ impl Provider for Account {
     }
 
     fn cancel(&self, external_id: &str) -> Result<(), ProviderError> {
-        Handle::current().block_on(self.0.cancel_payment(external_id)).map(drop).map_err(trouble)
+        Handle::current().block_on(self.mollie.cancel_payment(external_id)).map(drop).map_err(trouble)
     }
 }
 
@@ -43,7 +47,7 @@ impl Account {
             (_, "") => {
                 let (name, email) = (ask.name.clone(), ask.email.clone());
                 let new = NewCustomer { name, email, metadata: json!({"client_id": ask.client_id}) };
-                self.0.create_customer(&new, &format!("customer-{}", ask.key)).await?.id
+                self.mollie.create_customer(&new, &format!("customer-{}", ask.key)).await?.id
             }
             (_, known) => known.to_string(),
         };
@@ -66,13 +70,14 @@ impl Account {
         };
         let made = match self.made_before(ask, &customer_id).await? {
             Some(made) => made,
-            None => self.0.create_payment(&new, &ask.key).await?,
+            None => self.mollie.create_payment(&new, &ask.key).await?,
         };
         Ok(Started {
             external_id: made.id.clone(),
             payment_url: made.checkout_url.clone().unwrap_or_default(),
             status: status_of(&made),
             customer_id,
+            test: self.test,
         })
     }
 
@@ -82,15 +87,15 @@ impl Account {
         if !ask.again || customer_id.is_empty() {
             return Ok(None);
         }
-        let payments = self.0.payments_of(customer_id).await?;
+        let payments = self.mollie.payments_of(customer_id).await?;
         Ok(payments.into_iter().find(|payment| payment.metadata["id"] == ask.key.as_str()))
     }
 
     async fn state(&self, external_id: &str) -> Result<ProviderStatus, Failure> {
-        let payment = self.0.payment(external_id).await?;
+        let payment = self.mollie.payment(external_id).await?;
         let mandate = match (&payment.customer_id, &payment.mandate_id) {
             (Some(customer), Some(mandate)) if payment.sequence == Sequence::First => {
-                let mandate = self.0.mandate(customer, mandate).await?;
+                let mandate = self.mollie.mandate(customer, mandate).await?;
                 match mandate.status {
                     MandateStatus::Valid => Some((mandate.id, true)),
                     MandateStatus::Pending => Some((mandate.id, false)),

@@ -24,7 +24,7 @@ impl Provider for Sandbox {
             client => format!("sbc_{}", &self.site.token_of(client)[..16]),
         };
         let status = if ask.wish == Purpose::Collection { Status::Pending } else { Status::Open };
-        Ok(Started { external_id, payment_url, customer_id, status })
+        Ok(Started { external_id, payment_url, customer_id, status, test: true })
     }
 
     fn look(&self, _: &str) -> Result<ProviderStatus, ProviderError> {

@@ -36,7 +36,11 @@ pub(crate) fn open(config: &Config, _: &str, services: &mut Services) -> Result<
 
 /// Looks up the TXT record of a domain, outside any transaction. Blocks.
 pub(super) fn look_up(app: &App, name: &str) -> Found {
-    Handle::current().block_on(app.services.get::<Dns>().txt(name))
+    let found = Handle::current().block_on(app.services.get::<Dns>().txt(name));
+    if let Err(why) = &found {
+        tracing::warn!(name, reason = why, "A DNS lookup failed; it will be repeated.");
+    }
+    found
 }
 
 /// The job that checks a domain.
@@ -58,7 +62,7 @@ impl Job for CheckDomain {
             let ctx = caller.writing(tx)?;
             let own = [ctx.account.into(), (&id).into()];
             match tx.first(&EmailDomain::sql().get, &own, EmailDomain::from_row)? {
-                Some(domain) => apply(tx, &ctx, &domain, &found).map(drop),
+                Some(now) => apply(tx, &ctx, &now, &domain.txt_name, &found).map(drop),
                 None => Ok(()),
             }
         })?;
@@ -96,15 +100,19 @@ fn enqueue(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-/// Records the result of a lookup; returns the domain as it is now.
-pub(super) fn apply(tx: &mut Tx, ctx: &Ctx, before: &EmailDomain, found: &Found) -> Result<EmailDomain> {
+/// Records what a lookup of `name` found; returns the domain as it is now. A domain that was renamed in the meantime
+/// stays as it is: the lookup proves nothing about its new name.
+pub(super) fn apply(tx: &mut Tx, ctx: &Ctx, before: &EmailDomain, name: &str, found: &Found) -> Result<EmailDomain> {
+    if before.txt_name != name {
+        return Ok(before.clone());
+    }
     let mut domain = before.clone();
     let now = ctx.machine_now;
     domain.checked_at = When(Some(now));
     let is_there = found.as_ref().is_ok_and(|texts| texts.iter().any(|text| text.trim() == before.txt_value));
     let by_operator = before.verified_by == Verifier::Operator;
     match found {
-        Err(why) => domain.check_result = format!("The DNS lookup failed: {why}."),
+        Err(_) => domain.check_result = FAILED.to_string(),
         Ok(_) if is_there && !by_operator && is_taken(tx, before)? => {
             domain.check_result = TAKEN.to_string();
         }
@@ -130,7 +138,6 @@ pub(super) fn apply(tx: &mut Tx, ctx: &Ctx, before: &EmailDomain, found: &Found)
             }
         }
     }
-    domain.check_result = domain.check_result.chars().take(500).collect();
     if (domain.status, domain.verified_by) != (before.status, before.verified_by) {
         records::change(tx, ctx, before, &mut domain, "updated")?;
         return Ok(domain);
@@ -151,7 +158,10 @@ pub(super) fn apply(tx: &mut Tx, ctx: &Ctx, before: &EmailDomain, found: &Found)
 }
 
 /// Why a domain cannot be verified.
-pub(super) const TAKEN: &str = "Another account has verified this domain.";
+pub(super) const TAKEN: &str = "This domain is already verified elsewhere.";
+
+/// What callers see of a failed lookup. The reason is for the operator: it may name servers of the network.
+const FAILED: &str = "The DNS lookup failed. It is repeated later.";
 
 /// Whether another record has verified the same domain.
 fn is_taken(tx: &mut Tx, domain: &EmailDomain) -> Result<bool> {

@@ -123,7 +123,7 @@ fn highest_given(tx: &mut Tx, account: i64, prefix: &str, beyond: &BTreeMap<i64,
         seq = last.seq;
         for line in lines.into_iter().filter(Line::shows_record) {
             let Some((id, number)) = numbers.get_key_value(line.entity_id()) else { continue };
-            let data: serde_json::Value = serde_json::from_str(&line.into_data()).unwrap_or_default();
+            let data: serde_json::Value = serde_json::from_str(line.data()).unwrap_or_default();
             let shown = data["number"].as_str().unwrap_or_default();
             if shown.starts_with("DRAFT-") {
                 drafts.insert(*id);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{files, text};
 
 /// The rooms of the business. A room imports the engine and the rooms listed before it.
-const ROOMS: [&str; 22] = [
+const ROOMS: [&str; 23] = [
     "files",
     "typesetting",
     "settings",
@@ -15,6 +15,7 @@ const ROOMS: [&str; 22] = [
     "work",
     "mail",
     "people",
+    "keys",
     "support",
     "documents",
     "payments",

@@ -11,7 +11,7 @@ use crate::support::Db;
 on_both![people_on_the_command_line];
 
 /// Returns the link in the output of a command.
-fn link(text: &str) -> String {
+pub fn link(text: &str) -> String {
     text.split_whitespace().find(|word| word.starts_with("http://") && word.len() > 80).unwrap().to_string()
 }
 

@@ -6,7 +6,7 @@ use crate::support::{Db, Reply, Server};
 
 on_both![people_sign_in_with_plain_forms];
 
-fn submit(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> Reply {
+pub fn submit(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> Reply {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.extend_pairs(fields);
     let kind = "application/x-www-form-urlencoded";
@@ -15,7 +15,7 @@ fn submit(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> Reply {
 
 /// Checks the rules of every page.
 #[track_caller]
-fn check_page(reply: &Reply) {
+pub fn check_page(reply: &Reply) {
     assert_eq!(reply.header("content-type"), "text/html; charset=utf-8");
     assert_eq!(reply.header("referrer-policy"), "same-origin");
     assert_eq!(reply.header("cache-control"), "private, no-store");
@@ -58,7 +58,7 @@ fn people_sign_in_with_plain_forms(db: Db) {
     assert!(inside.text.contains("You are signed in as <strong>Olga &lt;b&gt;</strong>"), "{}", inside.text);
     let used = browser.get(&path).expect(409);
     check_page(&used);
-    assert!(used.text.contains("This link does not work"));
+    assert!(used.text.contains("This link no longer works"));
 
     let left = submit(&browser, "/sign-out", &[]).expect(303);
     assert!(left.header("set-cookie").starts_with("kantoor=;"));

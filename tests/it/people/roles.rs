@@ -63,12 +63,10 @@ fn a_cookie_opens_only_the_console_and_a_key_only_the_api(db: Db) {
     browser.get("/console/v2/products").expect(404);
     browser.get("/consolev1/products").expect(404);
     let made = client.upload("a.txt", b"words").expect(201).data();
-    let signed = made["url"].as_str().map(|url| url.replacen(&client.base, "", 1));
-    if let Some(signed) = signed {
-        let nobody = Browser::new(&client);
-        nobody.get(&signed).expect(200);
-        nobody.get(&format!("/console{signed}")).expect(401);
-    }
+    let signed = made["url"].as_str().unwrap().replacen(&client.base, "", 1);
+    let nobody = Browser::new(&client);
+    nobody.get(&signed).expect(200);
+    nobody.get(&format!("/console{signed}")).expect(401);
 }
 
 fn forged_requests_are_refused(db: Db) {
@@ -97,11 +95,8 @@ fn forged_requests_are_refused(db: Db) {
         assert_eq!(signed_in.status, if status == 403 { 403 } else { 422 }, "{headers:?}: {signed_in:?}");
     }
     assert_eq!(client.get("/v1/tasks").json()["meta"]["total"], 2);
-    // Reading is harmless: another site does not see the response.
+    // Reading is harmless: another site does not see the response. `walk/callers.rs` has every other route.
     browser.send_with("GET", "/console/v1/tasks", &[], "").expect(200);
-    let acts = "/console/v1/clients/x/direct-debit/mandate?subscription_id=x";
-    let routes = walk::routes().filter(|(_, route)| route.acts_with.is_some()).count();
-    assert_eq!(routes, 1, "one GET writes, and so needs our origin: {acts}");
 }
 
 fn a_suspended_user_is_out_within_a_second_on_every_node(db: Db) {

@@ -14,6 +14,7 @@ on_both![
     an_account_is_set_up_once,
     an_invitation_and_a_reset_arrive_by_mail,
     links_expire_and_are_replaced,
+    an_invitation_sets_no_password_of_somebody_who_signs_in_elsewhere,
     unknown_people_and_wrong_passwords_look_alike,
     guesses_are_limited_on_all_nodes,
     weak_passwords_are_refused,
@@ -43,22 +44,24 @@ fn an_account_is_set_up_once(db: Db) {
     let used = browser.post("/console/set-up", body).expect(409);
     assert_eq!(used.code(), "link_invalid");
     assert!(used.text.contains("has been used. Run `kantoor user create --owner`"), "{}", used.text);
-    assert_eq!(server.events(&client, before), ["user.created", "user.password_changed", "user.signed_in"]);
+    let done = ["account.set_up_requested", "user.created", "user.password_changed", "user.signed_in"];
+    assert_eq!(server.events(&client, before), done);
     browser.send("POST", "/console/sign-out", "").expect(204);
     browser.get("/console/v1/me").expect(401);
     let again = browser.send("POST", "/console/sign-out", "").expect(204);
     assert!(again.header("set-cookie").starts_with("kantoor=; Path=/; Max-Age=0"), "{again:?}");
     browser.sign_in(" OLGA@a.example ");
     browser.get("/console/v1/me").expect(200);
-    assert_eq!(server.events(&client, before)[3..], ["user.signed_out", "user.signed_in"]);
-    // Nothing that was sent is stored.
+    assert_eq!(server.events(&client, before)[4..], ["user.signed_out", "user.signed_in"]);
+    // Only hashes are stored.
     let secret = browser.cookie.trim_start_matches("kantoor=").to_string();
     let stored = server.app.store.read_now(|tx| {
-        let sql = "SELECT password FROM people";
-        tx.all(sql, &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
+        let sql = "SELECT people.password, sessions.hash FROM sessions JOIN people ON people.id = sessions.person_id";
+        tx.all(sql, &[], |row| Ok::<_, store::Error>((row.text(0)?.to_string(), row.bytes(1)?.to_vec())))
     });
-    let stored = stored.unwrap().join(" ");
-    assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && !stored.contains(&secret), "{stored}");
+    let [(password, session)] = &stored.unwrap()[..] else { panic!("there is one session") };
+    assert!(password.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{password}");
+    assert_eq!(*session, engine::accounts::hash(&secret));
 }
 
 fn with_smtp(db: Db, sink: &Sink) -> Server {
@@ -119,6 +122,25 @@ fn an_invitation_and_a_reset_arrive_by_mail(db: Db) {
     browser.post("/console/forgot", json!({"email": "ina@a.example"})).expect(200);
     work_off(&server);
     assert_eq!(sink.wait(3, Duration::from_millis(300)).len(), 2);
+}
+
+/// The owner of an account sees the link of an invitation, and must not become that person in another account with it.
+fn an_invitation_sets_no_password_of_somebody_who_signs_in_elsewhere(db: Db) {
+    let server = Server::start(db);
+    let (client, other) = (server.client(), server.client());
+    owner(&server, &client, "vera@a.example");
+    // As if she had only signed in through an issuer.
+    server.execute("UPDATE people SET password = ''");
+    let browser = Browser::new(&other);
+    let (_, invitation) = invite(&other, "vera@a.example", "member");
+    let accept = json!({"token": invitation, "password": PASSWORD});
+    let refused = browser.post("/console/accept-invite", accept).expect(403);
+    assert_eq!(refused.code(), "password_required");
+    assert!(refused.text.contains("Request a link for a new password first"), "{}", refused.text);
+    let set_up = set_up_token(&server, &server.client());
+    let body = json!({"token": set_up, "email": "vera@a.example", "name": "V", "password": PASSWORD});
+    browser.post("/console/set-up", body).expect(403);
+    assert_eq!(sign_in(&browser, "vera@a.example", PASSWORD).status, 401);
 }
 
 fn links_expire_and_are_replaced(db: Db) {

@@ -1,5 +1,6 @@
 //! Authentication by API key, by session or by signed URL.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::header::AUTHORIZATION;
@@ -36,12 +37,19 @@ pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Aut
 /// sent many invalid keys is not allowed to try new ones for a while.
 pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::AuthenticatedKey>> {
     let secret = secret(&head.headers)?;
-    if app.keys.has_seen(secret) {
-        return app.keys.caller(&app.store, app.clock, secret).await;
+    let is_new = !app.keys.has_seen(secret);
+    if is_new {
+        app.visitors.may_guess(&head.extensions, &head.headers)?;
     }
-    app.visitors.may_guess(&head.extensions, &head.headers)?;
-    let found = app.keys.caller(&app.store, app.clock, secret).await;
-    if found.as_ref().is_err_and(|error| error.code == Code::Unauthorized) && accounts::is_well_formed(secret) {
+    let address = || app.visitors.client(&head.extensions, &head.headers);
+    let found = app.keys.caller(&app.store, app.clock, secret, address).await;
+    let is_guess = match &found {
+        Ok(_) => false,
+        // From an address that it does not allow. It must not use up the rate limit of the key.
+        Err(error) if error.code == Code::Forbidden => true,
+        Err(error) => is_new && error.code == Code::Unauthorized && accounts::is_well_formed(secret),
+    };
+    if is_guess {
         app.visitors.guess(&head.extensions, &head.headers)?;
     }
     found
@@ -60,10 +68,14 @@ pub async fn in_session(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Authen
     found
 }
 
-/// Authenticates the caller of a stream again: its key, or its session if it has no key.
-pub async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::AuthenticatedKey>> {
+/// Authenticates the caller of a stream again, at this address: its key, or its session if it has no key.
+pub async fn authenticate(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    address: Option<IpAddr>,
+) -> Result<Arc<keys::AuthenticatedKey>> {
     if headers.contains_key(AUTHORIZATION) {
-        return app.keys.caller(&app.store, app.clock, secret(headers)?).await;
+        return app.keys.caller(&app.store, app.clock, secret(headers)?, || address).await;
     }
     app.sessions.session(&app.store, app.clock, session::secret(&app.site, headers)?).await
 }

@@ -116,7 +116,7 @@ async fn walk(
     check_scopes(route, &caller)?;
     let query = query_for(route, &caller, &head)?;
     if let Returns::Stream(_) = route.returns {
-        return Ok(stream::open(app, &caller, &route.scope, &head.method, &head.headers, &query).await?);
+        return Ok(stream::open(app, &caller, &route.scope, &head, &query).await?);
     }
 
     let ctx = context(app, &caller, &head, seen)?;
@@ -158,7 +158,7 @@ async fn walk(
         let done = reads::read(app, &mut unsent, ctx, head.uri.path(), query, ignored, work).await?;
         return Ok(reply::unless_known(&head.headers, respond(app, done, unsent).await?));
     }
-    let done = write(app, ctx, claim, ignored, work).await?;
+    let done = write(app, ctx, &unsent, claim, ignored, work).await?;
     // A replayed request already has its file.
     if let Some(unclaimed) = received.unclaimed.filter(|_| done.stored.status == 201 && !done.replayed) {
         unclaimed.claimed();
@@ -192,8 +192,7 @@ fn route_for(methods: &Methods, method: &Method) -> Result<&'static Route, Refus
 
 /// Rejects a key without the required scopes of the route.
 fn check_scopes(route: &Route, caller: &keys::AuthenticatedKey) -> Result<()> {
-    let own = Some(route.scope.as_str()).filter(|scope| !scope.is_empty());
-    match own.into_iter().chain(route.also_needs).find(|scope| !caller.key.may(scope)) {
+    match route.scopes().find(|scope| !caller.key.may(scope)) {
         Some(scope) => Err(Error::new(Code::Forbidden, format!("This request requires the scope '{scope}'."))),
         None => Ok(()),
     }
@@ -280,6 +279,7 @@ async fn ration(app: &App, caller: &Actor, seen: &mut Seen) -> Result<()> {
 async fn write(
     app: &Arc<App>,
     caller: Actor,
+    unsent: &Unsent,
     claim: Option<Claim>,
     ignored: Vec<String>,
     mut work: Work,
@@ -304,7 +304,13 @@ async fn write(
         }
         let Some(After(after)) = done.after else { return Ok(done) };
         let (app, caller) = (app.clone(), caller.clone());
-        let outside = tokio::task::spawn_blocking(move || after(&app, &caller)).await;
+        let turn = unsent.outside().await?;
+        let outside = tokio::task::spawn_blocking(move || {
+            let done = after(&app, &caller);
+            drop(turn);
+            done
+        });
+        let outside = outside.await;
         work = outside.map_err(|panic| Error::internal(format!("outside a transaction: {panic}")))??;
     }
 }

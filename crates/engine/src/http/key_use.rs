@@ -11,7 +11,7 @@ use crate::registry::registry;
 use crate::slice::TOGETHER;
 
 /// How often the use of keys and sessions is recorded.
-const NOTED: Duration = Duration::from_secs(30);
+const NOTED: Duration = Duration::from_secs(60);
 
 /// Starts recording the use of keys, until the process ends.
 pub fn start(app: &Arc<App>) {

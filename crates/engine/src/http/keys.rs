@@ -2,6 +2,7 @@
 //! second: a revoked key or an ended session works at most that long.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use store::{Store, Tx};
 use crate::accounts::{self, Account, Key};
 use crate::clock::{Clock, Moment};
 use crate::error::{Code, Error, Result};
+use crate::who::Who;
 
 const FRESH: Duration = Duration::from_secs(1);
 /// More keys than are used in a second; bounds the memory.
@@ -20,8 +22,8 @@ const MAX_KEYS: usize = 10_000;
 pub struct AuthenticatedKey {
     /// The key.
     pub key: Arc<Key>,
-    /// Its id, shared with every log entry.
-    pub actor: Arc<str>,
+    /// The key, or the user of the session, as the log names it.
+    pub actor: Who,
     /// The account that it gives access to.
     pub account: Arc<Account>,
     /// Its rate limiter.
@@ -34,24 +36,24 @@ impl AuthenticatedKey {
     pub fn signed(account: Account) -> AuthenticatedKey {
         let key = Key {
             id: "signed address".to_string(),
-            session: String::new(),
             account: account.number,
-            name: String::new(),
-            hint: String::new(),
             scopes: vec!["*".to_string()],
-            created_at: Moment::default(),
-            expires_at: Moment::default(),
-            revoked_at: Moment::default(),
-            last_used_at: Moment::default(),
+            ..Key::default()
         };
         AuthenticatedKey {
-            actor: key.id.as_str().into(),
+            actor: Who::visitor(&key.id),
             account: Arc::new(account),
             limiter: Arc::default(),
             read_at: Instant::now(),
             key: Arc::new(key),
         }
     }
+}
+
+/// A key, and whether it was just read from the database.
+struct Found {
+    caller: Arc<AuthenticatedKey>,
+    just_read: bool,
 }
 
 /// Finds the key with a hash.
@@ -70,27 +72,36 @@ impl KeyRing {
         KeyRing { find, seen: RwLock::default(), used: Mutex::default() }
     }
 
-    /// Returns the key with this secret; an error if it is not valid.
-    pub async fn caller(&self, store: &Store, clock: Clock, secret: &str) -> Result<Arc<AuthenticatedKey>> {
+    /// Returns the key with this secret; an error if it is not valid, or not from this address, which few keys ask for.
+    pub async fn caller(
+        &self,
+        store: &Store,
+        clock: Clock,
+        secret: &str,
+        address: impl FnOnce() -> Option<IpAddr>,
+    ) -> Result<Arc<AuthenticatedKey>> {
         if !accounts::is_well_formed(secret) {
             return Err(unauthorized("This is not a valid API key; keys start with kt_ and have 39 characters."));
         }
         let now = clock.now();
-        let caller = self.look_up(store, now, accounts::hash(secret)).await?;
-        let caller = caller.ok_or_else(|| unauthorized("This key is unknown."))?;
-        if !caller.key.is_live(now) {
-            return Err(unauthorized("This key has expired or has been revoked."));
+        let found = self.look_up(store, accounts::hash(secret)).await?;
+        let found = found.ok_or_else(|| unauthorized("This key is unknown."))?;
+        if let Some(reason) = found.caller.key.ended(now) {
+            return Err(unauthorized(&reason));
         }
-        Ok(caller)
+        if !found.caller.key.networks.is_empty() {
+            check_network(&found.caller.key, address())?;
+        }
+        Ok(self.note_use(found, now))
     }
 
     /// Returns the session with this secret; an error if it has ended.
     pub async fn session(&self, store: &Store, clock: Clock, secret: &str) -> Result<Arc<AuthenticatedKey>> {
         let now = clock.now();
-        let caller = self.look_up(store, now, accounts::hash(secret)).await?;
-        caller
-            .filter(|caller| caller.key.is_live(now))
-            .ok_or_else(|| unauthorized("Your session has ended. Sign in again."))
+        let found = self.look_up(store, accounts::hash(secret)).await?;
+        let found = found.filter(|found| found.caller.key.is_live(now));
+        let found = found.ok_or_else(|| unauthorized("Your session has ended. Sign in again."))?;
+        Ok(self.note_use(found, now))
     }
 
     /// Removes a session that has ended on this node; other nodes notice it within a second.
@@ -98,12 +109,22 @@ impl KeyRing {
         self.seen.write().unwrap_or_else(PoisonError::into_inner).remove(&accounts::hash(secret));
     }
 
-    async fn look_up(&self, store: &Store, now: Moment, hash: [u8; 32]) -> Result<Option<Arc<AuthenticatedKey>>> {
+    async fn look_up(&self, store: &Store, hash: [u8; 32]) -> Result<Option<Found>> {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
         match seen {
-            Some(caller) if caller.read_at.elapsed() < FRESH => Ok(Some(caller)),
-            seen => self.fetch(store, now, hash, seen).await,
+            Some(caller) if caller.read_at.elapsed() < FRESH => Ok(Some(Found { caller, just_read: false })),
+            seen => self.fetch(store, hash, seen).await,
         }
+    }
+
+    /// Remembers that a key was used, for [`KeyRing::take_used`]: once per lookup in the database.
+    fn note_use(&self, found: Found, now: Moment) -> Arc<AuthenticatedKey> {
+        let key = &found.caller.key;
+        if found.just_read {
+            let id = if key.session.is_empty() { &key.id } else { &key.session };
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), now);
+        }
+        found.caller
     }
 
     /// Whether the key was used recently.
@@ -112,13 +133,7 @@ impl KeyRing {
         seen.contains_key(&accounts::hash(secret))
     }
 
-    async fn fetch(
-        &self,
-        store: &Store,
-        now: Moment,
-        hash: [u8; 32],
-        seen: Option<Arc<AuthenticatedKey>>,
-    ) -> Result<Option<Arc<AuthenticatedKey>>> {
+    async fn fetch(&self, store: &Store, hash: [u8; 32], seen: Option<Arc<AuthenticatedKey>>) -> Result<Option<Found>> {
         let find = self.find;
         let found = store.read(move |tx| {
             let Some(key) = find(tx, &hash)? else { return Ok(None) };
@@ -126,30 +141,44 @@ impl KeyRing {
             Ok::<_, Error>(Some((key, account)))
         });
         let Some((key, account)) = found.await? else { return Ok(None) };
+        let seen = seen.or_else(|| self.with_other_secret(&key));
         let caller = Arc::new(AuthenticatedKey {
-            actor: key.id.as_str().into(),
+            actor: Who::of_key(&key),
             account: Arc::new(account),
             limiter: seen.map(|caller| caller.limiter.clone()).unwrap_or_default(),
             read_at: Instant::now(),
             key: Arc::new(key),
         });
-        let id = if caller.key.session.is_empty() { &caller.key.id } else { &caller.key.session };
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.insert(id.clone(), now);
-        drop(used);
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MAX_KEYS {
             seen.clear();
         }
         seen.insert(hash, caller.clone());
-        Ok(Some(caller))
+        Ok(Some(Found { caller, just_read: true }))
+    }
+
+    /// Returns the same key as used with another secret, old or new: both count against one rate limit.
+    fn with_other_secret(&self, key: &Key) -> Option<Arc<AuthenticatedKey>> {
+        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
+        seen.values().find(|other| key.session.is_empty() && other.key.id == key.id).cloned()
     }
 
     /// Returns the keys used since the previous call, to be recorded.
     pub fn take_used(&self) -> Vec<(String, Moment)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.drain().collect()
+        let mut uses: Vec<(String, Moment)> = used.drain().collect();
+        // Nodes that update the same rows in the same order wait for each other instead of blocking each other.
+        uses.sort();
+        uses
     }
+}
+
+fn check_network(key: &Key, address: Option<IpAddr>) -> Result<()> {
+    if address.is_some_and(|address| key.networks.iter().any(|network| network.contains(address))) {
+        return Ok(());
+    }
+    let from = address.map_or_else(|| "an unknown address".to_string(), |address| address.to_string());
+    Err(Error::new(Code::Forbidden, format!("This key does not allow requests from {from}.")))
 }
 
 fn unauthorized(message: &str) -> Error {

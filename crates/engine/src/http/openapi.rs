@@ -129,7 +129,7 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
     let action = route.path.rsplit_once("_id}/").or_else(|| route.path.rsplit_once("{id}/")).map(|(_, action)| action);
     let action = action.filter(|_| route.path.len() > resource.path.len());
     match (route.returns, route.body, route.method, action) {
-        (Returns::PageOf(_), _, _, Some(action)) => format!("list{name}_{action}"),
+        (Returns::PageOf(_) | Returns::PageOfEvents(..), _, _, Some(action)) => format!("list{name}_{action}"),
         _ if route.lists() => format!("list{name}s"),
         (Returns::Stream(_), ..) => format!("stream{name}s"),
         (_, _, _, Some(action)) if !action.contains('{') => format!("{action}{name}"),
@@ -168,7 +168,7 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
             parameters.extend(common_parameters(resource).into_iter().chain(list_parameters(resource)));
         }
         Returns::All => parameters.extend(list_parameters(resource)),
-        Returns::Feed(_, query) | Returns::Stream(query) => {
+        Returns::Feed(_, query) | Returns::PageOfEvents(_, query) | Returns::Stream(query) => {
             let own =
                 query.iter().map(|Part(name, kind, about)| in_query(name, about.to_string(), json!({"type": kind})));
             parameters.extend(own);

@@ -17,6 +17,8 @@ use crate::config::Config;
 use crate::error::{Code, Error, Result};
 
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How many requests of an account work outside a transaction at a time.
+const MAX_OUTSIDE: usize = 8;
 const MIB: u64 = 1024 * 1024;
 
 /// The responses that are not yet sent.
@@ -36,6 +38,8 @@ struct Tally {
     bytes: AtomicU64,
     /// Large responses are prepared one at a time.
     large: Arc<Semaphore>,
+    /// Requests whose work continues outside a transaction: each of them occupies a thread.
+    outside: Arc<Semaphore>,
 }
 
 /// The response to one request: its bytes are counted until it is dropped.
@@ -85,7 +89,10 @@ impl Responses {
         let known = self.accounts.read().unwrap_or_else(PoisonError::into_inner).get(&account).cloned();
         known.unwrap_or_else(|| {
             let mut accounts = self.accounts.write().unwrap_or_else(PoisonError::into_inner);
-            let new = || Arc::new(Tally { bytes: AtomicU64::new(0), large: Arc::new(Semaphore::new(1)) });
+            let new = || {
+                let (large, outside) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(MAX_OUTSIDE)));
+                Arc::new(Tally { bytes: AtomicU64::new(0), large, outside })
+            };
             accounts.entry(account).or_insert_with(new).clone()
         })
     }
@@ -118,6 +125,14 @@ impl Unsent {
             self.of_account().err().unwrap_or_else(|| later(Code::TooManyRequests, message))
         })?;
         self.responses.wait(deadline, || self.of_account().and_then(|()| self.of_all())).await?;
+        turn.map_err(|closed| Error::internal(closed.to_string()))
+    }
+
+    /// Waits until the work of the request may continue outside a transaction. The result is dropped at its end.
+    pub async fn outside(&self) -> Result<OwnedSemaphorePermit> {
+        let turn = tokio::time::timeout(self.responses.patience, self.tally.outside.clone().acquire_owned()).await;
+        let message = format!("{MAX_OUTSIDE} slow requests of your account are still running; retry shortly.");
+        let turn = turn.map_err(|_| later(Code::TooManyRequests, &message))?;
         turn.map_err(|closed| Error::internal(closed.to_string()))
     }
 
@@ -284,6 +299,20 @@ mod tests {
         assert!(other.large().await.is_ok());
         drop(other);
         assert_eq!(responses.total(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_account_occupies_few_threads_outside_transactions() {
+        let responses = limited(0, 0);
+        let (one, other) = (responses.admit(1).await.unwrap(), responses.admit(2).await.unwrap());
+        let mut turns = Vec::new();
+        for _ in 0..MAX_OUTSIDE {
+            turns.push(one.outside().await.unwrap());
+        }
+        assert_eq!(one.outside().await.err().unwrap().code, Code::TooManyRequests);
+        assert!(other.outside().await.is_ok());
+        turns.pop();
+        assert!(one.outside().await.is_ok());
     }
 
     #[tokio::test]

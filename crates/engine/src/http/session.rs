@@ -1,10 +1,10 @@
 //! Requests of people who have signed in. Their session is in a cookie, which browsers also send with requests that
 //! another site causes, so a write must come from our own pages.
 
+use axum::http::Request;
 use axum::http::header::{COOKIE, HOST, HeaderMap, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::uri::{PathAndQuery, Uri};
-use axum::http::{Method, Request};
 
 use crate::error::{Code, Error, Result};
 use crate::registry::registry;
@@ -80,9 +80,4 @@ fn is_same_origin(head: &Parts, site: &Site) -> bool {
     let host = head.uri.authority().map(|host| host.as_str()).or_else(|| told(HOST.as_str()));
     let same_host = origin.split_once("://").is_some_and(|(_, from)| Some(from) == host);
     same_host || site.address("/") == format!("{origin}/")
-}
-
-/// Whether a method never changes anything.
-pub fn is_safe(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }

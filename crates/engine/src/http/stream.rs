@@ -2,11 +2,13 @@
 //! consumes them, so a slow client costs no memory.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue};
+use axum::http::request::Parts;
 use axum::http::{Method, Response};
 
 use super::authentication::authenticate;
@@ -16,6 +18,7 @@ use crate::call::{Query, whole_number};
 use crate::error::{Code, Error, Result};
 use crate::listeners::StreamPermit;
 use crate::log;
+use crate::shown::Viewer;
 
 /// How often the log is polled for entries of other nodes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -30,16 +33,16 @@ pub async fn open(
     app: &Arc<App>,
     caller: &keys::AuthenticatedKey,
     scope: &'static str,
-    method: &Method,
-    headers: &HeaderMap,
+    head: &Parts,
     query: &Query,
 ) -> Result<Response<Body>> {
+    let headers = &head.headers;
     let account = caller.account.number;
     let after = match start(headers, query)? {
         Some(seq) => seq,
         None => app.store.read(move |tx| log::last(tx, account)).await?,
     };
-    let body = if method == Method::HEAD {
+    let body = if head.method == Method::HEAD {
         Body::empty()
     } else {
         let mut key = HeaderMap::new();
@@ -48,8 +51,18 @@ pub async fn open(
             key.append(credential.clone(), value.clone());
         }
         let seat = StreamPermit::take(&app.listeners, &app.config, &caller.key.id, account)?;
-        let follower =
-            Follower { app: app.clone(), seat, key, scope, account, after, said: Instant::now(), greeted: false };
+        let address = app.visitors.client(&head.extensions, headers);
+        let follower = Follower {
+            app: app.clone(),
+            seat,
+            key,
+            address,
+            scope,
+            account,
+            after,
+            said: Instant::now(),
+            greeted: false,
+        };
         Body::from_stream(futures_util::stream::unfold(follower, Follower::next))
     };
     let mut response = Response::new(body);
@@ -75,6 +88,7 @@ struct Follower {
     app: Arc<App>,
     seat: StreamPermit,
     key: HeaderMap,
+    address: Option<IpAddr>,
     scope: &'static str,
     account: i64,
     after: i64,
@@ -90,7 +104,7 @@ impl Follower {
         }
         loop {
             // A revoked key gets no more events; the key cache checks the database once a second.
-            let caller = authenticate(&self.app, &self.key).await.ok()?;
+            let caller = authenticate(&self.app, &self.key, self.address).await.ok()?;
             if *self.seat.stopping.borrow() || !caller.key.may(self.scope) {
                 return None;
             }
@@ -102,7 +116,8 @@ impl Follower {
                 self.after = last.seq;
                 self.said = Instant::now();
                 self.app.metrics.streamed.inc_by(lines.len() as u64);
-                return Some((Ok(written(&lines)), self));
+                let (now, site) = (self.app.clock.now(), self.app.site.clone());
+                return Some((Ok(written(&lines, &Viewer { account, now, site })), self));
             }
             // A heartbeat keeps the connection open.
             if self.said.elapsed() >= Duration::from_secs(self.app.config.stream_heartbeat_seconds.max(1)) {
@@ -119,12 +134,12 @@ impl Follower {
     }
 }
 
-fn written(lines: &[log::Line]) -> Bytes {
+fn written(lines: &[log::Line], viewer: &Viewer) -> Bytes {
     let mut text = Vec::with_capacity(1024 * lines.len());
     for line in lines {
         text.extend_from_slice(format!("id: {}\nevent: {}\ndata: ", line.seq, line.name).as_bytes());
         // JSON as the API writes it has no line breaks.
-        line.write_change(&mut text);
+        viewer.write_change(line, &mut text);
         text.extend_from_slice(b"\n\n");
     }
     text.into()

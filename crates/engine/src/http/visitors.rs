@@ -57,6 +57,11 @@ impl Visitors {
         }
     }
 
+    /// Returns the address of the client of a request, if it is known.
+    pub fn client(&self, extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
+        extensions.get::<Peer>().map(|Peer(peer)| self.address(*peer, headers))
+    }
+
     /// Returns the network of the client of a request, if it is known.
     pub fn visitor(&self, extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
         extensions.get::<Peer>().map(|Peer(peer)| household(self.address(*peer, headers)))

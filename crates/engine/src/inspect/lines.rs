@@ -2,6 +2,7 @@
 //! entry for every record; each record is then compared with it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value as Shown;
 use store::{Tx, Value};
@@ -9,12 +10,13 @@ use store::{Tx, Value};
 use crate::error::{Error, Result};
 use crate::log;
 use crate::record::{DETAIL, Record};
+use crate::tables::{self, Logged};
 
 /// The last entry about each record of an account.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// By the hash of kind and id: an account may have millions of records.
-    last: HashMap<(u64, u64), i64>,
+    last: HashMap<(u64, u64), (i64, AtomicBool)>,
     /// The last entry of the log.
     end: i64,
 }
@@ -22,8 +24,21 @@ pub struct Lines {
 impl Lines {
     /// Records an entry, in the order of the log.
     pub fn note(&mut self, key: (u64, u64), seq: i64) {
-        self.last.insert(key, seq);
+        self.last.insert(key, (seq, AtomicBool::new(false)));
         self.end = seq;
+    }
+
+    /// Notes that a record exists.
+    pub fn saw(&self, kind: &str, id: &str) {
+        if let Some((_, seen)) = self.last.get(&log::key(kind, id)) {
+            seen.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the last entries of the records that do not exist.
+    pub fn unseen(&self) -> Vec<i64> {
+        let unseen = self.last.values().filter(|(_, seen)| !seen.load(Ordering::Relaxed));
+        unseen.map(|(seq, _)| *seq).collect()
     }
 }
 
@@ -37,7 +52,7 @@ pub fn compare<R: Record>(
     problems: &mut Vec<(String, String)>,
 ) -> Result<()> {
     let kind = R::shape().name;
-    let noted = |record: &R| lines.last.get(&log::key(kind, &record.base().id)).copied();
+    let noted = |record: &R| lines.last.get(&log::key(kind, &record.base().id)).map(|(seq, _)| *seq);
     let shown = entries(tx, account, records.iter().filter_map(noted).collect())?;
     for record in records {
         let mut wrong = differs(record, noted(record).and_then(|seq| shown.get(&seq)), silent);
@@ -81,7 +96,7 @@ fn parsed(data: &str) -> Shown {
 /// Describes the first difference between a record and its entry. A field that the entry lacks was added by a later
 /// version.
 fn differs<R: Record>(record: &R, entry: Option<&Shown>, silent: &[&str]) -> Option<String> {
-    let Some(entry) = entry else { return Some("The log has no entry about it".to_string()) };
+    let Some(entry) = entry else { return Some("Created behind the log, which has no entry about it".to_string()) };
     let (shape, base) = (R::shape(), record.base());
     let mut pairs = Vec::new();
     for field in R::fields().iter().filter(|field| !silent.contains(&field.info.name)) {
@@ -94,11 +109,48 @@ fn differs<R: Record>(record: &R, entry: Option<&Shown>, silent: &[&str]) -> Opt
             pairs.push((field.info.name, serde_json::from_slice(&own).unwrap_or_default(), logged));
         }
     }
+    let mut hidden = vec![b'{'];
+    record.write_hidden(&mut hidden);
+    hidden.push(b'}');
+    let hidden: Shown = serde_json::from_slice(&hidden).unwrap_or_default();
+    for (name, own) in hidden.as_object().into_iter().flatten().filter(|(name, _)| !silent.contains(&name.as_str())) {
+        pairs.extend(entry["hidden"].get(name).map(|logged| (name.as_str(), own.clone(), logged)));
+    }
     let updated = entry.get("updated_at").map(|logged| ("updated_at", base.updated_at.to_string().into(), logged));
     let version = entry["meta"].get("version").map(|logged| ("version", base.version.into(), logged));
     let mut pairs = pairs.into_iter().chain(updated).chain(version);
     let (name, own, logged) = pairs.find(|(_, own, logged)| own != *logged)?;
-    Some(format!("{name} is {}, but the last entry of the log says {}", shortened(&own), shortened(logged)))
+    let how = if is_wider(name, &own, logged) { "Its scopes were widened" } else { "Changed" };
+    Some(format!(
+        "{how} behind the log: {name} is {}, but the last entry of the log says {}",
+        shortened(&own),
+        shortened(logged)
+    ))
+}
+
+/// Whether a key has scopes that it was not given.
+fn is_wider(name: &str, own: &Shown, logged: &Shown) -> bool {
+    let has = |scope: &Shown| logged.as_array().is_some_and(|scopes| scopes.contains(scope));
+    name == "scopes" && own.as_array().is_some_and(|scopes| scopes.iter().any(|scope| !has(scope)))
+}
+
+/// Returns the table and id of the records of these entries that were not deleted by a later one.
+pub fn gone(tx: &mut Tx, account: i64, numbers: &[i64]) -> Result<Vec<(&'static str, String)>> {
+    let mut gone = Vec::new();
+    for line in log::numbered(tx, account, numbers)? {
+        let (kind, id) = (line.entity_type(), line.entity_id());
+        let Some(table) = tables::of_kind(kind).filter(|table| matches!(table.logged, Logged::Except(_))) else {
+            continue;
+        };
+        // It may have been deleted since the log was read.
+        let (newest, _) = log::of_record(tx, account, kind, id, 0, 1)?;
+        let newest = log::numbered(tx, account, &newest)?;
+        let ended = newest.iter().any(|line| line.name.ends_with(".deleted") || line.name.ends_with(".erased"));
+        if !ended && !table.fleeting {
+            gone.push((table.shape.table, id.to_string()));
+        }
+    }
+    Ok(gone)
 }
 
 fn shortened(value: &Shown) -> String {

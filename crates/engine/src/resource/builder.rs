@@ -3,12 +3,12 @@
 
 use store::{Migration, Tx};
 
-use super::{Handler, List, Method, RequestBody, Resource, Returns, Route, Verb};
+use super::{Handler, List, Method, Part, RequestBody, Resource, Returns, Route, Verb};
 use crate::error::Result;
 use crate::inspect::{Inspected, inspect};
 use crate::record::{CREATED, DETAIL, FieldInfo, Fields, Model, Record, Shape, UPDATED};
 use crate::tables::Logged;
-use crate::{list, records};
+use crate::{history, list, records};
 
 impl Resource {
     /// A resource of `R` without routes.
@@ -30,6 +30,7 @@ impl Resource {
             }),
             fleeting: false,
             logged: Logged::Except(&[]),
+            history: Some(history::history::<R>),
         }
     }
 
@@ -55,6 +56,7 @@ impl Resource {
             inspect: Box::new(|_, _, _, _| Ok(Inspected::default())),
             fleeting: false,
             logged: Logged::No,
+            history: None,
         }
     }
 
@@ -122,6 +124,19 @@ impl Resource {
     /// Create, retrieve and change, beside a list that the contract only reads.
     pub fn managed<R: Model>(self) -> Resource {
         self.create::<R>().extension().get::<R>().extension().patch::<R>().extension()
+    }
+
+    /// `GET /v1/…/{id}/history`, if every change of a record has its entry in the log; `members` are those of an event.
+    pub fn with_history(self, members: &'static [Part]) -> Resource {
+        let Some(history) = self.history.filter(|_| matches!(self.logged, Logged::Except(_))) else { return self };
+        let (path, summary) =
+            (format!("{}/history", self.own_path()), format!("List the events of {}", self.singular()));
+        // Any key may read the settings, but not who changed them.
+        let scope = format!("{}.read", self.area);
+        self.route(Method::Get, &path, &summary, history)
+            .returns(Returns::PageOfEvents(members, history::QUERY))
+            .with(|route| route.scope = scope)
+            .extension()
     }
 
     /// Adds a standard route with a custom handler.

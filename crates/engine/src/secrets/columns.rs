@@ -26,7 +26,7 @@ pub(super) fn seal_all(tx: &mut Tx, vault: &Vault, columns: &[SecretColumn]) -> 
 /// Whether an earlier version left plain text.
 pub(super) fn has_plain(tx: &mut Tx, columns: &[SecretColumn]) -> Result<bool> {
     for SecretColumn { table, column } in columns {
-        if values(tx, table, column)?.iter().any(|(_, _, text)| !is_sealed(text)) {
+        if values(tx, table, column, None)?.iter().any(|(_, _, text)| !is_sealed(text)) {
             return Ok(true);
         }
     }
@@ -45,7 +45,7 @@ fn rewrite(
 ) -> Result<u64> {
     let mut count = 0;
     for SecretColumn { table, column } in columns {
-        for (account, id, text) in values(tx, table, column)? {
+        for (account, id, text) in values(tx, table, column, None)? {
             let Some(sealed) = change(&Place { account, table, column, id: &id }, &text)? else { continue };
             let sql = format!("UPDATE {table} SET {column} = $1 WHERE account_id = $2 AND id = $3");
             tx.execute(&sql, &[sealed.into(), account.into(), (&id).into()])?;
@@ -55,10 +55,14 @@ fn rewrite(
     Ok(count)
 }
 
-/// Returns the values of a column that are not empty: account, id and text.
-fn values(tx: &mut Tx, table: &str, column: &str) -> Result<Vec<(i64, String, String)>> {
-    let sql = format!("SELECT account_id, id, {column} FROM {table} WHERE {column} <> ''");
-    tx.all(&sql, &[], |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string(), row.text(2)?.to_string())))
+/// Returns the values of a column that are not empty, of one account or of all: account, id and text.
+fn values(tx: &mut Tx, table: &str, column: &str, account: Option<i64>) -> Result<Vec<(i64, String, String)>> {
+    let mut sql = format!("SELECT account_id, id, {column} FROM {table} WHERE {column} <> ''");
+    if account.is_some() {
+        sql.push_str(" AND account_id = $1");
+    }
+    let values: Vec<store::Value> = account.into_iter().map(store::Value::from).collect();
+    tx.all(&sql, &values, |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string(), row.text(2)?.to_string())))
 }
 
 /// A value that cannot be decrypted: its table, its id and the problem.
@@ -68,7 +72,7 @@ pub type Undecryptable = (&'static str, String, String);
 pub fn check(tx: &mut Tx, columns: &[SecretColumn], vault: &Vault, account: i64) -> Result<Vec<Undecryptable>> {
     let mut problems = Vec::new();
     for SecretColumn { table, column } in columns {
-        for (_, id, text) in values(tx, table, column)?.into_iter().filter(|(own, ..)| *own == account) {
+        for (_, id, text) in values(tx, table, column, Some(account))? {
             let place = Place { account, table, column, id: &id };
             if let Err(error) = vault.open_text(&place, &text) {
                 let why = error.internal.unwrap_or(error.message);

@@ -19,12 +19,19 @@ const HEADER: &str = "# The key that encrypts the secrets in the database of Kan
 ";
 
 /// Where the keys come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum KeySource {
     /// A file.
     File(PathBuf),
     /// The setting `secret_key`.
     Setting(String),
+}
+
+/// Without the keys, which no log may contain.
+impl fmt::Debug for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
 }
 
 impl fmt::Display for KeySource {
@@ -91,10 +98,10 @@ impl KeySource {
 
     /// Copies the file to a folder; returns whether there is one.
     pub fn copy_into(&self, folder: &Path) -> Result<bool> {
-        let KeySource::File(path) = self else { return Ok(false) };
+        let KeySource::File(_) = self else { return Ok(false) };
         let keys: Vec<String> = self.read()?.iter().map(|key| hex(key)).collect();
         let copy = folder.join(NAME);
-        write(&copy, &keys, |new| std::fs::rename(new, &copy)).map_err(|error| failed(path, &error))?;
+        write(&copy, &keys, |new| std::fs::rename(new, &copy)).map_err(|error| failed(&copy, &error))?;
         Ok(true)
     }
 }
@@ -124,7 +131,7 @@ fn failed(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// Parses hexadecimal digits.
-pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) || !text.is_ascii() {
         return None;

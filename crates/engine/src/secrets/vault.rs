@@ -1,20 +1,20 @@
 //! Encrypts and decrypts values.
 
-use std::fmt;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 
 use super::key_file::{KeySource, unhex};
+pub use super::key_id::KeyId;
+use super::key_id::LENGTH as ID;
+use super::signing::{Proof, Signer};
 use crate::config::Config;
 use crate::contents::hex;
 use crate::error::{Code, Error, Result};
 
 /// The format of encrypted values.
 const VERSION: u8 = 1;
-/// Length of a key id.
-const ID: usize = 4;
 /// What encrypted text starts with.
 const PREFIX: &str = "enc:";
 
@@ -31,21 +31,12 @@ pub struct Place<'p> {
     pub id: &'p str,
 }
 
-/// The id of a key: it identifies the key without revealing it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyId([u8; ID]);
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
-    }
-}
-
 /// A key for values.
 #[derive(Clone)]
 struct Key {
     id: KeyId,
     cipher: LessSafeKey,
+    signer: Arc<Signer>,
 }
 
 impl Key {
@@ -54,7 +45,7 @@ impl Key {
         let mut id = [0; ID];
         id.copy_from_slice(&digest[..ID]);
         let cipher = UnboundKey::new(&CHACHA20_POLY1305, bytes).map_err(|_| Error::internal("the key is invalid"))?;
-        Ok(Key { id: KeyId(id), cipher: LessSafeKey::new(cipher) })
+        Ok(Key { id: KeyId(id), cipher: LessSafeKey::new(cipher), signer: Arc::new(Signer::new(bytes)?) })
     }
 }
 
@@ -88,6 +79,30 @@ impl Vault {
     /// Returns where the keys come from.
     pub fn source(&self) -> &KeySource {
         &self.source
+    }
+
+    /// Signs a text; the signature starts with the id of the key.
+    pub fn sign(&self, text: &[u8]) -> Result<Vec<u8>> {
+        let key = self.keys.read().unwrap_or_else(PoisonError::into_inner).first().cloned();
+        let key = key.ok_or_else(|| Error::internal("there is no key for secrets"))?;
+        Ok(key.signer.sign(key.id, text))
+    }
+
+    /// Returns what a signature proves about a text.
+    pub fn proof(&self, text: &[u8], signature: &[u8]) -> Result<Proof> {
+        let Some((id, _)) = signature.split_first_chunk::<ID>() else { return Ok(Proof::Forged) };
+        let id = KeyId(*id);
+        Ok(match self.find(id)? {
+            None => Proof::UnknownKey(id),
+            Some(key) if key.signer.proves(text, signature) => Proof::Signed,
+            Some(_) => Proof::Forged,
+        })
+    }
+
+    /// Returns the public keys, the current one first, with the ids that signatures start with.
+    pub fn public_keys(&self) -> Vec<(KeyId, Vec<u8>)> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.iter().map(|key| (key.id, key.signer.public_key())).collect()
     }
 
     /// Encrypts a value for its place.

@@ -83,14 +83,18 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
         Returns::Parts(parts) if route.body == RequestBody::Create => {
             ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
         }
-        Returns::Parts(parts) => ("200", format!("Details of the {name}."), Some((parts_schema(parts), ""))),
+        Returns::Parts(parts) => ("200", "Details.".to_string(), Some((parts_schema(parts), ""))),
         Returns::ListOfParts(parts) => {
             let list = json!({"type": "array", "items": parts_schema(parts)});
-            ("200", format!("Details of the {name}."), Some((list, "#/components/schemas/Total")))
+            ("200", "Details.".to_string(), Some((list, "#/components/schemas/Total")))
         }
         Returns::Feed(parts, _) => {
             let list = json!({"type": "array", "items": parts_schema(parts)});
             ("200", "Events in order.".to_string(), Some((list, "#/components/schemas/Feed")))
+        }
+        Returns::PageOfEvents(parts, _) => {
+            let list = json!({"type": "array", "items": parts_schema(parts)});
+            ("200", "A page of events, newest first.".to_string(), Some((list, "#/components/schemas/Page")))
         }
         Returns::Stream(_) => ("200", "Server-sent events, until the client disconnects.".to_string(), None),
         Returns::Made(view) => {
@@ -113,7 +117,7 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
 /// Returns the headers of a response, except those that every response has.
 fn headers(route: &Route) -> Value {
     match route.returns {
-        Returns::Page | Returns::PageOf(_) | Returns::Either => {
+        Returns::Page | Returns::PageOf(_) | Returns::PageOfEvents(..) | Returns::Either => {
             json!({"Link": header("First, previous, next and last page.")})
         }
         Returns::Item(CREATED) if matches!(route.body, RequestBody::Create | RequestBody::File) => {

@@ -1,0 +1,185 @@
+//! The audit chain: the hash of each row covers the previous row.
+
+use sha2::{Digest, Sha256};
+use store::Tx;
+
+use super::emptied::Erased;
+use super::line::Line;
+use super::reading::{after, key_of};
+use crate::clock::Moment;
+use crate::contents::hex;
+use crate::error::Result;
+
+/// The version of the hash of rows with a salt. Rows of version 1 hash their data directly.
+pub(super) const SALTED_VERSION: i64 = 2;
+
+/// The values that a hash covers, besides the digest of the data.
+pub(super) struct Parts<'p> {
+    pub(super) account: i64,
+    pub(super) seq: i64,
+    pub(super) at: i64,
+    pub(super) texts: [&'p str; 6],
+}
+
+/// Returns the hash of a row, which covers the one before. Of the data it covers the digest alone, so that they can be
+/// erased.
+pub(super) fn chain(before: &[u8], parts: &Parts, digest: &[u8]) -> Vec<u8> {
+    let mut hasher = Sha256::new();
+    hasher.update(before);
+    // A row of version 1 has the first byte of its account here, which is 0.
+    hasher.update([2]);
+    update(&mut hasher, parts);
+    hasher.update(digest);
+    hasher.finalize().to_vec()
+}
+
+/// Returns the digest of what may be personal data. The salt keeps others from guessing data that were erased.
+pub(super) fn digest(salt: &[u8], actor_name: &str, data: &str) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update(salt);
+    update_text(&mut hasher, actor_name);
+    hasher.update(data);
+    hasher.finalize().into()
+}
+
+/// Returns the hash of a row of version 1.
+fn unsalted(before: &[u8], parts: &Parts) -> Vec<u8> {
+    let mut hasher = Sha256::new();
+    hasher.update(before);
+    update(&mut hasher, parts);
+    hasher.finalize().to_vec()
+}
+
+fn update(hasher: &mut Sha256, parts: &Parts) {
+    for number in [parts.account, parts.seq, parts.at] {
+        hasher.update(number.to_be_bytes());
+    }
+    parts.texts.iter().for_each(|text| update_text(hasher, text));
+}
+
+/// With its length, so that no two rows run into the same bytes.
+fn update_text(hasher: &mut Sha256, text: &str) {
+    hasher.update((text.len() as u64).to_be_bytes());
+    hasher.update(text);
+}
+
+impl Line {
+    /// Returns the hash that the row must have after this one; `None` if it was not erased as the program does it.
+    fn expected(&self, account: i64, before: &[u8]) -> Option<Vec<u8>> {
+        let of = |texts| Parts { account, seq: self.seq, at: self.at, texts };
+        let (name, kind, id) = (&*self.name, &*self.entity_type, &*self.entity_id);
+        match self.version {
+            // What later versions added is not covered.
+            1 if [&self.actor_type, &self.actor_name].iter().any(|text| !text.is_empty())
+                || [&self.salt, &self.digest].iter().any(|bytes| !bytes.is_empty()) =>
+            {
+                None
+            }
+            1 => Some(unsalted(before, &of([name, kind, id, &self.actor, &self.request_id, &self.data]))),
+            SALTED_VERSION => {
+                let parts = of([name, kind, id, &self.actor, &self.actor_type, &self.request_id]);
+                if !self.is_erased() {
+                    return Some(chain(before, &parts, &digest(&self.salt, &self.actor_name, &self.data)));
+                }
+                let is_empty = self.data.is_empty() && self.salt.is_empty() && self.actor_name.is_empty();
+                is_empty.then(|| chain(before, &parts, &self.digest))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What checking a chain found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every row is as it was written: how many, and the last hash in hexadecimal.
+    Whole {
+        /// Rows seen.
+        rows: i64,
+        /// The end of the chain: write it down elsewhere to prove later that nothing was cut off.
+        head: String,
+    },
+    /// The first row that is not as it was written.
+    Broken {
+        /// Its number.
+        seq: i64,
+        /// When it says it was written.
+        at: Moment,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+/// How far the check of a chain has come.
+#[derive(Clone, Debug, Default)]
+pub struct Walked {
+    rows: i64,
+    before: Vec<u8>,
+    /// The entries that the last step read, for entries with a record: their key and sequence number.
+    pub seen: Vec<((u64, u64), i64)>,
+    erased: Erased,
+}
+
+impl Walked {
+    /// How many rows.
+    pub fn rows(&self) -> i64 {
+        self.rows
+    }
+}
+
+/// Checks the chain of an account from its first row on.
+pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
+    let mut walked = Walked::default();
+    loop {
+        match verify_on(tx, account, walked)? {
+            Ok(further) => walked = further,
+            Err(verdict) => return Ok(verdict),
+        }
+    }
+}
+
+/// Whether the rows after number `rows`, whose hash is `before`, continue it up to the last one.
+pub fn continues(tx: &mut Tx, account: i64, mut rows: i64, before: &[u8]) -> Result<bool> {
+    let mut before = before.to_vec();
+    loop {
+        let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
+        if lines.is_empty() {
+            return Ok(true);
+        }
+        for line in lines {
+            if line.seq != rows + 1 || line.expected(account, &before).as_ref() != Some(&line.hash) {
+                return Ok(false);
+            }
+            (rows, before) = (line.seq, line.hash);
+        }
+    }
+}
+
+/// Checks up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
+pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Walked, Verdict>> {
+    let Walked { mut rows, mut before, mut erased, .. } = walked;
+    let mut seen = Vec::new();
+    let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
+    if lines.is_empty() {
+        return Ok(Err(match erased.unexplained() {
+            Some((seq, at)) => {
+                Verdict::Broken { seq, at, why: "the entry was emptied, and no entry says that its record was erased" }
+            }
+            None => Verdict::Whole { rows, head: hex(&before) },
+        }));
+    }
+    for line in lines {
+        let broken = |why| Ok(Err(Verdict::Broken { seq: line.seq, at: Moment(line.at), why }));
+        if line.seq != rows + 1 {
+            return broken("the previous entry is missing");
+        }
+        if line.expected(account, &before).as_ref() != Some(&line.hash) {
+            return broken("the entry or the previous one was altered");
+        }
+        rows = line.seq;
+        seen.extend(key_of(&line).map(|key| (key, rows)));
+        erased.note(&line);
+        before = line.hash;
+    }
+    Ok(Ok(Walked { rows, before, seen, erased }))
+}

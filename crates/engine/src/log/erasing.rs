@@ -1,0 +1,44 @@
+//! Erasing the data of a record that was deleted. Its rows keep their place in the chain, with the digest of what they had;
+//! without the salt nobody can guess it. A last row about the record says that it was erased.
+
+use store::Tx;
+
+use super::chain::digest;
+use super::emptied::ERASED;
+use super::{Event, Line, append};
+use crate::context::Ctx;
+use crate::error::{Code, Error, Result};
+
+/// Erases the data of all rows about a record, which is deleted; returns how many. Rows of version 1 hash their data, so they
+/// cannot be erased.
+pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
+    let sql = format!(
+        "SELECT {} FROM log WHERE account_id = $1 AND entity_id = $2 AND entity_type = $3 ORDER BY seq",
+        Line::columns()
+    );
+    let lines = tx.all(&sql, &[ctx.account.into(), id.into(), kind.into()], Line::from_row)?;
+    let Some(last) = lines.iter().rfind(|line| line.shows_record()).filter(|line| line.name.ends_with(".deleted"))
+    else {
+        return Err(Error::new(Code::InvalidTransition, "Only a record that was deleted can be erased from the log."));
+    };
+    if lines.iter().any(|line| line.version == 1) {
+        return Err(Error::new(
+            Code::InvalidTransition,
+            "The log has entries of an earlier version, which cannot be erased.",
+        ));
+    }
+    let name = format!("{}{ERASED}", last.name.trim_end_matches(".deleted"));
+    let mut count = 0;
+    for line in lines.iter().filter(|line| !line.is_erased()) {
+        let digest = digest(&line.salt, &line.actor_name, &line.data);
+        tx.execute(
+            "UPDATE log SET data = '', data_of = 0, actor_name = '', salt = $1, digest = $2
+             WHERE account_id = $3 AND seq = $4",
+            &[b"".as_slice().into(), digest.as_slice().into(), ctx.account.into(), line.seq.into()],
+        )?;
+        count += 1;
+    }
+    let data = format!("{{\"entries\":{count}}}");
+    append(tx, ctx, &Event { name: &name, entity_type: kind, entity_id: id, data: &data })?;
+    Ok(count)
+}

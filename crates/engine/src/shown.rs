@@ -1,0 +1,73 @@
+//! Log lines as callers see them. A line stores every column of its record, and no URLs; the view is made on the way out.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::json::{write_name, write_text};
+use crate::log::Line;
+use crate::record::{DETAIL, HIDDEN};
+use crate::site::Site;
+use crate::tables;
+
+/// For whom lines are shown, and when: URLs are signed for them.
+#[derive(Clone)]
+pub struct Viewer {
+    /// The account.
+    pub account: i64,
+    /// The machine's time.
+    pub now: Moment,
+    /// The public address of this server.
+    pub site: Arc<Site>,
+}
+
+impl Viewer {
+    /// Returns the viewer of a request.
+    pub fn of(ctx: &Ctx) -> Viewer {
+        Viewer { account: ctx.account, now: ctx.machine_now, site: ctx.site.clone() }
+    }
+
+    /// Returns what others are sent about a line.
+    pub fn payload(&self, line: &Line) -> Vec<u8> {
+        line.payload(&data(self, line.entity_type(), line.data()))
+    }
+
+    /// Writes a line as the change feed and the stream show it.
+    pub fn write_change(&self, line: &Line, out: &mut Vec<u8>) {
+        line.write_change(&data(self, line.entity_type(), line.data()), out);
+    }
+}
+
+/// Returns the data of a line about this kind of record as the API shows the record.
+pub fn data<'d>(viewer: &Viewer, kind: &str, logged: &'d str) -> Cow<'d, str> {
+    let Some(rest) = logged.strip_prefix(HIDDEN) else { return Cow::Borrowed(logged) };
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+    let hidden = values.next().and_then(Result::ok);
+    let members = rest.get(values.byte_offset()..).and_then(|rest| rest.strip_prefix(','));
+    // Whatever cannot be read is not shown.
+    let (Some(hidden), Some(members)) = (hidden, members) else { return Cow::Borrowed("") };
+    let mut out = Vec::with_capacity(logged.len() + 256);
+    out.push(b'{');
+    out.extend_from_slice(members.as_bytes());
+    let shape = tables::of_kind(kind).map(|table| table.shape);
+    for url in shape.into_iter().flat_map(|shape| shape.addresses).filter(|url| url.views.includes(DETAIL)) {
+        let path = url.path_with(|name| value(hidden.get(), members, name));
+        out.pop();
+        write_name(&mut out, url.name);
+        write_text(&mut out, &url.url(&viewer.site, viewer.account, viewer.now, &path));
+        out.push(b'}');
+    }
+    String::from_utf8(out).map_or(Cow::Borrowed(""), Cow::Owned)
+}
+
+/// Returns the text of a column, hidden or not.
+fn value(hidden: &str, members: &str, name: &str) -> String {
+    let of = |json: &str| match serde_json::from_str::<serde_json::Value>(json).ok()?.get(name)? {
+        serde_json::Value::String(text) => Some(text.clone()),
+        _ => None,
+    };
+    of(hidden).or_else(|| of(&format!("{{{members}"))).unwrap_or_default()
+}

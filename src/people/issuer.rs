@@ -1,0 +1,203 @@
+//! Signing in at the OpenID Connect issuer of the server's settings. The issuer decides how people prove who they are; here,
+//! its verified e-mail address leads to a user who exists already.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use engine::accounts::Account;
+use engine::app::App;
+use engine::config::Config;
+use engine::error::{Code, Error, Result};
+use engine::records;
+use engine::services::Services;
+use openid::{Attempt, Claims, Discovery, Expected, Keys, Refused};
+use store::Tx;
+use tokio::sync::Mutex;
+use web::{Method, OutgoingRequest};
+
+use crate::people::entering::{Outcome, Proof, Visit, accounts_of, withdrawn};
+use crate::people::person::Person;
+use crate::people::status::Status;
+use crate::people::token::{self, Purpose};
+use crate::people::user::{User, invitations};
+use crate::people::{ISSUER_FAILED, NO_SUCH_USER};
+
+/// The path that the issuer leads back to.
+pub const CALLBACK: &str = "/oidc/callback";
+/// How long the description of the issuer is used before it is requested again.
+const FRESH: Duration = Duration::from_secs(600);
+
+/// The last description of the issuer.
+#[derive(Default)]
+pub struct Issuer {
+    known: Mutex<Option<(Instant, Arc<Discovery>)>>,
+}
+
+/// Opens the connection to the issuer.
+pub fn open(_: &Config, _: &str, services: &mut Services) -> Result<()> {
+    services.add(Issuer::default());
+    Ok(())
+}
+
+/// Returns the name of the issuer for people, if there is one.
+pub fn name(config: &Config) -> Option<&str> {
+    let named = if config.oidc_name.is_empty() { "OpenID Connect" } else { &config.oidc_name };
+    (!config.oidc_issuer.is_empty()).then_some(named)
+}
+
+/// What the issuer sends back with the browser.
+pub struct Returned {
+    /// The code, which is exchanged for tokens.
+    pub code: String,
+    /// The state of the attempt.
+    pub state: String,
+    /// Who sent it, if the issuer says so.
+    pub issuer: String,
+    /// Why there is no code.
+    pub error: String,
+}
+
+impl Visit {
+    /// Returns where the person signs in at the issuer, with the secret of this attempt for the browser.
+    pub async fn begin_at_issuer(&self) -> Result<(String, String)> {
+        let config = &self.app.config;
+        if config.oidc_issuer.is_empty() {
+            return Err(Error::new(Code::NotFound, "This server has no OpenID Connect issuer."));
+        }
+        let discovery = discovery(&self.app).await?;
+        let secret = token::new_secret()?;
+        let back = self.app.site.address(CALLBACK);
+        Ok((Attempt::new(&secret).address(&discovery, &config.oidc_client_id, &back), secret))
+    }
+
+    /// Starts a session with what the issuer sent back to the browser with this secret.
+    pub async fn sign_in_by_issuer(&self, secret: &str, returned: &Returned) -> Result<Outcome> {
+        let claims = self.claims(secret, returned).await?;
+        let (email, app) = (claims.email.clone(), &self.app);
+        let found = app.store.read(move |tx| user_of(tx, &email)).await?;
+        let (account, id) = found.ok_or_else(|| {
+            let message = format!("No user here has the e-mail address {}. Ask for an invitation.", claims.email);
+            Error::new(NO_SUCH_USER, message)
+        })?;
+        let entered = self.enter(account, Proof::Issuer, move |tx, ctx| {
+            let before: User = records::find(tx, ctx, &id)?;
+            match before.status {
+                Status::Active => Ok(before),
+                Status::Suspended => Err(withdrawn()),
+                Status::Invited => {
+                    token::withdraw(tx, ctx.account, Purpose::Invite, &id)?;
+                    let mut user = User { status: Status::Active, ..before.clone() };
+                    records::change(tx, ctx, &before, &mut user, "activated")?;
+                    Ok(user)
+                }
+            }
+        });
+        entered.await
+    }
+
+    /// Exchanges the code for an ID token, and checks it.
+    async fn claims(&self, secret: &str, returned: &Returned) -> Result<Claims> {
+        let (app, attempt) = (&self.app, Attempt::new(secret));
+        let config = &app.config;
+        if returned.state != attempt.state() {
+            return Err(failed("the state is that of another attempt"));
+        }
+        if !returned.issuer.is_empty() && returned.issuer != config.oidc_issuer {
+            return Err(failed("the response is from another issuer"));
+        }
+        if returned.code.is_empty() {
+            return Err(failed(&format!("it sent no code: {}", returned.error)));
+        }
+        let discovery = discovery(app).await?;
+        let tokens = send(app, self.exchange(&discovery, &attempt, &returned.code)).await?;
+        let keys = Keys::read(&send(app, get(&discovery.jwks_uri)).await?).map_err(|why| refused(&why))?;
+        let expected = Expected {
+            issuer: &config.oidc_issuer,
+            client_id: &config.oidc_client_id,
+            nonce: &attempt.nonce(),
+            now: app.clock.now().0 / 1000,
+        };
+        let token = openid::id_token(&tokens).map_err(|why| refused(&why))?;
+        Claims::of(&token, &keys, &expected).map_err(|why| refused(&why))
+    }
+
+    /// Returns the request that exchanges a code for tokens.
+    fn exchange(&self, discovery: &Discovery, attempt: &Attempt, code: &str) -> OutgoingRequest {
+        let config = &self.app.config;
+        let (id, secret) = (config.oidc_client_id.as_str(), config.oidc_client_secret.as_str());
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("grant_type", "authorization_code").append_pair("code", code);
+        form.append_pair("redirect_uri", &self.app.site.address(CALLBACK));
+        form.append_pair("code_verifier", &attempt.verifier());
+        let kind = ("content-type".to_string(), "application/x-www-form-urlencoded".to_string());
+        let mut headers = vec![kind, ("accept".to_string(), "application/json".to_string())];
+        if secret.is_empty() || discovery.wants_secret_in_body() {
+            form.append_pair("client_id", id);
+            if !secret.is_empty() {
+                form.append_pair("client_secret", secret);
+            }
+        } else {
+            let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            let pair = BASE64_STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret)));
+            headers.push(("authorization".to_string(), format!("Basic {pair}")));
+        }
+        let body = form.finish().into_bytes();
+        OutgoingRequest { method: Method::POST, url: discovery.token_endpoint.clone(), headers, body }
+    }
+}
+
+/// Returns the description of the issuer.
+async fn discovery(app: &App) -> Result<Arc<Discovery>> {
+    let mut known = app.services.get::<Issuer>().known.lock().await;
+    if let Some((at, discovery)) = &*known
+        && at.elapsed() < FRESH
+    {
+        return Ok(discovery.clone());
+    }
+    let issuer = &app.config.oidc_issuer;
+    let json = send(app, get(&Discovery::address(issuer))).await?;
+    let discovery = Arc::new(Discovery::read(issuer, &json).map_err(|why| refused(&why))?);
+    *known = Some((Instant::now(), discovery.clone()));
+    Ok(discovery)
+}
+
+fn get(url: &str) -> OutgoingRequest {
+    let headers = vec![("accept".to_string(), "application/json".to_string())];
+    OutgoingRequest { method: Method::GET, url: url.to_string(), headers, body: Vec::new() }
+}
+
+async fn send(app: &App, request: OutgoingRequest) -> Result<Vec<u8>> {
+    let url = request.url.clone();
+    let answer = app.web.send(request).await.map_err(|error| failed(&format!("{url}: {error}")))?;
+    match answer.status {
+        200 if !answer.cut => Ok(answer.body),
+        status => Err(failed(&format!("{url} responded with {status}"))),
+    }
+}
+
+fn refused(why: &Refused) -> Error {
+    failed(&why.0)
+}
+
+/// The reason is for the operator; the person can only try again.
+fn failed(why: &str) -> Error {
+    tracing::warn!(why, "Signing in at the OpenID Connect issuer failed");
+    Error::new(
+        ISSUER_FAILED,
+        "Signing in at the OpenID Connect issuer failed. Try again, or sign in with your password.",
+    )
+}
+
+/// Finds the oldest active user with an e-mail address, or else the oldest one who is invited.
+fn user_of(tx: &mut Tx, email: &str) -> Result<Option<(Account, String)>> {
+    let Some(person) = Person::with_email(tx, email)? else { return Ok(None) };
+    if let Some((account, user)) = accounts_of(tx, &person.id)?.into_iter().next() {
+        return Ok(Some((account, user.base.id)));
+    }
+    match invitations(tx, &person.id)?.into_iter().next() {
+        Some((number, user)) => Ok(Some((Account::numbered(tx, number)?, user.base.id))),
+        None => Ok(None),
+    }
+}

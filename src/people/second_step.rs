@@ -1,0 +1,82 @@
+//! The second step of signing in: a code of an authenticator app, a passkey, or a recovery code. And the links of the operator, which
+//! need neither a password nor a second factor.
+
+use engine::context::Ctx;
+use engine::error::{Code, Error, Result};
+use engine::records;
+use store::Tx;
+
+use crate::people::entering::{Outcome, Proof, Visit, active, user_of_link, withdrawn};
+use crate::people::passkey::{self, Used};
+use crate::people::person::Person;
+use crate::people::throttle::Attempt;
+use crate::people::token::Purpose;
+use crate::people::user::User;
+use crate::people::{factor, recovery, totp};
+
+/// Digits of a code of an authenticator app.
+const DIGITS: usize = 6;
+
+/// What somebody proves in the second step.
+pub enum Given {
+    /// A code of an authenticator app, or a recovery code.
+    Code(String),
+    /// A passkey.
+    Passkey(Used),
+}
+
+impl Visit {
+    /// Starts a session with a second factor, after the password was right.
+    pub async fn second_step(&self, secret: &str, given: Given) -> Result<Outcome> {
+        let (token, account) = self.open_link(Purpose::SecondStep, secret).await?;
+        let (caller, own) = (self.acting(account.clone(), "sign-in"), token.clone());
+        let read = self.app.store.read(move |tx| {
+            let ctx = caller.reading(tx)?;
+            let user = user_of_link(tx, &ctx, &own)?;
+            Person::find(tx, &user.person_id)
+        });
+        let email = read.await?.email;
+        // Counted apart from passwords: a right password does not clear these.
+        let attempt = Attempt::to("code", &email, &self.device.address);
+        attempt.count(&self.app).await?;
+        let (own, challenge) = (self.app.site.clone(), passkey::challenge_of(secret));
+        let entered = self.enter(account, Proof::Both, move |tx, ctx| {
+            token.use_up(tx, Purpose::SecondStep, ctx.machine_now)?;
+            let user = active(tx, ctx, &token.user)?.ok_or_else(withdrawn)?;
+            match &given {
+                Given::Code(code) => prove(tx, ctx, &user, code)?,
+                Given::Passkey(used) => used.prove(tx, &own, &user.person_id, &challenge, ctx.machine_now)?,
+            }
+            Ok(user)
+        });
+        let entered = entered.await?;
+        attempt.forgive(&self.app).await?;
+        Ok(entered)
+    }
+
+    /// Starts a session with a link of the operator.
+    pub async fn sign_in_by_link(&self, secret: &str) -> Result<Outcome> {
+        let (token, account) = self.open_link(Purpose::SignIn, secret).await?;
+        let entered = self.enter(account, Proof::Operator, move |tx, ctx| {
+            token.use_up(tx, Purpose::SignIn, ctx.machine_now)?;
+            active(tx, ctx, &token.user)?.ok_or_else(withdrawn)
+        });
+        entered.await
+    }
+}
+
+/// Uses a code up; an error if it is wrong or was used before.
+fn prove(tx: &mut Tx, ctx: &Ctx, user: &User, code: &str) -> Result<()> {
+    let code: String = code.chars().filter(char::is_ascii_alphanumeric).take(recovery::LENGTH + 1).collect();
+    let wrong = || Error::new(Code::Unauthorized, "The code is wrong, or it has been used before.");
+    if code.len() == DIGITS {
+        let factors = factor::of_person(tx, &user.person_id)?;
+        let is_right = totp::use_code(tx, &ctx.site.vault, &factors, &code, ctx.machine_now)?;
+        return is_right.then_some(()).ok_or_else(wrong);
+    }
+    if !recovery::use_code(tx, &user.person_id, &code)? {
+        return Err(wrong());
+    }
+    let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
+    records::happened(tx, &by_user, user, "recovery_code_used")
+}

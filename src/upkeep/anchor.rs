@@ -1,0 +1,101 @@
+//! Sends the signed heads of all logs out every day (`audit_anchor`): whoever changes the database cannot change what is kept
+//! elsewhere.
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+
+use engine::accounts::SHARED;
+use engine::app::App;
+use engine::error::{Code, Error, Result};
+use engine::heads::{self, Head};
+use engine::jobs::{Claimed, Ending, FOREVER, Job, Lane};
+use mail::{Mail, NamedAddress, Sender};
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+use web::{Method, OutgoingRequest};
+
+const HOUR: i64 = 3600;
+const DAY: i64 = 24 * HOUR;
+
+/// The daily job.
+#[derive(Default, Serialize, Deserialize)]
+pub struct SendHeads {}
+
+impl Job for SendHeads {
+    const KIND: &'static str = "send_heads";
+    const LANE: Lane = Lane::Outside;
+    const TRIES: i64 = FOREVER;
+
+    fn run(&self, app: &App, _: &Claimed) -> Result<Ending> {
+        let now = app.clock.now();
+        if app.config.audit_anchor.is_empty() {
+            return Ok(Ending::Again(now.plus_seconds(HOUR)));
+        }
+        match send(app) {
+            Ok(()) => Ok(Ending::Again(now.plus_seconds(DAY))),
+            Err(error) => {
+                let cause = error.internal.as_deref().unwrap_or(&error.message);
+                tracing::error!(cause, "The heads of the logs could not be sent to audit_anchor; retrying in an hour.");
+                Ok(Ending::Again(now.plus_seconds(HOUR)))
+            }
+        }
+    }
+}
+
+/// Signs all heads and sends them to the place in the settings. Blocks.
+pub fn send(app: &App) -> Result<()> {
+    heads::sign(&app.store, &app.site.vault)?;
+    let mut saved: Vec<(i64, Head)> = app.store.read_now(heads::saved)?.into_iter().collect();
+    saved.retain(|(account, _)| *account != SHARED);
+    saved.sort_unstable_by_key(|(account, _)| *account);
+    let saved: Vec<Head> = saved.into_iter().map(|(_, head)| head).collect();
+    let (text, anchor) = (heads::written(&saved, app.clock.now()), app.config.audit_anchor.as_str());
+    match anchor.split_once(':') {
+        Some(("file", path)) => append(path.strip_prefix("//").unwrap_or(path), &text),
+        Some(("mailto", address)) => mail(app, address, text),
+        Some(("http" | "https", _)) => call(app, anchor, text),
+        _ => Err(failed("audit_anchor must start with file:, mailto:, http:// or https://")),
+    }
+}
+
+/// Adds them to a file, which `kantoor verify --against` reads as a whole.
+fn append(path: &str, text: &str) -> Result<()> {
+    let file = std::fs::File::options().create(true).append(true).mode(0o600).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+    written.map_err(|error| failed(&format!("{path}: {error}")))
+}
+
+fn mail(app: &App, address: &str, text: String) -> Result<()> {
+    let (from, now) = (app.config.mail_from.clone(), app.clock.now());
+    let mail = Mail {
+        from: NamedAddress { name: "Kantoor".to_string(), email: from.clone() },
+        reply_to: None,
+        to: vec![address.to_string()],
+        cc: Vec::new(),
+        subject: format!("Kantoor: signed heads of the logs, {}", &now.to_string()[..10]),
+        text,
+        html: String::new(),
+        attachments: Vec::new(),
+        message_id: app.ids.next(),
+        date_ms: now.0,
+        headers: vec![("Auto-Submitted".to_string(), "auto-generated".to_string())],
+    };
+    let bytes = mail.to_bytes().map_err(|invalid| failed(&format!("{}: {}", invalid.field, invalid.reason)))?;
+    let sent = app.services.get::<Sender>().deliver(&from, address, &bytes);
+    sent.map(drop).map_err(|failure| failed(failure.words()))
+}
+
+fn call(app: &App, url: &str, text: String) -> Result<()> {
+    let headers = vec![("content-type".to_string(), "text/plain; charset=utf-8".to_string())];
+    let request = OutgoingRequest { method: Method::POST, url: url.to_string(), headers, body: text.into_bytes() };
+    let answer = Handle::current().block_on(app.web.reading(1024).send(request));
+    match answer {
+        Ok(answer) if (200..300).contains(&answer.status) => Ok(()),
+        Ok(answer) => Err(failed(&format!("the receiver responded with status {}", answer.status))),
+        Err(failure) => Err(failed(&failure.to_string())),
+    }
+}
+
+fn failed(why: &str) -> Error {
+    Error::new(Code::Unavailable, why)
+}

@@ -1,0 +1,99 @@
+//! Dangerous actions ask for the password again, and links of the operator expire.
+
+use serde_json::json;
+
+use super::{Browser, PASSWORD, member, owner, token};
+use crate::on_both;
+use crate::support::{Db, Server};
+
+on_both![dangerous_actions_ask_for_the_password_again, a_sign_in_link_expires];
+
+fn dangerous_actions_ask_for_the_password_again(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    let (id, _) = member(&client, "ina@a.example", "member");
+    let hook = client.post("/v1/webhook-endpoints", json!({"url": "https://a.example/in"})).expect(201).id();
+    let age = || server.execute("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
+    age();
+    let user = format!("/console/v1/users/{id}");
+    let flow = |kind: &str| {
+        let step = json!({"type": "update", "entity_type": kind, "id": id, "fields": {"role": "owner"}});
+        json!({"name": kind, "trigger_type": "custom", "trigger_key": "a.b", "steps": [step]})
+    };
+    let dangerous = [
+        ("POST", "/console/v1/users".to_string(), json!({"email": "x@a.example", "name": "X"})),
+        ("PATCH", user.clone(), json!({"role": "owner"})),
+        ("PATCH", user.clone(), json!({"status": "suspended"})),
+        ("POST", format!("{user}/remove-two-factor"), json!({})),
+        ("PATCH", "/console/v1/settings".to_string(), json!({"mollie_key": "test_abcdefghijklmnopqrstuvwxyz1234"})),
+        ("PATCH", "/console/v1/settings".to_string(), json!({"two_factor": "owners"})),
+        ("POST", "/console/v1/webhook-endpoints".to_string(), json!({"url": "https://b.example/in"})),
+        ("POST", format!("/console/v1/webhook-endpoints/{hook}/rotate-secret"), json!({})),
+        ("PATCH", format!("/console/v1/webhook-endpoints/{hook}"), json!({"url": "https://c.example/in"})),
+        ("POST", "/console/v1/api-keys".to_string(), json!({"name": "Shop", "scopes": ["products.read"]})),
+        ("POST", "/console/v1/automation/flows".to_string(), flow("user")),
+        ("POST", "/console/v1/automation/flows".to_string(), flow("{{ data.kind }}")),
+        ("POST", "/console/factors/app".to_string(), json!({})),
+        ("POST", "/console/recovery-codes".to_string(), json!({})),
+        ("POST", "/console/factors/remove".to_string(), json!({"id": "x"})),
+        ("DELETE", user.clone(), json!({})),
+    ];
+    for (method, path, body) in &dangerous {
+        let body = if *method == "DELETE" { String::new() } else { body.to_string() };
+        let reply = browser.send(method, path, &body).expect(403);
+        assert_eq!(reply.code(), "confirmation_required", "{method} {path}");
+    }
+    // Other changes are not asked for it.
+    browser.send("PATCH", &user, &json!({"name": "Ina B."}).to_string()).expect(200);
+    browser.send("PATCH", "/console/v1/settings", &json!({"payment_term": 30}).to_string()).expect(200);
+    browser.post("/console/v1/products", json!({"name": "Tea"})).expect(201);
+    assert_eq!(browser.get("/console/factors").data()["confirmed"], false);
+    // Keys have no password.
+    client.patch("/v1/settings", json!({"two_factor": "owners"})).expect(200);
+    client.patch("/v1/settings", json!({"two_factor": "off"})).expect(200);
+
+    browser.post("/console/confirm", json!({"password": "a wrong password"})).expect(403);
+    browser.post("/console/confirm", json!({"password": PASSWORD})).expect(204);
+    for (method, path, body) in dangerous.iter().filter(|(_, path, _)| !path.contains("recovery")) {
+        let body = if *method == "DELETE" { String::new() } else { body.to_string() };
+        let reply = browser.send(method, path, &body);
+        assert!([200, 201, 204, 404].contains(&reply.status), "{method} {path}: {reply:?}");
+        if body.contains("two_factor") {
+            client.patch("/v1/settings", json!({"two_factor": "off"})).expect(200);
+        }
+    }
+    // Switching to another account does not count as entering the password.
+    age();
+    let mut switched = browser.clone();
+    switched.enter("/console/account", json!({"account_id": super::account(&server, &client).uid}));
+    assert_eq!(switched.send("POST", "/console/factors/app", "").expect(403).code(), "confirmation_required");
+    // Guesses count with those of signing in.
+    for _ in 0..10 {
+        switched.post("/console/confirm", json!({"password": "a wrong password"})).expect(403);
+    }
+    switched.post("/console/confirm", json!({"password": PASSWORD})).expect(429);
+}
+
+fn a_sign_in_link_expires(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    owner(&server, &client, "olga@a.example");
+    let new = || token(&kantoor::people::operator::sign_in_link(&server.app, "olga@a.example").unwrap());
+    let enter = |token: &str| Browser::new(&client).post("/console/sign-in-link", json!({"token": token}));
+    let (first, second) = (new(), new());
+    assert!(enter(&first).expect(409).text.contains("replaced by a newer one"));
+    server.execute("UPDATE one_time_tokens SET expires_at = expires_at - 899000 WHERE used_at = 0");
+    enter(&second).expect(200);
+    let third = new();
+    server.execute("UPDATE one_time_tokens SET expires_at = expires_at - 900000 WHERE used_at = 0");
+    let expired = enter(&third).expect(409);
+    assert!(expired.text.contains("has expired. Run `kantoor user sign-in-link` on the server"), "{}", expired.text);
+    let (id, _) = member(&client, "ina@a.example", "owner");
+    let link = token(&kantoor::people::operator::sign_in_link(&server.app, "ina@a.example").unwrap());
+    client.patch(&format!("/v1/users/{id}"), json!({"status": "suspended"})).expect(200);
+    enter(&link).expect(409);
+    for bad in ["", "x", &"0".repeat(64)] {
+        assert!([409, 422].contains(&enter(bad).status));
+    }
+}

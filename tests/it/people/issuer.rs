@@ -1,0 +1,293 @@
+//! Signing in at an OpenID Connect issuer, which this test runs.
+
+use std::sync::{Arc, Mutex};
+
+use base64::Engine;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use web::scripted::{Received, Reply as Scripted, Scripted as Issuer};
+
+use super::{Browser, PASSWORD, invite, member, owner};
+use crate::on_both;
+use crate::support::{Client, Db, Reply, Server};
+
+on_both![
+    people_sign_in_at_an_issuer,
+    a_wrong_token_is_rejected,
+    a_response_belongs_to_one_browser,
+    an_unknown_person_is_told,
+    without_an_issuer_there_is_nothing,
+];
+
+fn encode(bytes: &[u8]) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn pairs(text: &str) -> Vec<(String, String)> {
+    form_urlencoded::parse(text.as_bytes()).into_owned().collect()
+}
+
+fn value(pairs: &[(String, String)], name: &str) -> String {
+    pairs.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone()).unwrap_or_default()
+}
+
+/// What the issuer knows: the requests that people accepted, and what the next token says differently.
+struct Books {
+    base: String,
+    key: EcdsaKeyPair,
+    foreign: EcdsaKeyPair,
+    accepted: Vec<Vec<(String, String)>>,
+    email: String,
+    changes: Value,
+    signs_with_another_key: bool,
+}
+
+fn new_key() -> EcdsaKeyPair {
+    let random = SystemRandom::new();
+    let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
+    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8.as_ref(), &random).unwrap()
+}
+
+impl Books {
+    fn answer(&mut self, received: &Received) -> Scripted {
+        let (base, said) = (&self.base, |data: Value| Scripted::json(200, data.to_string()));
+        match received.path.as_str() {
+            "/.well-known/openid-configuration" => said(json!({
+                "issuer": base, "authorization_endpoint": format!("{base}/authorize"),
+                "token_endpoint": format!("{base}/token"), "jwks_uri": format!("{base}/keys"),
+            })),
+            "/keys" => {
+                let point = self.key.public_key().as_ref();
+                let (x, y) = (encode(&point[1..33]), encode(&point[33..]));
+                said(json!({"keys": [{"kty": "EC", "crv": "P-256", "use": "sig", "kid": "k1", "x": x, "y": y}]}))
+            }
+            "/token" => self.token(received),
+            _ => Scripted::new(404),
+        }
+    }
+
+    /// Exchanges a code for a token, once, if the verifier fits the challenge.
+    fn token(&mut self, received: &Received) -> Scripted {
+        let form = pairs(&received.text());
+        let basic = format!("Basic {}", BASE64_STANDARD.encode("kantoor:s%26cret"));
+        let number: usize = value(&form, "code").trim_start_matches("code-").parse().unwrap_or(usize::MAX);
+        let Some(asked) = self.accepted.get(number).cloned() else { return Scripted::json(400, "{}".to_string()) };
+        let challenge = encode(&Sha256::digest(value(&form, "code_verifier")));
+        let fits = received.header("authorization") == Some(&basic)
+            && value(&form, "grant_type") == "authorization_code"
+            && value(&form, "redirect_uri") == value(&asked, "redirect_uri")
+            && challenge == value(&asked, "code_challenge");
+        if !fits {
+            return Scripted::json(400, json!({"error": "invalid_grant"}).to_string());
+        }
+        self.accepted[number].clear();
+        let now = engine::clock::Clock::System.now().0 / 1000;
+        let mut claims = json!({
+            "iss": self.base, "sub": "u1", "aud": "kantoor", "iat": now, "exp": now + 300,
+            "nonce": value(&asked, "nonce"), "email": self.email, "email_verified": true,
+        });
+        for (name, value) in self.changes.as_object().unwrap() {
+            claims[name] = value.clone();
+        }
+        let header = encode(json!({"alg": "ES256", "kid": "k1"}).to_string().as_bytes());
+        let message = format!("{header}.{}", encode(claims.to_string().as_bytes()));
+        let key = if self.signs_with_another_key { &self.foreign } else { &self.key };
+        let signature = key.sign(&SystemRandom::new(), message.as_bytes()).unwrap();
+        let token = format!("{message}.{}", encode(signature.as_ref()));
+        Scripted::json(200, json!({"id_token": token, "access_token": "x", "token_type": "Bearer"}).to_string())
+    }
+}
+
+/// A server with an issuer.
+struct World {
+    server: Server,
+    client: Client,
+    books: Arc<Mutex<Books>>,
+    _issuer: Issuer,
+}
+
+fn world(db: Db) -> World {
+    let books = Books {
+        base: String::new(),
+        key: new_key(),
+        foreign: new_key(),
+        accepted: Vec::new(),
+        email: String::new(),
+        changes: json!({}),
+        signs_with_another_key: false,
+    };
+    let books = Arc::new(Mutex::new(books));
+    let own = books.clone();
+    let issuer = Issuer::start(move |received| own.lock().unwrap().answer(received)).unwrap();
+    let base = issuer.url("").trim_end_matches('/').to_string();
+    books.lock().unwrap().base.clone_from(&base);
+    let server = Server::with(db, |config| {
+        config.oidc_issuer = base;
+        config.oidc_client_id = "kantoor".to_string();
+        config.oidc_client_secret = "s&cret".to_string();
+        config.oidc_name = "Our directory".to_string();
+        config.allow_private_addresses = "127.0.0.1".to_string();
+        config.public_limit_per_minute = 0;
+    });
+    let mut client = server.client();
+    client.agent = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).build().into();
+    World { server, client, books, _issuer: issuer }
+}
+
+impl World {
+    /// Goes to the issuer; returns the browser with the cookie of the attempt, and the path to come back to.
+    fn go(&self, email: &str) -> (Browser, String) {
+        let mut browser = Browser::new(&self.client);
+        let sent = browser.get("/oidc/start").expect(303);
+        browser.take_cookie(&sent);
+        let address = sent.header("location");
+        let mut books = self.books.lock().unwrap();
+        let (start, query) = address.split_once('?').unwrap();
+        assert_eq!(start, format!("{}/authorize", books.base));
+        let asked = pairs(query);
+        assert_eq!((value(&asked, "response_type"), value(&asked, "client_id")), ("code".into(), "kantoor".into()));
+        assert_eq!(
+            (value(&asked, "code_challenge_method"), value(&asked, "scope")),
+            ("S256".into(), "openid email profile".into())
+        );
+        assert!(value(&asked, "redirect_uri").ends_with("/oidc/callback"), "{address}");
+        let path = format!("/oidc/callback?code=code-{}&state={}", books.accepted.len(), value(&asked, "state"));
+        books.accepted.push(asked);
+        books.email = email.to_string();
+        (browser, path)
+    }
+
+    /// Signs in; the issuer's token has these changes.
+    fn sign_in(&self, email: &str, changes: Value) -> (Browser, Reply) {
+        self.books.lock().unwrap().changes = changes;
+        let (browser, path) = self.go(email);
+        // The browser comes from another site.
+        let reply = browser.send_with("GET", &path, &[("sec-fetch-site", "cross-site")], "");
+        (browser, reply)
+    }
+}
+
+fn cookies(reply: &Reply) -> Vec<String> {
+    reply.headers.get_all("set-cookie").iter().map(|cookie| cookie.to_str().unwrap().to_string()).collect()
+}
+
+fn session(mut browser: Browser, reply: &Reply) -> Browser {
+    let cookies = cookies(reply);
+    let session = cookies.iter().find(|cookie| cookie.starts_with("kantoor=")).unwrap_or_else(|| panic!("{reply:?}"));
+    assert!(cookies.iter().any(|cookie| cookie.starts_with("kantoor-oidc=; Path=/; Max-Age=0")), "{cookies:?}");
+    browser.cookie = session.split(';').next().unwrap().to_string();
+    browser
+}
+
+fn people_sign_in_at_an_issuer(db: Db) {
+    let world = world(db);
+    let (server, client) = (&world.server, &world.client);
+    owner(server, client, "olga@a.example");
+    let page = Browser::new(client).get("/sign-in").expect(200);
+    assert!(page.text.contains("href=\"/oidc/start\"") && page.text.contains("Our directory"), "{}", page.text);
+    let before = server.last_seq(client);
+    let (browser, reply) = world.sign_in("Olga@A.example", json!({}));
+    let reply = reply.expect(303);
+    assert_eq!(reply.header("location"), "/sign-in");
+    let browser = session(browser, &reply);
+    assert_eq!(browser.get("/console/v1/me").expect(200).data()["user"]["email"], "olga@a.example");
+    assert_eq!(server.events(client, before), ["user.signed_in"]);
+    // An invitation is accepted by signing in, without a password.
+    let (id, token) = invite(client, "ina@a.example", "member");
+    let (ina, reply) = world.sign_in("ina@a.example", json!({}));
+    let ina = session(ina, &reply.expect(303));
+    ina.get("/console/v1/tasks").expect(200);
+    assert_eq!(client.get(&format!("/v1/users/{id}")).data()["status"], "active");
+    ina.post("/console/accept-invite", json!({"token": token, "password": PASSWORD})).expect(409);
+    ina.post("/console/confirm", json!({"password": PASSWORD})).expect(403);
+    // The issuer decides about second factors.
+    client.patch("/v1/settings", json!({"two_factor": "all"})).expect(200);
+    std::thread::sleep(std::time::Duration::from_millis(1050));
+    ina.get("/console/v1/tasks").expect(200);
+    let mut by_password = Browser::new(client);
+    by_password.sign_in("olga@a.example");
+    assert_eq!(by_password.get("/console/v1/tasks").expect(403).code(), "two_factor_required");
+    client.patch(&format!("/v1/users/{id}"), json!({"status": "suspended"})).expect(200);
+    let (_, reply) = world.sign_in("ina@a.example", json!({}));
+    assert!(reply.expect(403).text.contains("Nobody here has"));
+}
+
+fn a_wrong_token_is_rejected(db: Db) {
+    let world = world(db);
+    owner(&world.server, &world.client, "olga@a.example");
+    let now = world.server.app.clock.now().0 / 1000;
+    let wrong = [
+        json!({"nonce": "another"}),
+        json!({"aud": "another"}),
+        json!({"aud": ["kantoor", "another"]}),
+        json!({"exp": now - 120}),
+        json!({"iat": now - 3600}),
+        json!({"email_verified": false}),
+        json!({"email_verified": null}),
+        json!({"email": ""}),
+        json!({"iss": "https://issuer.evil"}),
+    ];
+    for changes in wrong {
+        let (_, reply) = world.sign_in("olga@a.example", changes.clone());
+        assert_eq!(reply.status, 403, "{changes}: {reply:?}");
+        assert!(
+            reply.text.contains("did not succeed") && !reply.text.contains("kantoor="),
+            "{changes}: {}",
+            reply.text
+        );
+        assert!(!cookies(&reply).iter().any(|cookie| cookie.starts_with("kantoor=")), "{changes}");
+    }
+    world.books.lock().unwrap().signs_with_another_key = true;
+    assert_eq!(world.sign_in("olga@a.example", json!({})).1.status, 403);
+    world.books.lock().unwrap().signs_with_another_key = false;
+    world.sign_in("olga@a.example", json!({})).1.expect(303);
+}
+
+fn a_response_belongs_to_one_browser(db: Db) {
+    let world = world(db);
+    owner(&world.server, &world.client, "olga@a.example");
+    let (browser, path) = world.go("olga@a.example");
+    let (other, _) = world.go("olga@a.example");
+    // Somebody else's response signs nobody in.
+    other.get(&path).expect(403);
+    Browser::new(&world.client).get(&path).expect(403);
+    browser.get(&path.replace("state=", "state=x")).expect(403);
+    browser.get(&path.replace("code=code", "code=other")).expect(403);
+    browser.get(&format!("{path}&iss=https%3A%2F%2Fissuer.evil")).expect(403);
+    browser.get("/oidc/callback?error=access_denied").expect(403);
+    // The code of one attempt does not work in another, since its verifier differs.
+    let number = path.split("code-").nth(1).unwrap().split('&').next().unwrap().to_string();
+    let (third, later) = world.go("olga@a.example");
+    let mixed = later.replace(later.split("code-").nth(1).unwrap().split('&').next().unwrap(), &number);
+    third.get(&mixed).expect(403);
+    let base = world.books.lock().unwrap().base.clone();
+    browser.get(&format!("{path}&iss={}", encode_query(&base))).expect(303);
+    // A code works once.
+    browser.get(&path).expect(403);
+}
+
+fn encode_query(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+fn an_unknown_person_is_told(db: Db) {
+    let world = world(db);
+    let (id, _) = member(&world.client, "ina@a.example", "member");
+    let (_, reply) = world.sign_in("nobody@a.example", json!({}));
+    let page = reply.expect(403);
+    assert!(page.text.contains("Nobody here has the e-mail address"), "{}", page.text);
+    world.client.delete(&format!("/v1/users/{id}")).expect(204);
+    world.sign_in("ina@a.example", json!({})).1.expect(403);
+}
+
+fn without_an_issuer_there_is_nothing(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let browser = Browser::new(&client);
+    assert!(!browser.get("/sign-in").expect(200).text.contains("oidc"));
+    browser.get("/oidc/start").expect(404);
+    browser.get("/oidc/callback?code=x&state=y").expect(403);
+}

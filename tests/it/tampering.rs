@@ -1,0 +1,252 @@
+//! Each kind of tampering with the database, and what `kantoor verify` calls it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use kantoor::upkeep::anchor;
+use serde_json::json;
+use web::scripted::{Reply, Scripted};
+
+use crate::cli::{kantoor, said};
+use crate::on_both;
+use crate::server::Binary;
+use crate::support::{Db, Server, execute};
+
+on_both![
+    each_kind_of_tampering_is_named,
+    kept_heads_are_compared,
+    a_tampered_log_is_not_signed,
+    heads_survive_a_new_key,
+    heads_are_sent_out,
+];
+
+/// Runs statements directly on the database.
+fn spoil(db: &Db, sql: &str) {
+    if db.url.is_empty() {
+        rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap().execute_batch(sql).unwrap();
+    } else {
+        execute(&db.url, sql);
+    }
+}
+
+/// Returns the output of verify, and whether it succeeded.
+fn verify(db: &Db, arguments: &[&str]) -> (bool, String) {
+    let done = kantoor(db, &[&["verify"], arguments].concat());
+    (done.status.success(), said(&done) + &String::from_utf8_lossy(&done.stderr))
+}
+
+/// Creates two accounts with a few records, and stops the server, which signs the heads.
+fn business(db: &Db) {
+    let mut binary = Binary::start(db, "", &["--set", "workers=0"]);
+    for name in ["a", "b", "c"] {
+        binary.client.post("/v1/products", json!({"name": name})).expect(201);
+    }
+    binary.client.post("/v1/api-keys", json!({"name": "Shop", "scopes": ["products.read"]})).expect(201);
+    stop(&mut binary);
+    assert!(kantoor(db, &["account", "create", "Second"]).status.success());
+}
+
+fn stop(binary: &mut Binary) {
+    binary.signal(rustix::process::Signal::TERM);
+    let started = Instant::now();
+    while binary.child.try_wait().unwrap().is_none() {
+        assert!(started.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A statement that keeps the rows of tables, and one that puts them back.
+fn saved(tables: &[&str]) -> (String, String) {
+    let keep = tables.iter().map(|table| format!("CREATE TABLE kept_{table} AS SELECT * FROM {table};"));
+    let restore = tables.iter().map(|table| {
+        format!("DELETE FROM {table}; INSERT INTO {table} SELECT * FROM kept_{table}; DROP TABLE kept_{table};")
+    });
+    (keep.collect(), restore.collect())
+}
+
+/// What somebody does to the first account, and what it is called.
+const TAMPERING: &[(&str, &[&str])] = &[
+    ("DELETE FROM log WHERE account_id = 1 AND seq > 10", &["The end of the log was cut off: it has 10 entries"]),
+    ("DELETE FROM log WHERE account_id = 1", &["The log was emptied: its signed head has "]),
+    (
+        "DELETE FROM log WHERE account_id = 1; DELETE FROM log_heads WHERE account_id = 1",
+        &["Its signed head was deleted"],
+    ),
+    ("UPDATE log SET data = '{}' WHERE account_id = 1 AND seq = 5", &["BROKEN at entry 5"]),
+    ("DELETE FROM log_heads", &["Its signed head was deleted", "The signed list of accounts was deleted"]),
+    ("UPDATE log_heads SET seq = seq - 1 WHERE account_id = 1", &["The signature of its signed head is not valid"]),
+    ("UPDATE products SET price = price + 1 WHERE name = 'a'", &["Changed behind the log: price is "]),
+    ("DELETE FROM products WHERE name = 'b'", &["Deleted behind the log"]),
+    (
+        "UPDATE keys SET scopes = 'products.read,*' WHERE name = 'Shop'",
+        &["Its scopes were widened behind the log: scopes is "],
+    ),
+    ("UPDATE keys SET expires_at = 0, revoked_at = 1 WHERE name = 'Shop'", &["Changed behind the log: revoked_at is "]),
+    (
+        "UPDATE products SET id = '0198d1c2-7b7e-7c3a-9d53-2f1d8c6a0b11' WHERE name = 'c'",
+        &["Created behind the log", "Deleted behind the log"],
+    ),
+];
+
+fn each_kind_of_tampering_is_named(db: Db) {
+    business(&db);
+    let (good, words) = verify(&db, &[]);
+    assert!(good && words.contains("no problems"), "{words}");
+    let (keep, restore) = saved(&["log", "log_heads", "products", "keys"]);
+    for (harm, names) in TAMPERING {
+        spoil(&db, &keep);
+        spoil(&db, harm);
+        let (good, words) = verify(&db, &[]);
+        assert!(!good && names.iter().all(|name| words.contains(name)), "{harm}: no {names:?} in\n{words}");
+        spoil(&db, &restore);
+        let (good, words) = verify(&db, &[]);
+        assert!(good, "{harm}: {words}");
+    }
+    hash_again(&db);
+    let (good, words) = verify(&db, &[]);
+    assert!(!good && words.contains("The chain was hashed again: entry "), "{words}");
+    assert!(!words.contains("BROKEN"), "the chain itself is intact: {words}");
+    delete_account(&db, &["log_heads"]);
+    let (good, words) = verify(&db, &[]);
+    assert!(!good && words.contains("The account was deleted"), "{words}");
+    assert!(words.contains("Accounts were deleted or replaced: the signed list has 2, and there are 1"), "{words}");
+}
+
+/// Changes the last product and its line, and gives all lines of the account new hashes, as somebody would who has read the
+/// source.
+fn hash_again(db: &Db) {
+    let config = db.config();
+    let app = kantoor::opening::open(config).unwrap();
+    app.store
+        .write_now(1, |tx| {
+            tx.execute("UPDATE products SET name = 'x' WHERE name = 'c'", &[])?;
+            tx.execute(
+                "UPDATE log SET data = replace(data, '\"name\":\"c\"', '\"name\":\"x\"') WHERE account_id = 1",
+                &[],
+            )?;
+            tx.execute("UPDATE search_texts SET folded = 'x' WHERE kind = 'product' AND folded = 'c'", &[])?;
+            crate::proof::as_before(tx, 1)
+        })
+        .unwrap();
+}
+
+/// Deletes the second account with everything that it has, except for these tables.
+fn delete_account(db: &Db, except: &'static [&'static str]) {
+    let app = kantoor::opening::open(db.config()).unwrap();
+    app.store
+        .write_now(0, move |tx| {
+            for table in tx.tables()?.into_iter().filter(|table| !except.contains(&table.as_str())) {
+                // Some have no accounts.
+                let _ = tx.savepoint(|tx| tx.execute(&format!("DELETE FROM {table} WHERE account_id = 2"), &[]));
+            }
+            tx.execute("DELETE FROM accounts WHERE id = 2", &[])
+        })
+        .unwrap();
+}
+
+fn kept_heads_are_compared(db: Db) {
+    business(&db);
+    let file = db.folder.path().join("heads");
+    let file = file.to_str().unwrap();
+    let (good, words) = verify(&db, &["--write-heads", file]);
+    assert!(good && words.contains("Wrote the heads of the logs (2) to "), "{words}");
+    let (good, words) = verify(&db, &["--against", file]);
+    assert!(good, "{words}");
+    // Somebody has the key, or put an old database in place: its own heads fit.
+    let (keep, restore) = saved(&["log", "log_heads"]);
+    spoil(&db, &keep);
+    spoil(&db, "DELETE FROM log WHERE account_id = 1 AND seq > 12; DELETE FROM log_heads WHERE account_id = 1");
+    let (_, words) = verify(&db, &["--against", file]);
+    assert!(words.contains("The end of the log was cut off: it has 12 entries, and the kept head has "), "{words}");
+    spoil(&db, &restore);
+    let text = std::fs::read_to_string(file).unwrap();
+    let forged =
+        text.lines().map(|line| if line.starts_with('#') { line.to_string() } else { line.replacen(' ', " 9", 1) });
+    std::fs::write(file, forged.collect::<Vec<_>>().join("\n")).unwrap();
+    let (good, words) = verify(&db, &["--against", file]);
+    assert!(!good && words.contains("The signature of the kept head is not valid"), "{words}");
+    std::fs::write(file, "nonsense").unwrap();
+    let (good, words) = verify(&db, &["--against", file]);
+    assert!(!good && words.contains("this is not a head of a log: nonsense"), "{words}");
+    std::fs::write(file, &text).unwrap();
+    delete_account(&db, &[]);
+    let (good, words) = verify(&db, &["--against", file]);
+    assert!(!good && words.contains("The account was deleted"), "{words}");
+}
+
+/// The server does not sign what somebody put in the place of a signed log.
+fn a_tampered_log_is_not_signed(db: Db) {
+    business(&db);
+    // A row that does not belong to the chain, whose hash would be the end of another one.
+    let appended = "CREATE TABLE appended AS SELECT * FROM log WHERE account_id = 1 ORDER BY seq DESC LIMIT 1;
+                    UPDATE appended SET seq = seq + 1; INSERT INTO log SELECT * FROM appended; DROP TABLE appended;";
+    let cut = "DELETE FROM log WHERE account_id = 1 AND seq > 10";
+    for harm in [appended, cut, "DELETE FROM log_heads WHERE account_id = 1"] {
+        spoil(&db, harm);
+        let (_, before) = verify(&db, &[]);
+        let mut binary = Binary::start(&db, "kt_none", &["--set", "workers=0"]);
+        stop(&mut binary);
+        assert!(binary.said().contains("The log does not continue its signed head"), "{}", binary.said());
+        let (good, after) = verify(&db, &[]);
+        assert!(!good, "{after}");
+        assert_eq!(before.lines().count(), after.lines().count(), "{after}");
+    }
+}
+
+fn heads_survive_a_new_key(db: Db) {
+    business(&db);
+    assert!(kantoor(&db, &["secrets", "rotate"]).status.success());
+    // Without the old key.
+    let path = db.data.join("secret.key");
+    let keys = std::fs::read_to_string(&path).unwrap();
+    let current: Vec<&str> = keys.lines().filter(|line| !line.starts_with('#')).take(1).collect();
+    std::fs::write(&path, current.join("\n")).unwrap();
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "{words}");
+    std::fs::write(&path, "0".repeat(64)).unwrap();
+    let (good, words) = verify(&db, &[]);
+    assert!(!good, "{words}");
+    assert!(kantoor(&db, &["secrets", "reset"]).status.success());
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "{words}");
+}
+
+fn heads_are_sent_out(db: Db) {
+    let receiver = Scripted::start(|_| Reply::json(200, "{}".to_string())).unwrap();
+    let config = db.config();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("heads");
+    let server = Server::start(db);
+    let client = server.recorded_client(None);
+    client.post("/v1/products", json!({"name": "a"})).expect(201);
+    let send = |anchor: String| {
+        let config = engine::config::Config {
+            audit_anchor: anchor,
+            allow_private_addresses: "127.0.0.1".to_string(),
+            ..config.clone()
+        };
+        let app = kantoor::opening::open(config).unwrap();
+        server.block_on(server.apart(move || anchor::send(&app))).unwrap()
+    };
+    send(format!("file:{}", file.display())).unwrap();
+    client.post("/v1/products", json!({"name": "b"})).expect(201);
+    send(format!("file:{}", file.display())).unwrap();
+    let heads = engine::heads::read(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(heads.iter().map(|head| head.seq).collect::<Vec<_>>(), {
+        let last = server.last_seq(&client);
+        [last - 1, last]
+    });
+    send(receiver.url("/heads")).unwrap();
+    let received = receiver.received();
+    let text = String::from_utf8(received[0].body.clone()).unwrap();
+    assert!(text.contains(&heads[1].uid), "{text}");
+    send("mailto:audit@example.com".to_string()).unwrap();
+    let mails = mails_in(&config.data.join("mail"));
+    assert!(mails.contains("audit@example.com") && mails.contains(&heads[1].uid), "{mails}");
+    assert!(send("file:/nowhere/at/all".to_string()).is_err());
+}
+
+fn mails_in(folder: &Path) -> String {
+    let files = std::fs::read_dir(folder).unwrap().flatten();
+    files.map(|file| std::fs::read_to_string(file.path()).unwrap()).collect()
+}
