@@ -49,7 +49,7 @@ record! {
     /// Number, assigned on creation.
     number: String = COMPUTED.search().sort();
     /// Title.
-    subject: String = REQUIRED.at_most(998).search().sort().example("\"The oven stays cold\"");
+    subject: String = REQUIRED.names().at_most(998).search().sort().example("\"The oven stays cold\"");
     /// The name of the status; see ticket statuses.
     status: String = INPUT.kept().at_most(100).filter().example("\"Open\"");
     /// Priority. An unknown value is stored as `normal`.

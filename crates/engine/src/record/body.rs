@@ -83,6 +83,8 @@ macro_rules! fields {
                     name: $crate::record::plain(stringify!($field)),
                     doc: &[$($doc),+],
                     rules: $rules,
+                    kind: <$kind as $crate::record::Kind>::NAME,
+                    choices: <$kind as $crate::record::Kind>::CHOICES,
                     schema: <$kind as $crate::record::Kind>::schema,
                 },
                 to_db: |record| $crate::record::Kind::to_db(&record.$field),
