@@ -50,7 +50,7 @@ function keepScroll() {
   history.replaceState({ ...history.state, scroll: scrollY }, "");
 }
 
-const OUTSIDE = /^\/(console|v1|d|docs|sign-in|sign-out|assets)(\/|$)/;
+const OUTSIDE = /^\/(console|v1|d|docs|sign-in|sign-out|two-factor|assets)(\/|$)/;
 
 export function startRouter() {
   history.scrollRestoration = "manual";

@@ -45,7 +45,7 @@ use crate::upkeep::anchor::SendHeads;
 use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
-use crate::{keys, pages, people, subscriptions};
+use crate::{console, keys, pages, people, subscriptions};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
@@ -134,7 +134,8 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     ],
     choices: &[Choice { table: "users", unfit: assigned::unfit }],
     contents: Some(Contents { announce: files::announce, refuse: files::drop_now }),
-    pages: pages::PAGES,
+    pages: &[pages::PAGES, console::PAGES],
+    pages_version: Some(console::version),
     user: Some(session::author),
     sessions: Some(session::SESSIONS),
     counters: &[automation::metrics::RUNS, automation::metrics::CALLS, webhooks::metrics::DELIVERIES],

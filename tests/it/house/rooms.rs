@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{files, text};
 
 /// The rooms of the business. A room imports the engine and the rooms listed before it.
-const ROOMS: [&str; 23] = [
+const ROOMS: [&str; 24] = [
     "files",
     "typesetting",
     "settings",
@@ -24,6 +24,7 @@ const ROOMS: [&str; 23] = [
     "webhooks",
     "calendar",
     "pages",
+    "console",
     "upkeep",
     "demo",
     "registry",
