@@ -31,6 +31,9 @@ use crate::files::usage;
 /// Name of the business.
 pub const NAME: &str = "Van Dijk Installatietechniek";
 
+/// E-mail address and name of its owner, who can sign in.
+pub const OWNER: (&str, &str) = ("anna@vandijk.example", "Anna van Dijk");
+
 /// How many working days ago the business started: half a year.
 const BEGINNING: i64 = 130;
 /// The working day starts at eight; the first step is at half past.

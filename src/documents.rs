@@ -89,7 +89,7 @@ record! {
 
     /// Number without gaps, assigned on finalization; the number of a draft starts with DRAFT. A document from elsewhere can
     /// be sent with its own number.
-    number: String = GIVEN.at_most(64).search().filter().sort().unique(&[]).example("\"\"");
+    number: String = GIVEN.names().at_most(64).search().filter().sort().unique(&[]).example("\"\"");
     /// Title.
     title: String = REQUIRED.revises().copied().search().sort().example("\"Boiler, with installation\"");
     /// Document date; defaults to today.
@@ -99,7 +99,7 @@ record! {
     /// Sum of the rows. If sent, it is checked against the rows; without rows, it creates one row.
     subtotal: Amount = GIVEN.example("1250");
     /// VAT percentage; with several rates, the effective percentage. If sent, the percentage of rows without a rate.
-    vat_rate: Percent = GIVEN.between(0, 100).example("21");
+    vat_rate: Percent = GIVEN.percent().between(0, 100).example("21");
     /// VAT amount. If sent, it is checked against the rows.
     vat_amount: Amount = GIVEN.example("262.5");
     /// Total excluding VAT. If sent, it is checked against the rows; without rows, it creates one row.

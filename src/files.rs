@@ -30,7 +30,7 @@ record! {
     pub struct File = "file" in "files", created_at: ALL, addresses: ADDRESSES;
 
     /// Name.
-    name: String = COMPUTED;
+    name: String = COMPUTED.names();
     /// File extension in lower case, without the dot.
     extension: String = COMPUTED;
     /// Content type, detected from the content.

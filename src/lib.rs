@@ -3,6 +3,7 @@
 pub mod automation;
 pub mod calendar;
 pub mod cli;
+mod console;
 #[cfg(test)]
 mod declared;
 mod demo;

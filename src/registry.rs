@@ -47,7 +47,7 @@ use crate::upkeep::anchor::SendHeads;
 use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{all_hours, hour, project, task};
-use crate::{keys, overview, pages, people, subscriptions};
+use crate::{console, keys, overview, pages, people, subscriptions};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
@@ -142,7 +142,8 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     ],
     choices: &[Choice { table: "users", unfit: assigned::unfit }],
     contents: Some(Contents { announce: files::announce, refuse: files::drop_now }),
-    pages: pages::PAGES,
+    pages: &[pages::PAGES, console::PAGES],
+    pages_version: Some(console::version),
     user: Some(session::author),
     sessions: Some(session::SESSIONS),
     counters: &[automation::metrics::RUNS, automation::metrics::CALLS, webhooks::metrics::DELIVERIES],
@@ -189,7 +190,7 @@ fn migrations() -> Vec<Migration> {
 
 /// Indexes for lists and counts across rooms: mail by its status, the hours of all projects, what needs attention.
 const LISTED: Migration = Migration {
-    number: 100,
+    number: 98,
     name: "lists across rooms",
     sql: "
 CREATE INDEX deliveries_status ON deliveries (account_id, status, id);

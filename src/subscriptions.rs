@@ -58,7 +58,7 @@ record! {
     /// The client, by your own `external_id`.
     client_external_id: String = INPUT.create_only().sent_only().example("\"\"");
     /// Title; defaults to the title of the first line.
-    title: String = INPUT.kept().search().sort().example("\"Hosting\"");
+    title: String = INPUT.names().kept().search().sort().example("\"Hosting\"");
     /// Frequency of the invoices.
     frequency: Term = INPUT.sent_only().default("\"monthly\"").example("\"monthly\"");
     /// Start date; defaults to today.
@@ -90,7 +90,7 @@ record! {
     /// Sum of the lines.
     subtotal: Amount = COMPUTED;
     /// VAT percentage; with several rates, the effective percentage.
-    vat_rate: Percent = COMPUTED;
+    vat_rate: Percent = COMPUTED.percent();
     /// VAT amount per period.
     vat_amount: Amount = COMPUTED;
     /// Total per period excluding VAT.

@@ -40,7 +40,7 @@ record! {
     pub struct Flow = "flow" in "flows", created_at: ALL, updated_at: ALL;
 
     /// Name.
-    name: String = REQUIRED.create_only().search().example("\"Thank for a large order\"");
+    name: String = REQUIRED.names().create_only().search().example("\"Thank for a large order\"");
     /// Description.
     description: String = INPUT.create_only().long().example("\"Somebody calls when an order is worth it.\"");
     /// Category, such as `invoicing` or `sales`.
@@ -190,6 +190,8 @@ macro_rules! list_kind {
         pub struct $name(pub Value);
 
         impl Kind for $name {
+            const NAME: &'static str = "data";
+
             fn to_db(&self) -> store::Value<'_> {
                 self.0.to_string().into()
             }

@@ -70,6 +70,8 @@ impl Reports {
 }
 
 impl Kind for Reports {
+    const NAME: &'static str = "data";
+
     fn to_db(&self) -> store::Value<'_> {
         self.to_text().into()
     }

@@ -51,7 +51,7 @@ record! {
     /// The flow.
     flow_id: Link = COMPUTED.filter();
     /// Name of the flow when the run started.
-    flow_name: String = COMPUTED;
+    flow_name: String = COMPUTED.names();
     /// `queued`, `running`, `waiting`, `retrying`, `pending_approval`, `success`, `partial`, `failed` or
     /// `cancelled`; lists accept several, separated by commas.
     status: Status = COMPUTED.filter_many();

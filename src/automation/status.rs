@@ -34,6 +34,9 @@ words! {
 
 /// Stored as its name. Lists may be filtered by any text: one that is not a status finds nothing.
 impl Kind for Status {
+    const NAME: &'static str = "choice";
+    const CHOICES: &'static [&'static str] = Status::WIRE;
+
     fn to_db(&self) -> store::Value<'_> {
         self.wire().into()
     }

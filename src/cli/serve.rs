@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use engine::accounts::Account;
 use engine::app::App;
 use engine::config::Config;
 use engine::http::server;
@@ -11,8 +12,8 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{error_line, logging, say};
-use crate::opening;
 use crate::people::operator;
+use crate::{demo, opening};
 
 #[derive(Args)]
 pub struct Serve {
@@ -64,13 +65,14 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     let (first, own) = (app.clone(), app.clone());
     let made = tokio::task::spawn_blocking(move || {
         let Some((account, key)) = opening::create_first_account(&first, demo)? else { return Ok(None) };
-        let link = operator::set_up(&first, account.clone())?;
+        let link = if demo { String::new() } else { operator::set_up(&first, account.clone())? };
         Ok::<_, engine::error::Error>(Some((account, key, link)))
     });
     let made = made.await.map_err(|error| error.to_string())?.map_err(error_line)?;
     match made {
         Some((account, key, link)) => {
-            if let Err(cause) = welcome(&account.name, &key, &link, &address.to_string()) {
+            let enter = if demo { demo_sign_in(&app, account.clone()).await? } else { set_up_words(&link) };
+            if let Err(cause) = welcome(&account.name, &key, &enter, &address.to_string()) {
                 tracing::warn!(cause, "The first key could not be printed; create another with `kantoor key create`.");
             }
         }
@@ -93,20 +95,35 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     Ok(())
 }
 
-fn welcome(account: &str, key: &str, link: &str, address: &str) -> Result<(), String> {
+/// Creates the owner of the demo; returns how to sign in.
+async fn demo_sign_in(app: &App, account: Account) -> Result<String, String> {
+    let (email, name) = demo::OWNER;
+    let password = operator::create_owner(app, account, email, name).await.map_err(error_line)?;
+    let address = app.site.address("/");
+    Ok(format!(
+        "Open {address} in a browser and sign in:
+
+      E-mail     {email}
+      Password   {password}"
+    ))
+}
+
+fn set_up_words(link: &str) -> String {
+    format!("To sign in as its owner, open this link within a day. It works once:\n\n      {link}")
+}
+
+fn welcome(account: &str, key: &str, enter: &str, address: &str) -> Result<(), String> {
     say(&format!(
         "
-  Welcome to Kantoor. Your account is called \"{account}\". Its API key is shown only once:
+  Welcome to Kantoor. Your account is called \"{account}\". {enter}
+
+  Its API key is shown only once:
 
       {key}
 
   Try it:
 
       curl -H \"Authorization: Bearer {key}\" http://{address}/v1/products
-
-  To sign in as its owner, open this link within a day. It works once:
-
-      {link}
 "
     ))
 }

@@ -19,6 +19,8 @@ use super::{Document, Invoice, Mode, PaymentStatus, make_final, new, with_finali
 pub struct Places(pub Vec<usize>);
 
 impl Kind for Places {
+    const NAME: &'static str = "data";
+
     fn to_db(&self) -> Value<'_> {
         String::new().into()
     }

@@ -385,6 +385,8 @@ impl Row {
 }
 
 impl Kind for Rows {
+    const NAME: &'static str = "rows";
+
     fn to_db(&self) -> Value<'_> {
         let mut out = Vec::with_capacity(self.0.iter().map(|row| row.text_bytes() + 200).sum::<usize>() + 2);
         out.push(b'[');

@@ -37,6 +37,16 @@ impl PaymentStatus {
     }
 }
 
+/// Returns the statuses that a type of document can have without custom values, by the name of its record.
+pub(crate) fn usual(document: &str) -> Option<&'static [&'static str]> {
+    match document {
+        "invoice" => Some(&["draft", "open", "partial", "paid", "overdue", "credited"]),
+        "quote" => Some(&["draft", "open", "accepted", "rejected", "expired", "invoiced"]),
+        "workorder" => Some(&["draft", "open", "completed", "invoiced"]),
+        _ => None,
+    }
+}
+
 /// The actions on a quote or a workorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {

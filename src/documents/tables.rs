@@ -313,7 +313,7 @@ CREATE INDEX quotes_open ON quotes (account_id, due_date, id) WHERE payment_stat
 
 /// The amounts that are still to be paid, and the revenue per month. The indexes have what needs attention alone.
 const OPEN: Migration = Migration {
-    number: 99,
+    number: 97,
     name: "open amounts and revenue",
     sql: "
 ALTER TABLE invoices ADD COLUMN open_amount BIGINT NOT NULL DEFAULT 0;

@@ -13,6 +13,8 @@ use web::Network;
 pub struct Scopes(pub Vec<String>);
 
 impl Kind for Scopes {
+    const NAME: &'static str = "texts";
+
     fn to_db(&self) -> Value<'_> {
         self.0.join(",").into()
     }
@@ -65,6 +67,8 @@ impl Networks {
 }
 
 impl Kind for Networks {
+    const NAME: &'static str = "texts";
+
     fn to_db(&self) -> Value<'_> {
         let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
         texts.join(",").into()
@@ -104,6 +108,8 @@ impl Kind for Networks {
 pub struct Hash(pub [u8; 32]);
 
 impl Kind for Hash {
+    const NAME: &'static str = "data";
+
     fn to_db(&self) -> Value<'_> {
         self.0.as_slice().into()
     }

@@ -65,9 +65,10 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     }
     let mut response = match done {
         Ok(Shown::Page) => page.draw(&nonce),
-        Ok(Shown::Entered(secret)) => leading(&app, "/sign-in", &secret, LONGEST_SECONDS),
+        Ok(Shown::Entered(secret)) => leading(&app, page.to(), &secret, LONGEST_SECONDS),
         Ok(Shown::Left) => leading(&app, "/sign-in", "", 0),
         Ok(Shown::Elsewhere(path)) => redirect(path),
+        Ok(Shown::Console) => redirect(page.to()),
         Ok(Shown::Away(response)) => response,
         Err(error) => page.refused(&error, &request_id, &nonce),
     };
@@ -99,6 +100,8 @@ enum Shown {
     Entered(String),
     /// The session has ended.
     Left,
+    /// The console, where the person wanted to go.
+    Console,
     /// Another page.
     Elsewhere(&'static str),
     /// The issuer.
@@ -132,7 +135,10 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
         return open_link(visit, purpose, token, &form, page).await;
     }
     match (head.uri.path(), reads) {
-        ("/sign-in", true) => show_sign_in(visit, head, page).await,
+        ("/sign-in", true) => {
+            page.fields = json!({"to": wanted(head.uri.query().unwrap_or_default().as_bytes())});
+            show_sign_in(visit, head, page).await
+        }
         ("/sign-in", false) => {
             page.name = "sign_in";
             session::check_origin(head, &app.site)?;
@@ -197,29 +203,36 @@ async fn open_link(visit: &Visit, purpose: Purpose, token: &str, form: &Form, pa
     Ok(page.after(entered?))
 }
 
-/// Shows who has signed in, or the form to do so.
+/// Shows the form to sign in, or the console to somebody who has.
 async fn show_sign_in(visit: &Visit, head: &Parts, page: &mut Page) -> Result<Shown> {
     page.name = "sign_in";
     match authentication::in_session(&visit.app, head).await {
-        Ok(caller) => {
-            page.name = "signed_in";
-            page.fields = json!({"name": caller.key.name, "business": caller.account.name});
-        }
-        Err(error) if error.code == TWO_FACTOR_REQUIRED => return Ok(Shown::Elsewhere("/two-factor")),
-        Err(_) => {}
+        Ok(_) => Ok(Shown::Console),
+        Err(error) if error.code == TWO_FACTOR_REQUIRED => Ok(Shown::Elsewhere("/two-factor")),
+        Err(_) => Ok(Shown::Page),
     }
-    Ok(Shown::Page)
+}
+
+/// Returns the address to go to after signing in, from a query or a form; empty if it is not one of ours.
+fn wanted(sent: &[u8]) -> String {
+    let found = form_urlencoded::parse(sent).find(|(name, _)| name == "to");
+    let to = found.map(|(_, to)| to.into_owned()).unwrap_or_default();
+    // Browsers take `//` and `/\` for the start of a host.
+    let is_ours =
+        to.starts_with('/') && !to[1..].starts_with(['/', '\\']) && to.bytes().all(|one| one.is_ascii_graphic());
+    if is_ours { to } else { String::new() }
 }
 
 /// Submits the password, or the second factor.
 async fn sign_in(visit: &Visit, form: &Form, page: &mut Page) -> Result<Shown> {
     let token = form.sent("token");
+    let to = wanted(&form.0);
     if token.is_empty() {
-        page.fields = json!({"email": form.sent("email")});
+        page.fields = json!({"email": form.sent("email"), "to": to});
         return Ok(page.after(visit.sign_in(&form.sent("email"), form.sent("password"), "").await?));
     }
     page.name = "code";
-    page.fields = json!({"token": token, "methods": [Factor::Totp.wire()]});
+    page.fields = json!({"token": token, "methods": [Factor::Totp.wire()], "to": to});
     let given = match form.sent("signature").as_str() {
         "" => Given::Code(form.sent("code")),
         signature => {
@@ -247,10 +260,16 @@ impl Page {
                 self.name = "code";
                 let methods: Vec<&str> = step.methods.iter().map(|method| method.wire()).collect();
                 let options = step.passkey.map(|options| options.to_string());
-                self.fields = json!({"token": step.token, "methods": methods, "options": options});
+                let to = &self.fields["to"];
+                self.fields = json!({"token": step.token, "methods": methods, "options": options, "to": to});
                 Shown::Page
             }
         }
+    }
+
+    /// Returns the address to go to after signing in.
+    fn to(&self) -> &str {
+        self.fields["to"].as_str().filter(|to| !to.is_empty()).unwrap_or("/")
     }
 
     /// Continues with what a form of the page of second factors leads to.
@@ -337,7 +356,7 @@ impl Page {
 }
 
 /// Leads to another page.
-fn redirect(path: &'static str) -> Response<Body> {
+fn redirect(path: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;
     reply::insert(response.headers_mut(), LOCATION, path);
@@ -345,7 +364,7 @@ fn redirect(path: &'static str) -> Response<Body> {
 }
 
 /// Leads to another page, with a session or without one.
-fn leading(app: &App, path: &'static str, secret: &str, seconds: i64) -> Response<Body> {
+fn leading(app: &App, path: &str, secret: &str, seconds: i64) -> Response<Body> {
     let mut response = redirect(path);
     reply::insert(response.headers_mut(), SET_COOKIE, &session::cookie(&app.site, secret, seconds));
     response

@@ -361,7 +361,7 @@ CREATE INDEX payments_awaited ON payments (account_id, provider, status, created
 /// Where clients pay. Payments of earlier versions have it in their `feedback_data`, among what callers wrote, so their
 /// clients get a new one.
 const CHECKOUT: Migration = Migration {
-    number: 104,
+    number: 102,
     name: "checkout pages of payments",
     sql: "
 ALTER TABLE payments ADD COLUMN checkout_url TEXT NOT NULL DEFAULT '';

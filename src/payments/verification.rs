@@ -56,6 +56,8 @@ impl Model for Verification {}
 pub struct Nested(Option<Amount>);
 
 impl Kind for Nested {
+    const NAME: &'static str = "data";
+
     fn to_db(&self) -> store::Value<'_> {
         "".into()
     }

@@ -462,7 +462,7 @@ fn check_password(password: &str, email: &str) -> Result<()> {
 /// Stores a new password, if there is one, in place of `replaced`, and logs it. Rejects the request if the password was
 /// changed in the meantime. Links for a new password that were requested before it stop working, and so does signing in
 /// that was begun with the old one.
-fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, hash: &str) -> Result<()> {
+pub(crate) fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, hash: &str) -> Result<()> {
     if hash.is_empty() {
         // The person entered this one, which another account may have replaced meanwhile.
         return match Person::locked(tx, &user.person_id)?.password == replaced {

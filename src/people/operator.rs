@@ -10,9 +10,11 @@ use engine::records;
 use serde_json::json;
 use store::Tx;
 
-use crate::people::entering::{accounts_of, active, create_reset};
+use crate::people::entering::{accounts_of, active, create_reset, set_password};
+use crate::people::password::Passwords;
 use crate::people::person::Person;
 use crate::people::role::Role;
+use crate::people::status::Status;
 use crate::people::token::{self, Purpose};
 use crate::people::user::{User, of_any_status};
 use crate::people::{factor, session};
@@ -31,6 +33,28 @@ pub fn set_up(app: &App, account: Account) -> Result<String> {
         log::append(tx, ctx, &Event { name, entity_type: "account", entity_id: &uid, data: &data }).map(drop)
     })?;
     Ok(Purpose::SetUp.link(&app.site, &secret))
+}
+
+/// Creates the owner of a demo account, who can sign in at once; returns the new password.
+pub async fn create_owner(app: &App, account: Account, email: &str, name: &str) -> Result<String> {
+    let secret = token::new_secret()?;
+    let password = [&secret[..4], &secret[4..8], &secret[8..12], &secret[12..16]].join("-");
+    let hash = app.services.get::<Passwords>().hash(password.clone()).await?;
+    let new = User {
+        email: Email(email.to_string()),
+        name: name.to_string(),
+        role: Role::Owner,
+        status: Status::Active,
+        ..User::default()
+    };
+    let (number, caller) = (account.number, app.acting(account, OPERATOR));
+    let written = app.store.write(number, move |tx| {
+        let (ctx, mut user) = (caller.writing(tx)?, new.clone());
+        records::add(tx, &ctx, &mut user)?;
+        set_password(tx, &ctx, &user, "", &hash)
+    });
+    written.await?;
+    Ok(password)
 }
 
 /// Invites a user; returns the link of the invitation.

@@ -66,7 +66,7 @@ pub(crate) fn forget(tx: &mut Tx, ctx: &Ctx, user: &str) -> Result<()> {
 
 /// The table of preferences.
 pub const MIGRATION: Migration = Migration {
-    number: 98,
+    number: 96,
     name: "preferences",
     sql: "
 CREATE TABLE preferences (

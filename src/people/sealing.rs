@@ -14,7 +14,7 @@ use store::{Migration, Tx};
 
 /// The columns of the signatures, and the index of enrolments that were not completed.
 pub const MIGRATION: Migration = Migration {
-    number: 102,
+    number: 100,
     name: "signed people and replaced secrets",
     sql: "
 -- sqlite

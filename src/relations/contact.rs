@@ -46,11 +46,11 @@ macro_rules! contact_record {
             /// `company` or `private`.
             r#type: ContactType = INPUT.filter_as("contact_type").example("\"company\"");
             /// The company name; required for a company.
-            company_name: String = INPUT.search().sort().example($examples.company_name);
+            company_name: String = INPUT.names().search().sort().example($examples.company_name);
             /// First name of the person, or of the contact person at the company.
-            firstname: String = INPUT.search().example($examples.firstname);
+            firstname: String = INPUT.names().search().example($examples.firstname);
             /// Last name.
-            lastname: String = INPUT.search().sort().example($examples.lastname);
+            lastname: String = INPUT.names().search().sort().example($examples.lastname);
             /// E-mail address, used for mail unless the fields for invoices and reminders are set.
             email: Email = INPUT.search().example($examples.email);
             /// Telephone number, stored as sent.

@@ -49,7 +49,7 @@ record! {
     pub struct Deal = "deal" in "deals", created_at: ALL;
 
     /// Title.
-    title: String = REQUIRED.search().sort().example("\"New website\"");
+    title: String = REQUIRED.names().search().sort().example("\"New website\"");
     /// Value excluding VAT; may also be sent as a string with a decimal point.
     amount: Amount = INPUT.resets_to("0").sort().example("\"2500.00\"");
     /// `open`, `won` or `lost`.

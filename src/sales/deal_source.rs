@@ -12,7 +12,7 @@ record! {
     pub struct DealSource = "deal_source" in "deal_sources", order: "order", meta: NOWHERE;
 
     /// Name.
-    name: String = REQUIRED.example("\"Website\"");
+    name: String = REQUIRED.names().example("\"Website\"");
     /// Sort position.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("1");
 }

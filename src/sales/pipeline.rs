@@ -17,7 +17,7 @@ record! {
     pub struct Pipeline = "pipeline" in "pipelines", order: "order", meta: NOWHERE, parts: PARTS;
 
     /// Name.
-    name: String = REQUIRED.example("\"Sales\"");
+    name: String = REQUIRED.names().example("\"Sales\"");
     /// Whether new deals can start in this pipeline.
     active: bool = INPUT.default("true").example("true");
     /// Sort position.
@@ -35,7 +35,7 @@ record! {
     /// The pipeline that the phase belongs to.
     pipeline_id: Link = REQUIRED.create_only().refers("pipelines").filter();
     /// Name.
-    name: String = REQUIRED.example("\"Negotiation\"");
+    name: String = REQUIRED.names().example("\"Negotiation\"");
     /// Sort position in the pipeline.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("3");
 }

@@ -11,7 +11,7 @@ record! {
     pub struct Product = "product" in "products";
 
     /// Name on quotes and invoices.
-    name: String = REQUIRED.search().sort().example("\"Website hosting\"");
+    name: String = REQUIRED.names().search().sort().example("\"Website hosting\"");
     /// Your own product code.
     code: String = INPUT.search().filter().sort().example("\"HOST-12\"");
     /// Unit price excluding VAT.

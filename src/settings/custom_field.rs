@@ -46,7 +46,7 @@ record! {
     /// The key of the field in the API; unique per entity.
     key: Slug = REQUIRED.create_only().at_most(64).unique(&["entity"]).example("\"member_number\"");
     /// Description.
-    label: String = INPUT.example("\"Member number\"");
+    label: String = INPUT.names().example("\"Member number\"");
     /// `text`, `checkbox` or `select`.
     r#type: FieldType = INPUT.create_only().example("\"select\"");
     /// The options of a `select`.

@@ -59,7 +59,7 @@ record! {
     pub struct EmailDomain = "email_domain" in "email_domains", created_at: ALL, updated_at: ALL, meta: NOWHERE;
 
     /// Domain; unique in combination with its subdomain.
-    domain: Domain = REQUIRED.unique(&["subdomain"]).example("\"bakkerij-de-ster.example\"");
+    domain: Domain = REQUIRED.names().unique(&["subdomain"]).example("\"bakkerij-de-ster.example\"");
     /// Subdomain that mail is sent from, if any.
     subdomain: String = INPUT.at_most(63).example("\"mail\"");
     /// `verified` when its TXT record is in place or the operator has verified it, otherwise `pending`. Only one account can

@@ -16,7 +16,7 @@ record! {
     /// Number of days.
     days: i64 = INPUT.between(0, 3650).example("45");
     /// Description.
-    label: String = INPUT.example("\"45 days\"");
+    label: String = INPUT.names().example("\"45 days\"");
 }
 
 impl Model for PaymentTerm {

@@ -82,7 +82,7 @@ record! {
     /// Unique code, which rows refer to with `vat_code`.
     code: String = REQUIRED.at_most(32).unique(&[]).example("\"LU17\"");
     /// Description.
-    label: String = INPUT.example("\"Luxembourg 17%\"");
+    label: String = INPUT.names().example("\"Luxembourg 17%\"");
     /// Type of rate.
     r#type: TaxType = INPUT.example("\"standard\"");
     /// `sales` or `purchase`.

@@ -23,6 +23,8 @@ impl Lines {
 }
 
 impl Kind for Lines {
+    const NAME: &'static str = "lines";
+
     fn to_db(&self) -> Value<'_> {
         self.0.to_db()
     }

@@ -85,6 +85,8 @@ impl Plan {
 }
 
 impl Kind for Plan {
+    const NAME: &'static str = "data";
+
     fn to_db(&self) -> Value<'_> {
         let date = |date: Option<Date>| date.map(|date| date.to_string()).unwrap_or_default();
         let days = format!("{} {} {} {}", self.chosen_day, self.chosen_weekday, self.day, self.weekday);

@@ -62,7 +62,7 @@ record! {
     /// Number, assigned on creation.
     number: String = COMPUTED.search().sort();
     /// Title.
-    subject: String = REQUIRED.at_most(998).search().sort().example("\"The oven stays cold\"");
+    subject: String = REQUIRED.names().at_most(998).search().sort().example("\"The oven stays cold\"");
     /// The name of the status; see ticket statuses.
     status: String = INPUT.kept().at_most(100).filter().example("\"Open\"");
     /// Priority. An unknown value is stored as `normal`.
@@ -211,7 +211,7 @@ CREATE INDEX tickets_project ON tickets (account_id, project_id, created_at, id)
 
 /// The last reply of each ticket.
 const LAST_MESSAGES: Migration = Migration {
-    number: 101,
+    number: 99,
     name: "last messages of tickets",
     sql: "
 ALTER TABLE tickets ADD COLUMN last_message_at BIGINT NOT NULL DEFAULT 0;

@@ -12,7 +12,7 @@ record! {
     pub struct TicketChannel = "ticket_channel" in "ticket_channels", order: "order";
 
     /// Name.
-    name: String = REQUIRED.example("\"Support\"");
+    name: String = REQUIRED.names().example("\"Support\"");
     /// E-mail address of the mailbox.
     email: Email = INPUT.example("\"support@example.com\"");
     /// Sender address of replies.

@@ -55,6 +55,8 @@ pub struct Author {
 const SEPARATOR: char = '\n';
 
 impl Kind for Author {
+    const NAME: &'static str = "data";
+
     fn to_db(&self) -> Value<'_> {
         format!("{}{SEPARATOR}{}", self.name, self.email).into()
     }

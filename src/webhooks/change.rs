@@ -15,6 +15,8 @@ const TIMESTAMP: FieldInfo = FieldInfo {
     name: "timestamp",
     doc: &["When it happened, on the account's clock."],
     rules: COMPUTED,
+    kind: When::NAME,
+    choices: When::CHOICES,
     schema: When::schema,
 };
 

@@ -32,7 +32,7 @@ record! {
     pub struct WebhookEndpoint = "webhook_endpoint" in "webhook_endpoints", created_at: ALL;
 
     /// URL that receives the webhooks: a public address, with https or http.
-    url: Callable = REQUIRED.at_most(2048).example("\"https://example.com/hooks/kantoor\"");
+    url: Callable = REQUIRED.names().at_most(2048).example("\"https://example.com/hooks/kantoor\"");
     /// Events to send: names such as `invoice.paid`, prefixes such as `invoice.*`, or `*` for all that you may read.
     events: Texts = INPUT.default("[\"*\"]").example("[\"invoice.*\"]");
     /// Type of the author: `key`, `user` or `operator`. The endpoint receives the events that its author may read.

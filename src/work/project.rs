@@ -30,7 +30,7 @@ record! {
     pub struct Project = "project" in "projects";
 
     /// Name.
-    name: String = REQUIRED.search().sort().example("\"New website\"");
+    name: String = REQUIRED.names().search().sort().example("\"New website\"");
     /// Number, assigned on creation.
     number: String = COMPUTED.search().filter().sort();
     /// Status.

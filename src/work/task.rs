@@ -37,7 +37,7 @@ record! {
     pub struct Task = "task" in "tasks", created_at: LIST.and(DETAIL), meta: LIST.and(DETAIL);
 
     /// Title.
-    title: String = REQUIRED.sort().example("\"Call about the renewal\"");
+    title: String = REQUIRED.names().sort().example("\"Call about the renewal\"");
     /// Category.
     category: Category = INPUT.filter().shown(LIST.and(DETAIL).and(CREATED).and(UPDATED)).example("\"call\"");
     /// `open` or `completed`; change it with the actions.

@@ -8,6 +8,7 @@ mod cli;
 mod clock_jumps;
 mod closures;
 mod connections;
+mod console;
 mod conventions;
 mod crash;
 mod decoding;

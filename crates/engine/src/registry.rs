@@ -65,7 +65,9 @@ pub struct Registry {
     /// Handles the contents of uploads.
     pub contents: Option<Contents>,
     /// Pages outside the API.
-    pub pages: &'static [Page],
+    pub pages: &'static [&'static [Page]],
+    /// Returns the version of the pages, which responses to sessions name: an open page then knows that it is outdated.
+    pub pages_version: Option<fn() -> &'static str>,
     /// Finds the users that are authors.
     pub user: Option<FindUser>,
     /// The sessions of people, who call the API without a key.
@@ -131,7 +133,8 @@ pub struct Sessions {
 
 /// Pages under a prefix, for visitors without a key.
 pub struct Page {
-    /// The prefix of their paths, if it ends in `/`; otherwise the path itself.
+    /// The prefix of their paths, if it ends in `/`; otherwise the path itself. `/` alone stands for all paths that nobody
+    /// else has.
     pub prefix: &'static str,
     /// Returns the path with placeholders, for the metrics; empty if it is not one of these pages.
     pub route: fn(&str) -> &'static str,
@@ -222,6 +225,11 @@ impl Registry {
     /// Returns every route of every resource.
     pub fn routes(&self) -> impl Iterator<Item = &Route> {
         self.resources.iter().flat_map(|resource| &resource.routes)
+    }
+
+    /// Returns the pages that have a path.
+    pub fn page(&self, path: &str) -> Option<&'static Page> {
+        self.pages.iter().flat_map(|pages| pages.iter()).find(|page| page.has(path))
     }
 
     /// Returns the resource of a table.

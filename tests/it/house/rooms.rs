@@ -25,6 +25,7 @@ const ROOMS: [&str; 24] = [
     "overview",
     "calendar",
     "pages",
+    "console",
     "upkeep",
     "demo",
     "registry",

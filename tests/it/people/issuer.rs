@@ -207,7 +207,7 @@ fn people_sign_in_at_an_issuer(db: Db) {
     let before = server.last_seq(client);
     let (browser, reply) = world.sign_in("Olga@A.example", json!({}));
     let reply = reply.expect(303);
-    assert_eq!(reply.header("location"), "/sign-in");
+    assert_eq!(reply.header("location"), "/");
     let browser = session(browser, &reply);
     assert_eq!(browser.get("/console/v1/me").expect(200).data()["user"]["email"], "olga@a.example");
     assert_eq!(server.events(client, before), ["user.signed_in"]);

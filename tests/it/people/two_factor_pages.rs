@@ -60,7 +60,7 @@ fn people_enrol_and_sign_in_with_plain_forms(db: Db) {
     check_page(&codes);
     assert_eq!(codes.text.matches("<li><code>").count(), 10);
     browser.get("/console/v1/me").expect(200);
-    check_page(&browser.get("/sign-in").expect(200));
+    assert_eq!(browser.get("/sign-in").expect(303).header("location"), "/");
     let page = browser.get("/two-factor").expect(200);
     check_page(&page);
     assert!(page.text.contains("Phone") && page.text.contains("Unused recovery codes: 10"), "{}", page.text);

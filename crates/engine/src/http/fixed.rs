@@ -1,4 +1,4 @@
-//! Static pages. All requests share the same bytes, compressed or not, so a client that never reads its response costs
+//! Static pages and files. All requests share the same bytes, compressed or not, so a client that never reads its response costs
 //! no memory.
 
 use std::io::Write as _;
@@ -15,22 +15,34 @@ use sha2::{Digest, Sha256};
 use super::reply;
 use crate::contents::hex;
 
-/// A static page.
+/// A static page or file.
 pub struct Fixed {
     kind: &'static str,
     plain: Bytes,
     packed: Bytes,
     tag: String,
+    cache: &'static str,
 }
 
 impl Fixed {
-    /// Prepares a page of this media type.
+    /// Prepares a page of this media type. Browsers ask each time whether it has changed.
     pub fn new(kind: &'static str, text: &'static str) -> Fixed {
+        Fixed::of(kind, Bytes::from_static(text.as_bytes()), "no-cache")
+    }
+
+    /// Prepares a file of this media type whose path changes with its content, so that browsers keep it.
+    pub fn immutable(kind: &'static str, content: Bytes) -> Fixed {
+        Fixed::of(kind, content, "public, max-age=31536000, immutable")
+    }
+
+    fn of(kind: &'static str, plain: Bytes, cache: &'static str) -> Fixed {
         let mut packer = GzEncoder::new(Vec::new(), Compression::default());
         // Writing to memory does not fail; if it did, everyone would get the uncompressed form.
-        let packed = packer.write_all(text.as_bytes()).and_then(|()| packer.finish()).unwrap_or_default();
-        let tag = hex(&Sha256::digest(text.as_bytes())[..16]);
-        Fixed { kind, plain: Bytes::from_static(text.as_bytes()), packed: packed.into(), tag }
+        let packed = packer.write_all(&plain).and_then(|()| packer.finish()).unwrap_or_default();
+        // Pictures do not become smaller.
+        let packed = if packed.len() < plain.len() { packed } else { Vec::new() };
+        let tag = hex(&Sha256::digest(&plain)[..16]);
+        Fixed { kind, plain, packed: packed.into(), tag, cache }
     }
 
     /// Returns the page in an encoding that the client accepts; 304 if the client has it.
@@ -40,7 +52,7 @@ impl Fixed {
         let mut response = Response::new(Body::from(body.clone()));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.kind));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(self.cache));
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
         // The two encodings have different bytes, so they have different tags.
         let end = if packed { "-gzip" } else { "" };
@@ -69,7 +81,7 @@ mod tests {
 
     #[tokio::test]
     async fn everybody_shares_the_same_bytes() {
-        let page = Fixed::new("text/plain", "words");
+        let page = Fixed::new("text/plain", "words words words words words words");
         for encoding in ["identity", "gzip"] {
             let mut places = Vec::new();
             for _ in 0..2 {

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
@@ -24,13 +24,18 @@ static DOCS: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("text/html; charset=u
 pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>) -> Response<Body> {
     visitors::note_peer(request.extensions_mut(), peer);
     if session::enters(&mut request) {
-        return dispatch::answer(app, request).await;
+        let mut response = dispatch::answer(app, request).await;
+        if let Some(version) = registry().pages_version {
+            reply::insert(response.headers_mut(), HeaderName::from_static("x-kantoor-version"), version());
+        }
+        return response;
     }
     let path = request.uri().path();
     if path != "/v1/openapi.json" && (path.starts_with("/v1/") || path == "/v1") {
         return dispatch::answer(app, request).await;
     }
-    if let Some(page) = registry().pages.iter().find(|page| page.has(path)) {
+    let is_own = matches!(path, "/v1/openapi.json" | "/health" | "/ready" | "/docs");
+    if let Some(page) = registry().page(path).filter(|_| !is_own) {
         return answer_visitor(app, page, request).await;
     }
     let request_id = dispatch::request_id(&app, request.headers());

@@ -87,7 +87,7 @@ ALTER TABLE log ADD COLUMN digest BLOB NOT NULL DEFAULT ''::BLOB;
 
 /// The index behind the filter by type of record.
 pub const KINDS: Migration = Migration {
-    number: 103,
+    number: 101,
     name: "log by type of record",
     sql: "
 CREATE INDEX log_kinds ON log (account_id, entity_type, seq);

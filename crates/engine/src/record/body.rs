@@ -82,6 +82,8 @@ macro_rules! fields {
                     name: $crate::record::plain(stringify!($field)),
                     doc: &[$($doc),+],
                     rules: $rules,
+                    kind: <$kind as $crate::record::Kind>::NAME,
+                    choices: <$kind as $crate::record::Kind>::CHOICES,
                     schema: <$kind as $crate::record::Kind>::schema,
                 },
                 value: |record| &record.$field,

@@ -12,12 +12,14 @@ use crate::json::{Json, write_text};
 
 /// Declares a type of string: its description, its JSON schema format, and its parser.
 macro_rules! checked_text {
-    ($(#[doc = $doc:literal])+ $name:ident, $format:literal, $read:path) => {
+    ($(#[doc = $doc:literal])+ $name:ident, $kind:literal, $format:literal, $read:path) => {
         $(#[doc = $doc])+
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct $name(pub String);
 
         impl Kind for $name {
+            const NAME: &'static str = $kind;
+
             fn to_db(&self) -> Value<'_> {
                 (&self.0).into()
             }
@@ -59,43 +61,45 @@ macro_rules! checked_text {
 
 checked_text!(
     /// An e-mail address.
-    Email, "e-mail address", email);
+    Email, "email", "e-mail address", email);
 checked_text!(
     /// E-mail addresses, separated by commas.
-    Emails, "e-mail addresses, comma-separated", emails);
+    Emails, "emails", "e-mail addresses, comma-separated", emails);
 checked_text!(
     /// A domain name, in lower case.
-    Domain, "domain name", domain);
+    Domain, "text", "domain name", domain);
 checked_text!(
     /// An identifier: lower-case letters, digits and underscores.
-    Slug, "small letters, digits and underscores", slug);
+    Slug, "slug", "small letters, digits and underscores", slug);
 checked_text!(
     /// An IBAN, stored without spaces.
-    Iban, "IBAN", iban);
+    Iban, "iban", "IBAN", iban);
 checked_text!(
     /// A BIC of 8 or 11 characters.
-    Bic, "BIC", bic);
+    Bic, "bic", "BIC", bic);
 checked_text!(
     /// A VAT number; those of the European Union are validated.
-    VatNumber, "VAT number", vat_number);
+    VatNumber, "vat_number", "VAT number", vat_number);
 checked_text!(
     /// A country, stored as its ISO 3166 code of two letters.
-    Country, "ISO 3166-1 alpha-2", country);
+    Country, "country", "ISO 3166-1 alpha-2", country);
 checked_text!(
     /// A URL of a website.
-    Website, "web address", website);
+    Website, "website", "web address", website);
 checked_text!(
     /// A URL that can be called; the client checks whether it is allowed.
-    Callable, "https address", callable);
+    Callable, "website", "https address", callable);
 checked_text!(
     /// A colour such as `#1a2b3c`.
-    Color, "#rrggbb", color);
+    Color, "color", "#rrggbb", color);
 
 /// A list of e-mail addresses, as a JSON array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmailList(pub Vec<String>);
 
 impl Kind for EmailList {
+    const NAME: &'static str = "emails";
+
     fn to_db(&self) -> Value<'_> {
         self.0.join(",").into()
     }

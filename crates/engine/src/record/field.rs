@@ -18,6 +18,10 @@ pub struct FieldInfo {
     pub doc: &'static [&'static str],
     /// Its rules.
     pub rules: Rules,
+    /// The name of its type.
+    pub kind: &'static str,
+    /// Its values, if it is an enumeration.
+    pub choices: &'static [&'static str],
     /// Its JSON schema.
     pub schema: fn(&Rules) -> serde_json::Value,
 }

@@ -44,6 +44,8 @@ fn behind_tag(tag: &str) -> &str {
 }
 
 impl Kind for Html {
+    const NAME: &'static str = "text";
+
     fn to_db(&self) -> Value<'_> {
         (&self.0).into()
     }

@@ -15,6 +15,11 @@ use crate::json::{Json, write_text};
 
 /// A type of value: how it is stored, parsed, written and described.
 pub trait Kind: Sized + Clone + Default {
+    /// Its name in descriptions of records: which control a form has for it, and how a list shows it.
+    const NAME: &'static str;
+    /// Its values, if it is an enumeration.
+    const CHOICES: &'static [&'static str] = &[];
+
     /// Converts the value for the database.
     fn to_db(&self) -> Value<'_>;
     /// Reads a value from the database. An invalid value is [`store::Error::unreadable`], never a default.
@@ -126,6 +131,8 @@ fn write_text_or_null(out: &mut Vec<u8>, text: &str, rules: &Rules) {
 }
 
 impl Kind for String {
+    const NAME: &'static str = "text";
+
     fn to_db(&self) -> Value<'_> {
         self.into()
     }
@@ -152,6 +159,8 @@ impl Kind for String {
 }
 
 impl Kind for bool {
+    const NAME: &'static str = "boolean";
+
     fn to_db(&self) -> Value<'_> {
         (*self).into()
     }
@@ -189,6 +198,8 @@ impl Kind for bool {
 }
 
 impl Kind for i64 {
+    const NAME: &'static str = "integer";
+
     fn to_db(&self) -> Value<'_> {
         (*self).into()
     }
@@ -232,6 +243,8 @@ impl Default for Days {
 }
 
 impl Kind for Days {
+    const NAME: &'static str = "integer";
+
     fn to_db(&self) -> Value<'_> {
         self.0.into()
     }
@@ -269,6 +282,8 @@ fn out_of_range(rules: &Rules) -> Violation {
 }
 
 impl<const SCALE: u32> Kind for Decimal<SCALE> {
+    const NAME: &'static str = if SCALE > 2 { "price" } else { "amount" };
+
     fn to_db(&self) -> Value<'_> {
         self.scaled().into()
     }
@@ -335,6 +350,8 @@ impl Day {
 }
 
 impl Kind for Day {
+    const NAME: &'static str = "day";
+
     fn to_db(&self) -> Value<'_> {
         self.text().into()
     }
@@ -374,6 +391,8 @@ impl Kind for Day {
 pub struct When(pub Option<Moment>);
 
 impl Kind for When {
+    const NAME: &'static str = "moment";
+
     fn to_db(&self) -> Value<'_> {
         self.0.map_or(0, |moment| moment.0).into()
     }
@@ -412,6 +431,8 @@ impl Kind for When {
 pub struct Link(pub String);
 
 impl Kind for Link {
+    const NAME: &'static str = "link";
+
     fn to_db(&self) -> Value<'_> {
         (&self.0).into()
     }
@@ -442,6 +463,8 @@ impl Kind for Link {
 pub struct VatRate(pub String);
 
 impl Kind for VatRate {
+    const NAME: &'static str = "percent";
+
     fn to_db(&self) -> Value<'_> {
         (&self.0).into()
     }
@@ -492,6 +515,9 @@ macro_rules! choice {
         }
 
         impl $crate::record::Kind for $name {
+            const NAME: &'static str = "choice";
+            const CHOICES: &'static [&'static str] = $name::WIRE;
+
             fn to_db(&self) -> store::Value<'_> {
                 self.wire().into()
             }

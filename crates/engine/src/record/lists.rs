@@ -16,6 +16,8 @@ pub struct Texts(pub Vec<String>);
 const MAX_ITEMS: usize = 200;
 
 impl Kind for Texts {
+    const NAME: &'static str = "texts";
+
     fn to_db(&self) -> Value<'_> {
         // A string contains no line break.
         self.0.join("\n").into()
@@ -97,6 +99,8 @@ impl CustomValue {
 }
 
 impl Kind for Custom {
+    const NAME: &'static str = "custom";
+
     fn to_db(&self) -> Value<'_> {
         let mut text = Vec::new();
         if !self.0.is_empty() {
@@ -186,6 +190,8 @@ impl Data {
 }
 
 impl Kind for Data {
+    const NAME: &'static str = "data";
+
     fn to_db(&self) -> Value<'_> {
         (&self.0).into()
     }
@@ -252,6 +258,8 @@ fn leave_out_empty(value: &mut Schema) {
 }
 
 impl Kind for Snapshot {
+    const NAME: &'static str = "data";
+
     fn to_db(&self) -> Value<'_> {
         (&self.0).into()
     }

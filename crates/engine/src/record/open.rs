@@ -96,6 +96,9 @@ macro_rules! open_choice {
         }
 
         impl $crate::record::Kind for $name {
+            const NAME: &'static str = "choice";
+            const CHOICES: &'static [&'static str] = &[$( $wire, )+];
+
             fn to_db(&self) -> store::Value<'_> {
                 self.wire().into()
             }

@@ -78,6 +78,10 @@ pub struct Rules {
     pub sort: bool,
     /// Included in searches.
     pub search: bool,
+    /// One of the fields by which people know a record.
+    pub names: bool,
+    /// A percentage, although its type does not say so.
+    pub percent: bool,
     /// Maximum number of characters.
     pub max_length: usize,
     /// Minimum of a number, in whole units.
@@ -118,6 +122,8 @@ pub const INPUT: Rules = Rules {
     range: None,
     sort: false,
     search: false,
+    names: false,
+    percent: false,
     max_length: 255,
     min: -999_999_999_999,
     max: 999_999_999_999,
@@ -239,6 +245,16 @@ impl Rules {
     /// Included in searches.
     pub const fn search(self) -> Rules {
         Rules { search: true, ..self }
+    }
+
+    /// One of the fields by which people know a record: together they are its name in lists and links.
+    pub const fn names(self) -> Rules {
+        Rules { names: true, ..self }
+    }
+
+    /// A percentage, although its type does not say so.
+    pub const fn percent(self) -> Rules {
+        Rules { percent: true, ..self }
     }
 
     /// A long text: 64 KiB.

@@ -52,6 +52,8 @@ impl Sealed {
 }
 
 impl Kind for Sealed {
+    const NAME: &'static str = "text";
+
     fn to_db(&self) -> Value<'_> {
         match self {
             Sealed::Encrypted(sealed) => sealed.into(),

@@ -1,0 +1,25 @@
+//! Lists the files of the console, which release builds contain. Debug builds read them from the folder, so that a reload
+//! of the page shows an edit.
+#![expect(clippy::print_stdout, reason = "this is how a build script speaks to Cargo")]
+
+use std::path::{Path, PathBuf};
+
+#[path = "src/console/files.rs"]
+mod files;
+
+fn main() -> std::io::Result<()> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/console/files.rs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("console");
+    let mut list = String::from("&[\n");
+    if std::env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_none() {
+        println!("cargo::rerun-if-changed=console");
+        for path in files::served(&folder)? {
+            let whole = folder.join(&path).display().to_string();
+            list.push_str(&format!("    ({path:?}, include_bytes!({whole:?})),\n"));
+        }
+    }
+    list.push_str("]\n");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    std::fs::write(out.join("console_files.rs"), list)
+}

@@ -1,0 +1,253 @@
+// The API of the server, with the session as the caller. Lost connections are retried: a POST has an idempotency key and
+// a PATCH the version it changes, so a request takes effect once.
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+
+/** @typedef {Record<string, any>} Item A record as the API returns it. */
+/** @typedef {{ data: any, meta: Record<string, any>, etag: string, status: number }} Answer */
+/** @typedef {{ field: string, code: string, message: string }} FieldError */
+/** @typedef {{ body?: unknown, etag?: string, key?: string, abort?: AbortSignal, quiet?: boolean }} Options */
+
+export class ApiError extends Error {
+  /** @param {number} status @param {string} code @param {string} message @param {FieldError[]} details @param {string} requestId */
+  constructor(status, code, message, details = [], requestId = "") {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.details = details;
+    this.requestId = requestId;
+  }
+}
+
+/** The number of requests that somebody waits for. */
+export const busy = signal(0);
+/** Whether the server has another version than this page. */
+export const outdated = signal(false);
+
+const MAX_TRIES = 5;
+const version = document.documentElement.dataset.version ?? "";
+/** @type {Record<string, { body: any, etag: string }>} */
+const first = readFirst();
+
+/** @param {string} path @param {Options} [options] */
+export const get = (path, options) => request("GET", path, options);
+/** @param {string} path @param {unknown} body @param {Options} [options] */
+export const post = (path, body, options) => write("POST", path, { key: newKey(), ...options, body });
+/** @param {string} path @param {unknown} body @param {Options} [options] */
+export const patch = (path, body, options) => write("PATCH", path, { ...options, body });
+/** @param {string} path @param {Options} [options] */
+export const remove = (path, options) => write("DELETE", path, options);
+
+/** Uploads a file. It is not retried: a file has no idempotency key.
+ * @param {File} file @returns {Promise<Answer>} */
+export async function uploadFile(file) {
+  const body = new FormData();
+  body.set("file", file);
+  busy.value++;
+  try {
+    const answer = await readResponse(await fetch("/console/v1/files", { method: "POST", body }).catch(lost));
+    reloadAll();
+    return answer;
+  } finally {
+    busy.value--;
+  }
+}
+
+/** A key that makes a POST take effect once; works without a secure context too. */
+export function newKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** @param {string} method @param {string} path @param {Options} [options] @returns {Promise<Answer>} */
+async function write(method, path, options) {
+  const answer = await request(method, path, options);
+  reloadAll();
+  return answer;
+}
+
+/** @param {string} method @param {string} path @param {Options} [options] @returns {Promise<Answer>} */
+async function request(method, path, options = {}) {
+  const known = method === "GET" ? takeFirst(path) : null;
+  if (known) return known;
+  if (!options.quiet) busy.value++;
+  try {
+    return await tryOften(method, path, options);
+  } finally {
+    if (!options.quiet) busy.value--;
+  }
+}
+
+/** @param {string} method @param {string} path @param {Options} options @returns {Promise<Answer>} */
+async function tryOften(method, path, options) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await once(method, path, options);
+    } catch (error) {
+      if (options.abort?.aborted) throw error;
+      const repeated = attempt > 1 && error instanceof ApiError && (error.status === 412 || (method === "DELETE" && error.status === 404));
+      if (repeated && (await tookEffect(method, path, options))) return { data: {}, meta: {}, etag: "", status: 200 };
+      const wait = pause(error, attempt);
+      const safe = method === "GET" || method === "PATCH" || method === "DELETE" || options.key;
+      if (!safe || wait === null || attempt >= MAX_TRIES) throw error;
+      await new Promise((resume) => setTimeout(resume, wait));
+    }
+  }
+}
+
+/** @param {string} method @param {string} path @param {Options} options @returns {Promise<Answer>} */
+async function once(method, path, options) {
+  /** @type {Record<string, string>} */
+  const headers = { Accept: "application/json" };
+  if (options.body !== undefined) headers["Content-Type"] = "application/json";
+  if (options.etag) headers["If-Match"] = options.etag;
+  if (options.key && method === "POST") headers["Idempotency-Key"] = options.key;
+  let response;
+  try {
+    response = await fetch(`/console${path}`, {
+      method,
+      headers,
+      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      signal: options.abort,
+      credentials: "same-origin",
+    });
+  } catch (error) {
+    if (options.abort?.aborted) throw error;
+    return lost();
+  }
+  return readResponse(response);
+}
+
+/** @returns {never} */
+function lost() {
+  throw new ApiError(0, "connection_lost", "The server cannot be reached.");
+}
+
+/** @param {Response} response @returns {Promise<Answer>} */
+async function readResponse(response) {
+  const served = response.headers.get("X-Kantoor-Version");
+  if (served && version && served !== version) outdated.value = true;
+  const text = await response.text();
+  if (response.status === 401) {
+    location.assign(`/sign-in?to=${encodeURIComponent(location.pathname + location.search)}`);
+  }
+  let body;
+  try {
+    body = text ? readJson(text) : { data: {}, meta: {} };
+  } catch {
+    throw new ApiError(response.status || 502, "unavailable", "The server sent an unreadable response.");
+  }
+  if (!response.ok) {
+    const error = body.error ?? {};
+    throw new ApiError(response.status, error.code ?? "internal_error", error.message ?? response.statusText, error.details ?? [],
+      body.meta?.request_id ?? response.headers.get("X-Request-Id") ?? "");
+  }
+  return { data: body.data, meta: body.meta ?? {}, etag: response.headers.get("ETag") ?? "", status: response.status };
+}
+
+/** Numbers that a double cannot hold stay texts.
+ * @param {string} text */
+function readJson(text) {
+  if (!/\d[\d.]{15}/.test(text)) return JSON.parse(text);
+  return JSON.parse(text, /** @type {any} */ ((/** @type {string} */ _, /** @type {any} */ value, /** @type {any} */ context) =>
+    typeof value === "number" && context?.source?.length > 15 ? context.source : value));
+}
+
+/** Returns how long to wait before another try, or null if another try is of no use.
+ * @param {unknown} error @param {number} attempt */
+function pause(error, attempt) {
+  if (!(error instanceof ApiError)) return null;
+  const passing = error.status === 0 || error.status === 429 || error.status === 502 || error.status === 503 || error.code === "idempotency_in_flight";
+  return passing ? Math.min(4000, 250 * 2 ** attempt) : null;
+}
+
+/** Whether the first try of a repeated request was done after all: its response was lost.
+ * @param {string} method @param {string} path @param {Options} options */
+async function tookEffect(method, path, options) {
+  if (method === "DELETE") return true;
+  try {
+    const { data } = await once("GET", path, {});
+    const sent = Object.entries(/** @type {Item} */ (options.body ?? {}));
+    return sent.every(([name, value]) => JSON.stringify(data[name] ?? data.meta?.[name] ?? "") === JSON.stringify(value ?? ""));
+  } catch {
+    return false;
+  }
+}
+
+function readFirst() {
+  const block = document.getElementById("first");
+  return block ? JSON.parse(block.textContent || "{}") : {};
+}
+
+/** Takes an answer that came with the page, once.
+ * @param {string} path @returns {Answer | null} */
+function takeFirst(path) {
+  const found = first[path];
+  if (!found) return null;
+  delete first[path];
+  return { data: found.body.data, meta: found.body.meta ?? {}, etag: found.etag ?? "", status: 200 };
+}
+
+// What screens have loaded. Every write reloads what is on the screen; the rest is forgotten.
+
+/** @typedef {{ answer: Answer | null, error: ApiError | null, loading: boolean, reload: () => void }} Loaded */
+
+/** @type {Map<string, Answer>} */
+const remembered = new Map();
+/** @type {Set<() => void>} */
+const mounted = new Set();
+const MAX_REMEMBERED = 60;
+
+export function reloadAll() {
+  remembered.clear();
+  for (const reload of [...mounted]) reload();
+}
+
+/** Loads a path; null loads nothing. While another path loads, the answer to the previous one stays.
+ * @param {string | null} path @returns {Loaded} */
+export function useLoad(path) {
+  const [state, setState] = useState(() => begin(path));
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    if (!path) return;
+    const abort = new AbortController();
+    const cached = remembered.get(path);
+    if (cached && state.path !== path) setState({ path, answer: cached, error: null, loading: true });
+    get(path, { abort: abort.signal, quiet: round > 0 })
+      .then((answer) => {
+        remember(path, answer);
+        if (!abort.signal.aborted) setState({ path, answer, error: null, loading: false });
+      })
+      .catch((error) => {
+        if (!abort.signal.aborted) setState((before) => ({ path, answer: before.path === path ? before.answer : null, error, loading: false }));
+      });
+    return () => abort.abort();
+  }, [path, round]);
+  useEffect(() => {
+    const reload = () => setRound((count) => count + 1);
+    mounted.add(reload);
+    return () => void mounted.delete(reload);
+  }, []);
+  const fresh = state.path === path;
+  return { answer: state.answer, error: fresh ? state.error : null, loading: state.loading || !fresh, reload: () => setRound((count) => count + 1) };
+}
+
+/** @param {string | null} path @returns {{ path: string | null, answer: Answer | null, error: ApiError | null, loading: boolean }} */
+function begin(path) {
+  const known = path ? (takeFirstQuietly(path) ?? remembered.get(path) ?? null) : null;
+  return { path, answer: known, error: null, loading: Boolean(path) && !known };
+}
+
+/** An answer that came with the page is drawn at once, and taken from there when the screen asks for it.
+ * @param {string} path @returns {Answer | null} */
+function takeFirstQuietly(path) {
+  const found = first[path];
+  return found ? { data: found.body.data, meta: found.body.meta ?? {}, etag: found.etag ?? "", status: 200 } : null;
+}
+
+/** @param {string} path @param {Answer} answer */
+function remember(path, answer) {
+  remembered.delete(path);
+  remembered.set(path, answer);
+  const oldest = remembered.keys().next().value;
+  if (remembered.size > MAX_REMEMBERED && oldest !== undefined) remembered.delete(oldest);
+}

@@ -1,0 +1,152 @@
+// The start: the words, the schema and the caller, then the frame and the screen of the address.
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { busy, outdated } from "./api.js";
+import { chosen } from "./drafts.js";
+import { div, h, main, span, strong } from "./html.js";
+import { startKeys } from "./keys.js";
+import { Button, Problem, Skeleton, Toasts } from "./parts.js";
+import { place, startRouter } from "./router.js";
+import { loadSchema, me, tableAt } from "./schema.js";
+import { Side, TopBar } from "./shell.js";
+import { loadWords, t, tableName } from "./words.js";
+
+async function start() {
+  await Promise.all([loadSchema(), loadWords()]);
+  applyTheme();
+  startRouter();
+  startKeys();
+  const root = document.getElementById("app");
+  root?.replaceChildren();
+  if (root) render(h(App, null), root);
+  setTimeout(() => void import("./live.js").then(({ startLive }) => startLive()), LIVE_AFTER);
+}
+
+/** Live updates begin when the first screen is there. */
+const LIVE_AFTER = 1500;
+
+function App() {
+  const [drawer, setDrawer] = useState(false);
+  const route = routeOf(place.value.path);
+  useEffect(() => { setDrawer(false); }, [place.value.path]);
+  useEffect(() => { document.title = `${route.title} · ${me.value.account.name ?? "Kantoor"}`; }, [route.title]);
+  return div({ class: drawer ? "shell drawer-open" : "shell" },
+    h(Side, { close: () => setDrawer(false) }),
+    h(TopBar, { openMenu: () => setDrawer(true) }),
+    h(Progress, null),
+    outdated.value ? div({ class: "notice updated", role: "status" }, span(null, t("updated")), h(Button, { small: true, onClick: () => location.reload() }, t("updated.reload"))) : null,
+    main({ id: "main" }, me.value.account.test_clock ? h(Clock, null) : null, h(Screen, { key: route.key, route })),
+    h(Toasts, null));
+}
+
+/** @param {{ route: Route }} properties */
+function Screen({ route }) {
+  const [view, setView] = useState(/** @type {{ draw: (() => import("./html.js").Children) | null, error: unknown }} */ ({ draw: null, error: null }));
+  useEffect(() => {
+    let current = true;
+    route.load().then((draw) => { if (current) setView({ draw, error: null }); }, (error) => { if (current) setView({ draw: null, error }); });
+    return () => { current = false; };
+  }, [route.key]);
+  useEffect(() => {
+    // A reader of the screen hears where they are; the pointer keeps its place.
+    if (view.draw && document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector("main h1"))?.focus({ preventScroll: true });
+  }, [view.draw]);
+  if (view.error) return div({ class: "page" }, div({ class: "notice" }, strong(null, t("updated")), h(Button, { small: true, onClick: () => location.reload() }, t("updated.reload"))), h(Problem, { error: view.error }));
+  return view.draw ? /** @type {import("./html.js").View} */ (view.draw()) : div({ class: "page" }, h(Skeleton, { rows: 10 }));
+}
+
+/** The bar of a test account is loaded for test accounts only. */
+function Clock() {
+  const [shown, setShown] = useState(/** @type {typeof import("./clock.js") | null} */ (null));
+  useEffect(() => { void import("./clock.js").then(setShown); }, []);
+  return shown ? h(shown.ClockBar, null) : null;
+}
+
+/** A bar after 150 ms; "still busy" after 8 s. */
+function Progress() {
+  const [late, setLate] = useState(0);
+  const on = busy.value > 0;
+  useEffect(() => {
+    if (!on) return setLate(0);
+    const soon = setTimeout(() => setLate(1), 150);
+    const long = setTimeout(() => setLate(2), 8000);
+    return () => { clearTimeout(soon); clearTimeout(long); };
+  }, [on]);
+  return div({ class: late ? "progress on" : "progress", role: "status" }, late === 2 ? span(null, t("busy")) : null);
+}
+
+function applyTheme() {
+  document.documentElement.dataset.theme = chosen("theme", "auto");
+  document.documentElement.dataset.density = chosen("density", "normal");
+}
+
+// Which screen belongs to an address. Hand-made screens are modules of their own, imported when they are opened.
+
+/** @typedef {{ key: string, title: string, load: () => Promise<() => import("./html.js").Children> }} Route */
+/** @typedef {import("./schema.js").Table} Table */
+
+/** @param {string} path @returns {Route} */
+export function routeOf(path) {
+  const table = tableAt(path);
+  if (table) return ofTable(table, path.slice(table.address.length + 1).split("/").filter(Boolean));
+  switch (path) {
+    case "/": return { key: "home", title: t("menu.home"), load: async () => { const { Home } = await import("./screens/home.js"); return () => h(Home, null); } };
+    case "/settings": return { key: "settings", title: t("menu.settings"), load: async () => { const { Settings } = await import("./screens/settings.js"); return () => h(Settings, null); } };
+    case "/me": return { key: "me", title: t("me.title"), load: async () => { const { Me } = await import("./screens/me.js"); return () => h(Me, null); } };
+    case "/hours": return { key: "hours", title: t("menu.hours"), load: async () => { const { Hours } = await import("./screens/hours.js"); return () => h(Hours, null); } };
+    default: return { key: "nowhere", title: t("missing.title"), load: async () => { const { Nowhere } = await import("./screens/nowhere.js"); return () => h(Nowhere, null); } };
+  }
+}
+
+const DOCUMENTS = ["invoices", "quotes", "workorders"];
+
+/** @param {Table} table @param {string[]} rest @returns {Route} */
+function ofTable(table, rest) {
+  const [id = "", part = ""] = rest;
+  const many = tableName(table.key);
+  if (id === "") return list(table, many);
+  if (id === "new" || part === "edit") return editor(table, id === "new" ? null : id, tableName(table.key, 1));
+  return page(table, id, part, tableName(table.key, 1));
+}
+
+/** @param {Table} table @param {string} title @returns {Route} */
+function list(table, title) {
+  const key = `list ${table.key}`;
+  if (table.key === "deals" && !new URLSearchParams(place.value.query).has("view")) {
+    return { key: "board", title, load: async () => { const { Board } = await import("./screens/board.js"); return () => h(Board, { table }); } };
+  }
+  if (table.key === "tickets") return inbox(table, "", title);
+  if (table.key === "files") return { key, title, load: async () => { const { Files } = await import("./screens/files.js"); return () => h(Files, { table }); } };
+  if (table.key === "flows") return { key, title, load: async () => { const { Flows } = await import("./screens/flow.js"); return () => h(Flows, { table }); } };
+  return { key, title, load: async () => { const { ListPage } = await import("./list.js"); return () => h(ListPage, { table }); } };
+}
+
+/** @param {Table} table @param {string | null} id @param {string} title @returns {Route} */
+function editor(table, id, title) {
+  const key = `edit ${table.key} ${id ?? ""}`;
+  if (DOCUMENTS.includes(table.key)) return { key, title, load: async () => { const { Editor } = await import("./screens/editor.js"); return () => h(Editor, { table, id }); } };
+  if (table.key === "flows") return { key, title, load: async () => { const { FlowEditor } = await import("./screens/flow_editor.js"); return () => h(FlowEditor, { table, id }); } };
+  if (table.key === "subscriptions") return { key, title, load: async () => { const { SubscriptionEditor } = await import("./screens/subscription_editor.js"); return () => h(SubscriptionEditor, { table, id }); } };
+  return { key, title, load: async () => { const { FormPage } = await import("./form.js"); return () => h(FormPage, { table, id }); } };
+}
+
+/** @param {Table} table @param {string} id @param {string} part @param {string} title @returns {Route} */
+function page(table, id, part, title) {
+  const key = `page ${table.key} ${id}`;
+  if (DOCUMENTS.includes(table.key)) return { key, title, load: async () => { const { DocumentPage } = await import("./screens/document.js"); return () => h(DocumentPage, { table, id }); } };
+  if (table.key === "subscriptions") return { key, title, load: async () => { const { SubscriptionPage } = await import("./screens/subscription.js"); return () => h(SubscriptionPage, { table, id }); } };
+  if (table.key === "clients") return { key, title, load: async () => { const { ClientPage } = await import("./screens/client.js"); return () => h(ClientPage, { table, id, part: /^[a-z-]*$/.test(part) ? place.value.path.split("/")[3] ?? "" : "" }); } };
+  if (table.key === "flows") return { key, title, load: async () => { const { FlowPage } = await import("./screens/flow.js"); return () => h(FlowPage, { table, id }); } };
+  if (table.key === "files") return { key, title, load: async () => { const { FilePage } = await import("./screens/files.js"); return () => h(FilePage, { table, id }); } };
+  if (table.key === "runs") return { key, title, load: async () => { const { RunPage } = await import("./screens/flow.js"); return () => h(RunPage, { table, id }); } };
+  if (table.key === "projects") return { key, title, load: async () => { const { ProjectPage } = await import("./screens/project.js"); return () => h(ProjectPage, { table, id }); } };
+  if (table.key === "tickets") return inbox(table, id, title);
+  return { key, title, load: async () => { const { DetailPage } = await import("./detail.js"); return () => h(DetailPage, { table, id }); } };
+}
+
+/** @param {Table} table @param {string} id @param {string} title @returns {Route} */
+function inbox(table, id, title) {
+  return { key: "inbox", title, load: async () => { const { Inbox } = await import("./screens/ticket.js"); return () => h(Inbox, { table, id: place.value.path.split("/")[2] ?? id }); } };
+}
+
+await start();

@@ -1,0 +1,90 @@
+// The generic page of a record: facts by group, linked records, and the actions that its state and the scopes allow.
+import { post, remove, useLoad } from "./api.js";
+import { Deliveries } from "./deliveries.js";
+import { confirm } from "./dialog.js";
+import { a, div, h } from "./html.js";
+import { useKeys } from "./keys.js";
+import { groupsOf } from "./form.js";
+import { History } from "./history.js";
+import { showOnce } from "./once.js";
+import { Button, Card, Empty, Facts, Head, Menu, Pill, Problem, Skeleton, deleteLater, say, sayError } from "./parts.js";
+import { tasteOf } from "./resources.js";
+import { go } from "./router.js";
+import { can, itemPath, may, titleOf, valueOf } from "./schema.js";
+import { Value } from "./value.js";
+import { actionName, fieldName, t, tableName, word } from "./words.js";
+
+/** @typedef {import("./schema.js").Table} Table */
+/** @typedef {import("./api.js").Item} Item */
+
+/** @param {{ table: Table, id: string }} properties */
+export function DetailPage({ table, id }) {
+  const loaded = useLoad(itemPath(table, id));
+  if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
+  if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 8 }));
+  return h(Record, { table, item: loaded.answer.data, etag: loaded.answer.etag });
+}
+
+/** @param {{ table: Table, error: import("./api.js").ApiError, retry: () => void }} properties */
+export function Missing({ table, error, retry }) {
+  if (error.status !== 404) return div({ class: "page" }, h(Problem, { error, retry }));
+  return div({ class: "page" }, h(Empty, { icon: "search", title: t("missing.title"), text: t("missing.text") }, h(Button, { href: table.address }, tableName(table.key))));
+}
+
+/** @param {{ table: Table, item: Item, etag: string }} properties */
+function Record({ table, item, etag }) {
+  const edits = can(table, "patch");
+  const editing = `${table.address}/${item.id}/edit`;
+  const status = tasteOf(table.key).status ?? "status";
+  useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(editing) }] : []);
+  const fields = table.fields.filter((field) => field.in?.includes("detail") && !["custom", "data", "rows", "lines"].includes(field.kind) && field.name !== status && field.name !== "updated_at" && field.name !== "created_at");
+  return div({ class: "page" },
+    h(Head, { title: titleOf(table, item) || tableName(table.key, 1), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: status, value: item[status] }) },
+      h(Actions, { table, item, etag }), edits ? h(Button, { icon: "edit", href: editing }, t("edit")) : null,
+      h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
+    div({ class: "columns" },
+      div({ class: "column-main" }, groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
+        h(Facts, { facts: group.filter((field) => hasValue(valueOf(item, field.name))).map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
+        table.key === "webhook_endpoints" ? h(Deliveries, { id: item.id }) : null),
+      div({ class: "column-side" }, h(History, { table, item }))));
+}
+
+/** @param {unknown} value */
+const hasValue = (value) => value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
+
+/** Actions without a body that the state allows.
+ * @param {{ table: Table, item: Item, etag: string }} properties */
+function Actions({ table, item, etag }) {
+  const actions = (table.actions ?? []).filter((action) => may(action.scope) && (!action.takes?.length || BARE.includes(action.name)) && !action.name.includes("/") && fits(action.name, item));
+  return div({ class: "actions" }, actions.map((action) => h(Button, { key: action.name, primary: action.name === "complete" || action.name === "approve", onClick: () => run(action) }, actionName(table.key, action.name))));
+  /** @param {import("./schema.js").Action} action */
+  async function run(action) {
+    const path = action.path.replace("{id}", item.id);
+    const send = async () => { const answer = await post(path, action.takes?.length ? {} : undefined, { etag }); showOnce(answer); say(t("done", { what: actionName(table.key, action.name) })); };
+    if (["complete", "reopen", "verify", "test", "retry"].includes(action.name)) await send().catch(sayError);
+    else confirm({ title: actionName(table.key, action.name), text: word([`confirm.${table.key}.${action.name}`, `confirm.${action.name}`], t("confirm.text")), action: actionName(table.key, action.name), run: send });
+  }
+}
+
+/** Actions whose body can be left out. */
+const BARE = ["rotate"];
+
+/** @param {string} action @param {Item} item */
+function fits(action, item) {
+  if (item.revoked_at) return false;
+  const status = String(item.status ?? "");
+  if (action === "complete" || action === "win" || action === "lose") return status === "open";
+  if (action === "reopen") return status === "completed";
+  if (action === "approve" || action === "reject") return status === "pending_approval" || status === "submitted";
+  if (action === "cancel") return ["queued", "running", "waiting", "pending_approval", "retrying"].includes(status);
+  if (action === "retry") return status === "failed";
+  if (action === "invite") return status === "invited";
+  if (action === "remove-two-factor") return status === "active";
+  return action !== "adopt";
+}
+
+/** @param {Table} table @param {Item} item @param {string} etag */
+export function removeItem(table, item, etag) {
+  go(table.address);
+  deleteLater(t("deleted", { name: titleOf(table, item) }), () => remove(itemPath(table, item.id), { etag }));
+}

@@ -1,0 +1,84 @@
+// Dialogs: for what cannot be undone, and for short forms.
+import { signal } from "@preact/signals";
+import { render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { dialog, div, form, h, h2, p } from "./html.js";
+import { Button, Problem } from "./parts.js";
+import { t } from "./words.js";
+
+/** @typedef {{ close: () => void }} Closing */
+/** @typedef {{ id: number, draw: (closing: Closing) => import("./html.js").View }} Open */
+
+const open = signal(/** @type {Open[]} */ ([]));
+let last = 0;
+
+/** @param {(closing: Closing) => import("./html.js").View} draw */
+export function openDialog(draw) {
+  mount();
+  const id = ++last;
+  open.value = [...open.value, { id, draw }];
+}
+
+let mounted = false;
+function mount() {
+  if (mounted) return;
+  mounted = true;
+  const host = document.createElement("div");
+  document.body.append(host);
+  render(h(Dialogs, null), host);
+}
+
+const Dialogs = () => div(null, open.value.map((one) =>
+  h(Shown, { key: one.id, draw: one.draw, close: () => void (open.value = open.value.filter((other) => other.id !== one.id)) })));
+
+/** @param {{ draw: Open["draw"], close: () => void }} properties */
+const Shown = ({ draw, close }) => draw({ close });
+
+/**
+ * @param {object} properties
+ * @param {string} properties.title
+ * @param {string} properties.action The word on the main button.
+ * @param {boolean} [properties.danger]
+ * @param {boolean} [properties.wide]
+ * @param {boolean} [properties.single] Whether there is nothing to cancel.
+ * @param {() => void} properties.close
+ * @param {() => Promise<unknown>} properties.run Closes the dialog when it succeeds; an error is shown in it.
+ * @param {import("./html.js").Children} [properties.children]
+ * @param {boolean} [properties.disabled]
+ */
+export function Dialog({ title, action, danger, wide, single, close, run, children, disabled }) {
+  const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  useEffect(() => {
+    const before = document.activeElement;
+    box.current?.showModal();
+    /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".dialog-body :is(input, select, textarea):not([type=file])") ?? box.current?.querySelector("[type=submit]"))?.focus();
+    return () => before instanceof HTMLElement && before.focus();
+  }, []);
+  const submit = async () => {
+    if (busy || disabled) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await run();
+      close();
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  return dialog({
+    ref: box, class: wide ? "dialog wide" : "dialog", "aria-label": title, onClose: close,
+    onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void submit(); } },
+  }, form({ method: "dialog", onSubmit: (event) => { event.preventDefault(); void submit(); } },
+    div({ class: "dialog-head" }, h2(null, title), h(Button, { quiet: true, small: true, icon: "close", label: t("close"), onClick: close })),
+    div({ class: "dialog-body" }, error ? h(Problem, { error }) : null, children),
+    div({ class: "dialog-foot" }, single ? null : h(Button, { onClick: close }, t("cancel")), h(Button, { type: "submit", primary: !danger, danger, busy, disabled }, action))));
+}
+
+/** Asks before something that cannot be undone, and says what will happen.
+ * @param {{ title: string, text: string, action: string, danger?: boolean, run: () => Promise<unknown> }} options */
+export function confirm(options) {
+  openDialog(({ close }) => h(Dialog, { title: options.title, action: options.action, danger: options.danger, close, run: options.run }, p(null, options.text)));
+}

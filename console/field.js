@@ -1,0 +1,129 @@
+// A control for each kind of field, with its label, explanation and error.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { LinkBox } from "./combobox.js";
+import { day, dayOf, decimal, readDay, readNumber } from "./format.js";
+import { FileBox } from "./filebox.js";
+import { button, div, fieldset, h, input, label, legend, option, p, select, span, textarea } from "./html.js";
+import { ScopesBox } from "./scopes.js";
+import { countryName } from "./value.js";
+import { choiceName, fieldHelp, fieldName, t } from "./words.js";
+import { Icon } from "./parts.js";
+
+/** @typedef {import("./schema.js").Field} Field */
+/** @typedef {{ id: string, value: any, onChange: (value: any) => void, invalid?: boolean, describedBy?: string, disabled?: boolean, label?: string }} Control */
+
+const COUNTRIES = ("NL BE DE FR LU GB IE AT CH ES PT IT DK SE NO FI PL CZ SK HU RO BG HR SI EE LV LT GR CY MT US CA AU NZ TR MA CN JP IN ZA BR").split(" ");
+const MAX_RADIOS = 4;
+
+/** @param {{ table: string, field: Field, name?: string, value: any, onChange: (value: any) => void, error?: string, disabled?: boolean, prefix?: string, onNew?: (typed: string) => void }} properties */
+export function FieldRow({ table, field, name = fieldName(table, field.name), value, onChange, error, disabled, prefix = "f", onNew }) {
+  const id = `${prefix}-${field.name.replace(" ", "-")}`;
+  const help = fieldHelp(table, field.name);
+  const describedBy = [help && `${id}-help`, error && `${id}-error`].filter(Boolean).join(" ") || undefined;
+  const notes = [help ? p({ class: "help", id: `${id}-help` }, help) : null, error ? p({ class: "wrong", id: `${id}-error` }, error) : null];
+  const control = { id, value, onChange, invalid: Boolean(error), describedBy, disabled };
+  if (field.kind === "choice" && (field.choices?.length ?? 0) <= MAX_RADIOS && (field.choices?.length ?? 0) > 0) {
+    return fieldset({ class: "field choice", "aria-describedby": describedBy, id },
+      legend(null, name),
+      div({ class: "radios" }, field.choices?.map((choice) => label({ key: choice },
+        input({ type: "radio", name: id, value: choice, checked: (value ?? "") === choice, disabled, onChange: () => onChange(choice) }), span(null, choiceName(table, field.name, choice))))), notes);
+  }
+  if (field.kind === "boolean") {
+    return div({ class: "field switch" },
+      input({ id, type: "checkbox", checked: Boolean(value), disabled, "aria-describedby": describedBy, onChange: (event) => onChange(event.currentTarget.checked) }),
+      label({ for: id }, name), notes);
+  }
+  return div({ class: `field kind-${field.kind} ${wide(field) ? "wide" : ""}` },
+    label({ for: id }, name, field.required ? span({ class: "required", "aria-hidden": "true" }, " *") : null), controlOf(table, field, control, onNew), notes);
+}
+
+/** @param {Field} field */
+export const wide = (field) => (field.length ?? 0) > 255 && !["emails", "email", "link", "choice"].includes(field.kind) || ["texts", "data"].includes(field.kind);
+
+/** @param {string} table @param {Field} field @param {Control} control @param {(typed: string) => void} [onNew] */
+export function controlOf(table, field, control, onNew) {
+  switch (field.kind) {
+    case "amount": case "price": case "percent": return h(NumberBox, { ...control, decimals: field.kind === "percent" || field.name === "hours" ? 0 : 2, mark: field.kind === "percent" ? "%" : field.name === "hours" ? "" : "€" });
+    case "integer": return h(NumberBox, { ...control, decimals: 0 });
+    case "day": return h(DayBox, control);
+    case "link": return field.refers === "files" ? h(FileBox, control) : field.refers ? h(LinkBox, { ...control, table: field.refers, value: control.value ?? "", onNew }) : h(TextBox, { ...control, length: field.length });
+    case "choice": return h(ChoiceBox, { ...control, options: (field.choices ?? []).map((choice) => /** @type {[string, string]} */ ([choice, choiceName(table, field.name, choice)])), empty: !field.required });
+    case "country": return h(ChoiceBox, { ...control, options: COUNTRIES.map((code) => /** @type {[string, string]} */ ([code, countryName(code)])), empty: true });
+    case "color": return h(ColorBox, control);
+    case "moment": return h(DayBox, { ...control, value: control.value ? dayOf(control.value) : "", onChange: (/** @type {string} */ day) => control.onChange(day ? `${day}T00:00:00Z` : "") });
+    case "texts": if (field.name === "scopes") return h(ScopesBox, control);
+      return h(TextBox, { ...control, value: Array.isArray(control.value) ? control.value.join(", ") : control.value, onChange: (/** @type {string} */ typed) => control.onChange(typed.split(",").map((one) => one.trim()).filter(Boolean)) });
+    default: return h(TextBox, { ...control, length: field.length, type: TYPES[field.kind], long: wide(field) });
+  }
+}
+
+/** @type {Record<string, "email" | "url">} */
+const TYPES = { email: "email", website: "url" };
+
+/** @param {Control & { length?: number, type?: "text" | "email" | "url" | "password", long?: boolean, placeholder?: string }} properties */
+export function TextBox({ id, value, onChange, invalid, describedBy, disabled, length, type = "text", long, placeholder, label: name }) {
+  const shared = { id, value: value ?? "", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, maxLength: length || undefined };
+  if (long) return textarea({ ...shared, rows: 4, onInput: (event) => onChange(event.currentTarget.value) });
+  return input(/** @type {any} */ ({ ...shared, type, onInput: (/** @type {any} */ event) => onChange(event.currentTarget.value) }));
+}
+
+/** @param {Control & { options: [string, string][], empty?: boolean }} properties */
+export const ChoiceBox = ({ id, value, onChange, options, empty, invalid, describedBy, disabled, label: name }) =>
+  div({ class: "select" }, select({ id, value: value ?? "", disabled, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, onChange: (event) => onChange(event.currentTarget.value) },
+    empty || !value ? option({ value: "" }, "") : null,
+    value && !options.some(([key]) => key === value) ? option({ value }, String(value)) : null,
+    options.map(([key, text]) => option({ key, value: key }, text))), h(Icon, { name: "down", class: "caret" }));
+
+/** A number in the reader's notation. The value is a decimal text with a point; what could be two numbers is neither.
+ * @param {Control & { decimals?: number, mark?: string, placeholder?: string }} properties */
+export function NumberBox({ id, value, onChange, invalid, describedBy, disabled, decimals = 0, mark, placeholder, label: name }) {
+  const [typed, setTyped] = useState(/** @type {string | null} */ (null));
+  const [either, setEither] = useState(/** @type {[string, string] | null} */ (null));
+  const [wrong, setWrong] = useState(false);
+  /** @param {string} text */
+  const take = (text) => {
+    setTyped(text);
+    const read = readNumber(text);
+    setEither("either" in read ? read.either : null);
+    setWrong("wrong" in read);
+    // What is no number yet is sent as it is, so that the server refuses it; it never counts as another number.
+    onChange("value" in read ? read.value : `?${text}`);
+  };
+  /** @param {string} number */
+  const pick = (number) => { setEither(null); setTyped(null); onChange(number); };
+  return div({ class: !mark ? "number" : mark === "%" ? "number marked end" : "number marked" },
+    mark ? span({ class: "unit-mark", "aria-hidden": "true" }, mark) : null,
+    input({
+      id, type: "text", inputMode: "decimal", autocomplete: "off", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || wrong || Boolean(either) || undefined, "aria-describedby": describedBy,
+      value: typed ?? decimal(value, value === "" || value === null || value === undefined ? 0 : decimals),
+      onInput: (event) => take(event.currentTarget.value), onFocus: (event) => event.currentTarget.select(),
+      onBlur: () => { if (!either && !wrong) setTyped(null); },
+    }),
+    either ? div({ class: "either", role: "group", "aria-label": t("number.which") }, span(null, t("number.which")),
+      either.map((number) => button({ key: number, type: "button", class: "button small", onClick: () => pick(number) }, decimal(number)))) : null,
+    wrong ? p({ class: "wrong" }, t("number.wrong")) : null);
+}
+
+/** A day: typed in many ways, or chosen from the browser's calendar.
+ * @param {Control & { placeholder?: string }} properties */
+export function DayBox({ id, value, onChange, invalid, describedBy, disabled, placeholder, label: name }) {
+  const [typed, setTyped] = useState(/** @type {string | null} */ (null));
+  const picker = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const read = typed === null ? value : readDay(typed);
+  useEffect(() => { if (typed !== null && read === value && document.activeElement?.id !== id) setTyped(null); });
+  return div({ class: "day" },
+    input({
+      id, type: "text", autocomplete: "off", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || read === null || undefined, "aria-describedby": describedBy,
+      value: typed ?? day(value),
+      onInput: (event) => { setTyped(event.currentTarget.value); const found = readDay(event.currentTarget.value); if (found !== null) onChange(found); },
+      onFocus: (event) => event.currentTarget.select(), onBlur: () => { if (read !== null) setTyped(null); },
+    }),
+    button({ type: "button", class: "calendar", tabIndex: -1, disabled, "aria-label": t("day.pick"), onClick: () => picker.current?.showPicker?.() }, h(Icon, { name: "calendar" })),
+    input({ ref: picker, type: "date", class: "picker", tabIndex: -1, "aria-hidden": "true", value: value ?? "", onChange: (event) => { setTyped(null); onChange(event.currentTarget.value); } }),
+    read === null ? p({ class: "wrong" }, t("day.wrong")) : null);
+}
+
+/** @param {Control} properties */
+const ColorBox = ({ id, value, onChange, disabled, describedBy }) => div({ class: "color" },
+  input({ type: "color", value: /^#[0-9a-f]{6}$/i.test(value ?? "") ? value : "#000000", disabled, "aria-hidden": "true", tabIndex: -1, onInput: (event) => onChange(event.currentTarget.value) }),
+  input({ id, type: "text", value: value ?? "", disabled, "aria-describedby": describedBy, onInput: (event) => onChange(event.currentTarget.value) }));

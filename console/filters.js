@@ -1,0 +1,87 @@
+// Search, filters as chips, and the column chooser of a list.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { nearDay } from "./format.js";
+import { button, div, h, input, label, span } from "./html.js";
+import { Button, Icon, useOutside } from "./parts.js";
+import { tasteOf } from "./resources.js";
+import { place, setQuery } from "./router.js";
+import { choiceName, fieldName, t } from "./words.js";
+import { PlainName } from "./value.js";
+
+/** @typedef {import("./schema.js").Table} Table */
+/** @typedef {import("./schema.js").Field} Field */
+const WAIT = 150;
+
+/** @param {{ table: Table, searching: { current: HTMLInputElement | null } }} properties */
+export function Filters({ table, searching }) {
+  const parameters = new URLSearchParams(place.value.query);
+  const [adding, setAdding] = useState("");
+  const box = useRef(/** @type {HTMLDivElement | null} */ (null));
+  useOutside(box, adding !== "", () => setAdding(""));
+  const tabbed = new Set((tasteOf(table.key).tabs ?? []).flatMap(([, query]) => [...new URLSearchParams(query).keys()]));
+  const fields = table.fields.filter((field) => (field.filter && !(field.kind === "text" && table.search) && field.name !== "id") || field.range?.length);
+  const active = fields.filter((field) => isActive(field, parameters) && !(field.filter && tabbed.has(field.filter)));
+  const rest = fields.filter((field) => !isActive(field, parameters) && !(field.filter && tabbed.has(field.filter)));
+  const open = fields.find((field) => field.name === adding);
+  return div({ class: "filters", ref: box, onKeyDown: (event) => { if (event.key === "Escape" && adding) { event.stopPropagation(); setAdding(""); } } },
+    table.search ? h(SearchBox, { box: searching, now: parameters.get("search") ?? "" }) : null,
+    active.map((field) => h(Chip, { key: field.name, table, field, parameters, onOpen: () => setAdding(adding === field.name ? "" : field.name) })),
+    rest.length > 0 ? div({ class: "menu" },
+      h(Button, { icon: "filter", quiet: true, label: undefined, onClick: () => setAdding(adding === "+" ? "" : "+") }, t("list.filter")),
+      adding === "+" ? div({ class: "menu-list left", role: "menu" }, rest.map((field) => button({ key: field.name, type: "button", role: "menuitem", onClick: () => setAdding(field.name) }, fieldName(table.key, field.name)))) : null) : null,
+    open ? h(Box, { table, field: open, parameters, close: () => setAdding("") }) : null);
+}
+
+/** The controls of a filter are loaded when one is opened.
+ * @param {{ table: Table, field: Field, parameters: URLSearchParams, close: () => void }} properties */
+function Box(properties) {
+  const [shown, setShown] = useState(/** @type {typeof import("./filterbox.js") | null} */ (null));
+  useEffect(() => { void import("./filterbox.js").then(setShown); }, []);
+  return shown ? h(shown.FilterBox, properties) : null;
+}
+
+/** @param {Field} field @param {URLSearchParams} parameters */
+const isActive = (field, parameters) => Boolean(field.filter && parameters.get(field.filter)) || Boolean(field.range?.some((name) => parameters.get(name)));
+
+/** @param {{ box: { current: HTMLInputElement | null }, now: string }} properties */
+function SearchBox({ box, now }) {
+  const [typed, setTyped] = useState(now);
+  const timer = useRef(0);
+  useEffect(() => { if (document.activeElement !== box.current) setTyped(now); }, [now]);
+  return div({ class: "search" }, h(Icon, { name: "search" }), input({
+    ref: box, type: "search", value: typed, placeholder: t("list.search"), "aria-label": t("list.search"),
+    onInput: (event) => {
+      const text = event.currentTarget.value;
+      setTyped(text);
+      clearTimeout(timer.current);
+      timer.current = setTimeout(() => setQuery({ search: text.trim(), page: "" }), WAIT);
+    },
+    onKeyDown: (event) => { if (event.key === "Escape") { event.currentTarget.blur(); if (typed) { setTyped(""); setQuery({ search: "", page: "" }); } } },
+  }));
+}
+
+/** @param {{ table: Table, field: Field, parameters: URLSearchParams, onOpen: () => void }} properties */
+function Chip({ table, field, parameters, onOpen }) {
+  const names = field.range?.length ? field.range : [field.filter ?? ""];
+  const value = field.filter ? (parameters.get(field.filter) ?? "") : "";
+  const [from, to] = (field.range ?? []).map((name) => nearDay(parameters.get(name)));
+  const shown = field.range?.length && !value ? [from, to].map((one) => one || "…").join(" – ")
+    : field.refers ? h(PlainName, { table: field.refers, id: value })
+    : field.kind === "boolean" ? (/^(1|true)$/.test(value) ? t("yes") : t("no"))
+    : field.kind === "choice" ? choiceName(table.key, field.name, value) : value;
+  return span({ class: "chip" }, button({ type: "button", onClick: onOpen }, span({ class: "soft" }, `${fieldName(table.key, field.name)}: `), shown),
+    button({ type: "button", class: "chip-close", "aria-label": t("list.remove_filter"), onClick: () => setQuery(Object.fromEntries([...names.map((name) => [name, ""]), ["page", ""]])) }, h(Icon, { name: "close" })));
+}
+
+/** @param {{ table: Table, open: import("@preact/signals").Signal<boolean>, columns: import("@preact/signals").Signal<string[]>, onChange: (names: string[]) => void }} properties */
+export function ColumnChooser({ table, open, columns, onChange }) {
+  const box = useRef(/** @type {HTMLDivElement | null} */ (null));
+  useOutside(box, open.value, () => { open.value = false; });
+  const all = table.fields.filter((field) => field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind));
+  /** @param {string} name */
+  const toggle = (name) => onChange(columns.value.includes(name) ? columns.value.filter((one) => one !== name) : all.map((field) => field.name).filter((one) => one === name || columns.value.includes(one)));
+  return div({ class: "menu wide-only", ref: box },
+    h(Button, { icon: "columns", quiet: true, label: t("list.columns"), onClick: () => { open.value = !open.value; } }),
+    open.value ? div({ class: "menu-list right columns-list" }, all.map((field) => label({ key: field.name },
+      input({ type: "checkbox", checked: columns.value.includes(field.name), disabled: columns.value.length === 1 && columns.value[0] === field.name, onChange: () => toggle(field.name) }), fieldName(table.key, field.name)))) : null);
+}

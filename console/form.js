@@ -1,0 +1,181 @@
+// The generic form: a control for every field that can be sent. Create sends what was filled in, PATCH what was changed,
+// with the version it was read with.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ApiError, get, newKey, patch, post, useLoad } from "./api.js";
+import { dropDraft, keepDraft, readDraft } from "./drafts.js";
+import { FieldRow } from "./field.js";
+import { a, div, form, h, li, section, span, strong, ul } from "./html.js";
+import { useKeys } from "./keys.js";
+import { showOnce } from "./once.js";
+import { Button, Card, Head, Problem, Skeleton, say } from "./parts.js";
+import { tasteOf } from "./resources.js";
+import { go, place } from "./router.js";
+import { itemPath, may, titleOf, valueOf } from "./schema.js";
+import { errorText, fieldName, t, tableName, word } from "./words.js";
+import { openConflict } from "./conflict.js";
+
+/** @typedef {import("./schema.js").Table} Table */
+/** @typedef {import("./schema.js").Field} Field */
+/** @typedef {import("./api.js").Item} Item */
+
+/** @param {{ table: Table, id: string | null }} properties */
+export function FormPage({ table, id }) {
+  const path = id ? itemPath(table, id) : null;
+  const loaded = useLoad(path);
+  if (path && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  if (path && !loaded.answer) return div({ class: "page narrow" }, h(Skeleton, { rows: 8 }));
+  return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "" });
+}
+
+/** @param {{ table: Table, item: Item | null, etag: string }} properties */
+function Editing({ table, item, etag }) {
+  // What was read first stays the base of the changes: a reload underneath never replaces what is being typed.
+  const base = useRef({ item, etag });
+  const draftName = place.value.path;
+  const start = useMemo(() => initial(table, item, place.value.query), []);
+  const kept = useMemo(() => readDraft(draftName), []);
+  const values = useSignal(/** @type {Item} */ (start));
+  const restored = useSignal(kept !== null);
+  const error = useSignal(/** @type {unknown} */ (null));
+  const busy = useSignal(false);
+  const key = useMemo(newKey, []);
+  const sent = useRef({ text: "", key });
+  useEffect(() => { if (kept) values.value = { ...start, ...kept.value }; }, []);
+
+  const fields = table.fields.filter((field) => (item ? field.patch : field.create) && editable(field));
+  const custom = useCustomFields(table);
+  const errors = error.value instanceof ApiError ? errorsByField(error.value) : {};
+  /** @param {string} name @param {unknown} value */
+  const set = (name, value) => {
+    values.value = { ...values.value, [name]: value };
+    keepDraft(draftName, () => values.value);
+  };
+  const save = async () => {
+    if (busy.value) return;
+    const body = item ? changes(fields, base.current.item ?? {}, values.value) : filledIn(fields, values.value);
+    const own = customChanges(custom, base.current.item?.custom_fields ?? {}, values.value);
+    if (Object.keys(own).length > 0) body.custom_fields = own;
+    const back = item ? `${table.address}/${item.id}` : table.address;
+    if (item && Object.keys(body).length === 0) { dropDraft(draftName); return go(back); }
+    busy.value = true;
+    error.value = null;
+    try {
+      const text = JSON.stringify(body);
+      // A corrected form is another request, so it gets another key.
+      if (sent.current.text && sent.current.text !== text) sent.current.key = newKey();
+      sent.current.text = text;
+      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key: sent.current.key });
+      dropDraft(draftName);
+      say(t("saved"));
+      showOnce(answer);
+      const id = answer.data?.id ?? item?.id;
+      go(id && table.verbs.get ? `${table.address}/${id}` : back, { replace: true });
+    } catch (problem) {
+      if (item && problem instanceof ApiError && problem.status === 412) {
+        const theirs = await get(itemPath(table, item.id));
+        openConflict({ table, mine: body, base: base.current.item ?? {}, theirs, done: (merged, newer) => {
+          base.current = { item: newer.data, etag: newer.etag };
+          // What only they changed is theirs; what I changed is in `merged`.
+          values.value = { ...initial(table, newer.data, ""), ...merged };
+          void save();
+        } });
+      } else {
+        error.value = problem;
+        requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector("[aria-invalid=true], .error-list a"))?.focus());
+      }
+    } finally {
+      busy.value = false;
+    }
+  };
+  useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(), always: true }]);
+  const title = item ? titleOf(table, item) || tableName(table.key, 1) : word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }));
+  return form({ class: "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
+    h(Head, { title, over: a({ href: table.address }, tableName(table.key)) }),
+    restored.value && kept ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { values.value = start; restored.value = false; dropDraft(draftName); } }, t("draft.discard"))) : null,
+    error.value ? h(ErrorList, { table, error: error.value, fields }) : null,
+    groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : undefined },
+      div({ class: "fields" }, group.map((field) => h(FieldRow, { key: field.name, table: table.key, field, value: values.value[field.name], error: errors[field.name], onNew: field.refers === "clients" ? (typed) => void import("./screens/quick_client.js").then(({ openQuickClient }) => openQuickClient(typed, (made) => set(field.name, made.id))) : undefined, onChange: (value) => set(field.name, value) }))))),
+    custom.length > 0 ? h(Card, { title: tableName("custom_fields") }, div({ class: "fields" }, custom.map((field) => h(FieldRow, { key: field.name, table: "custom", field, name: field.label, value: values.value[field.name] ?? base.current.item?.custom_fields?.[field.key] ?? (field.kind === "boolean" ? false : ""), error: errors[`custom_fields.${field.key}`], onChange: (value) => set(field.name, value) })))) : null,
+    table.key === "corporate_identities" ? h(Preview, { values: values.value }) : null,
+    div({ class: "form-foot" }, h(Button, { href: item ? `${table.address}/${item.id}` : table.address }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))));
+}
+
+/** The account's own fields of this kind of record.
+ * @param {Table} table @returns {(Field & { key: string, label: string })[]} */
+export function useCustomFields(table) {
+  const has = table.fields.some((field) => field.kind === "custom");
+  const all = /** @type {Item[]} */ (useLoad(has && may("settings.read") ? "/v1/custom-fields" : null).answer?.data ?? []);
+  const kinds = /** @type {Record<string, string>} */ ({ checkbox: "boolean", select: "choice" });
+  return all.filter((one) => one.entity === table.one).map((one) => ({ name: `custom ${one.key}`, key: one.key, label: one.label, kind: kinds[one.type] ?? "text", choices: one.options ?? [], length: 255 }));
+}
+
+/** @param {{ name: string, key: string }[]} custom @param {Item} before @param {Item} values */
+function customChanges(custom, before, values) {
+  const changed = custom.filter((field) => values[field.name] !== undefined && values[field.name] !== (before[field.key] ?? ""));
+  return Object.fromEntries(changed.map((field) => [field.key, values[field.name] === "" ? null : values[field.name]]));
+}
+
+/** @param {{ values: Item }} properties */
+function Preview({ values }) {
+  const [shown, setShown] = useState(/** @type {typeof import("./screens/identity.js") | null} */ (null));
+  useEffect(() => { void import("./screens/identity.js").then(setShown); }, []);
+  return shown ? h(shown.IdentityPreview, { values }) : null;
+}
+
+/** Errors that belong to no visible field, with links to those that do.
+ * @param {{ table: Table, error: unknown, fields: Field[] }} properties */
+export function ErrorList({ table, error, fields }) {
+  const details = error instanceof ApiError ? error.details : [];
+  if (details.length === 0) return h(Problem, { error });
+  return section({ class: "problem error-list", role: "alert" }, div(null, strong(null, errorText(/** @type {ApiError} */ (error))),
+    ul(null, details.map((detail) => {
+      const name = root(detail.field);
+      const known = fields.some((field) => field.name === name);
+      const text = `${fieldName(table.key, name)}: ${detailText(detail)}`;
+      return li({ key: detail.field }, known ? a({ href: `#f-${name}`, onClick: (event) => { event.preventDefault(); document.getElementById(`f-${name}`)?.focus(); } }, text) : text);
+    }))));
+}
+
+/** @param {import("./api.js").FieldError} detail */
+export const detailText = (detail) => word([`field_error.${detail.code}`], detail.message);
+
+/** @param {ApiError} error @returns {Record<string, string>} */
+export const errorsByField = (error) => Object.fromEntries(error.details.map((detail) => [root(detail.field), detailText(detail)]));
+
+/** @param {string} path */
+const root = (path) => path.split(/[.[]/)[0] ?? path;
+
+/** @param {Field} field */
+const editable = (field) => !["rows", "lines", "custom", "data"].includes(field.kind) && !["client_external_id", "generate", "external_id"].includes(field.name);
+
+/** @param {Table} table @param {Item | null} item @param {string} query */
+function initial(table, item, query) {
+  const given = new URLSearchParams(query);
+  return Object.fromEntries(table.fields.map((field) => [field.name,
+    item ? (valueOf(item, field.name) ?? "") : (given.get(field.name) ?? (field.kind === "boolean" ? field.default ?? false : field.kind === "choice" ? field.default ?? (field.choices?.length && field.choices.length <= 4 ? field.choices[0] : "") : field.default ?? ""))]));
+}
+
+/** @param {Field[]} fields @param {Item} values */
+function filledIn(fields, values) {
+  return Object.fromEntries(fields.filter((field) => values[field.name] !== "" && values[field.name] !== undefined && values[field.name] !== null).map((field) => [field.name, sendable(field, values[field.name])]));
+}
+
+/** @param {Field[]} fields @param {Item} before @param {Item} values */
+export function changes(fields, before, values) {
+  const changed = fields.filter((field) => JSON.stringify(String(valueOf(before, field.name) ?? "")) !== JSON.stringify(String(values[field.name] ?? "")));
+  return Object.fromEntries(changed.map((field) => [field.name, values[field.name] === "" ? null : sendable(field, values[field.name])]));
+}
+
+/** Whole numbers are sent as numbers, decimals as texts.
+ * @param {Field} field @param {any} value */
+const sendable = (field, value) => (field.kind === "integer" && /^-?\d{1,15}$/.test(String(value)) ? Number(value) : value);
+
+/** @param {Table} table @param {Field[]} fields @returns {[string, Field[]][]} */
+export function groupsOf(table, fields) {
+  const groups = tasteOf(table.key).groups;
+  if (!groups) return [["", fields]];
+  const named = groups.map(([name, names]) => /** @type {[string, Field[]]} */ ([name, names.map((one) => fields.find((field) => field.name === one)).filter(Boolean)]));
+  const rest = fields.filter((field) => !groups.some(([, names]) => names.includes(field.name)));
+  return [...named, /** @type {[string, Field[]]} */ (["other", rest])].filter(([, group]) => group.length > 0);
+}

@@ -1,0 +1,226 @@
+// The generic list. Search, filters, sort and page stand in the address, so a list is a link.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { useLoad } from "./api.js";
+import { choose, chosen } from "./drafts.js";
+import { ColumnChooser, Filters } from "./filters.js";
+import { count, moneyOfCents } from "./format.js";
+import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
+import { useKeys } from "./keys.js";
+import { cents } from "./money.js";
+import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs } from "./parts.js";
+import { tasteOf } from "./resources.js";
+import { go, place, restoreScroll, setQuery } from "./router.js";
+import { can, fieldOf, titleOf, valueOf } from "./schema.js";
+import { Value, isNumeric, shortNumber } from "./value.js";
+import { fieldName, t, tableName, word } from "./words.js";
+
+/** @typedef {import("./schema.js").Table} Table */
+/** @typedef {import("./schema.js").Field} Field */
+/** @typedef {import("./api.js").Item} Item */
+
+const PER_PAGE = 50;
+const MAX_COLUMNS = 7;
+
+/** @param {{ table: Table }} properties */
+export function ListPage({ table }) {
+  const taste = tasteOf(table.key);
+  const query = place.value.query;
+  const loaded = useLoad(`${table.path}?per_page=${PER_PAGE}${query ? `&${query}` : ""}`);
+  const add = can(table, "create") && table.key !== "files";
+  return div({ class: "page list-page" },
+    h(Head, { title: tableName(table.key), over: table.address.startsWith("/settings") ? a({ href: "/settings" }, t("menu.settings")) : undefined },
+      table.key === "deals" ? h(Button, { quiet: true, icon: "deals", href: "/deals" }, t("board.board")) : null,
+      add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null),
+    taste.tabs ? h(StatusTabs, { table, tabs: taste.tabs }) : null,
+    h(ListCard, { table, loaded, add }));
+}
+
+/** @param {{ table: Table, tabs: [string, string][] }} properties */
+function StatusTabs({ table, tabs }) {
+  const now = new URLSearchParams(place.value.query);
+  const names = tabs.map(([, query]) => new URLSearchParams(query).keys().next().value).filter(Boolean);
+  const items = tabs.map(([name, query]) => {
+    const [parameter, value] = [...new URLSearchParams(query)][0] ?? ["", ""];
+    const current = parameter ? now.get(parameter) === value : names.every((one) => !now.get(one ?? ""));
+    return { href: table.address + (query ? `?${query}` : ""), label: word([`tab.${table.key}.${name}`, `tab.${name}`, `status.${name}`], name), current };
+  });
+  return h(Tabs, { items, label: t("list.views") });
+}
+
+/** @param {{ table: Table, loaded: import("./api.js").Loaded, add: boolean }} properties */
+function ListCard({ table, loaded, add }) {
+  const selected = useSignal(/** @type {ReadonlySet<string>} */ (new Set()));
+  const columns = useSignal(columnsOf(table));
+  const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  const meta = loaded.answer?.meta ?? {};
+  const searching = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const filtered = [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
+  useEffect(() => { if (loaded.answer) restoreScroll(); }, [loaded.answer !== null]);
+  useEffect(() => { selected.value = new Set(); }, [place.value.query]);
+  const choosing = useSignal(false);
+  useKeys([
+    { key: "/", label: t("list.search"), run: () => searching.current?.focus() },
+    { key: "c", label: t("list.columns"), run: () => void (choosing.value = !choosing.value) },
+    ...(add ? [{ key: "n n", label: t("list.new"), run: () => go(`${table.address}/new`) }] : []),
+  ]);
+  const none = loaded.answer && rows.length === 0 && !loaded.loading;
+  return div({ class: "card list" },
+    none && !filtered ? null : div({ class: "list-bar" },
+      h(Filters, { table, searching }),
+      div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : ""),
+      h(ColumnChooser, { table, open: choosing, columns, onChange: (names) => { columns.value = names; choose(`columns ${table.key}`, names); } })),
+    loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
+    !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
+    none ? nothing(table, filtered, add) : null,
+    rows.length > 0 ? h(Rows, { table, rows, columns: columns.value, selected, dim: loaded.loading }) : null,
+    h(Selection, { table, rows, selected }),
+    (meta.pages ?? 1) > 1 ? h(Pages, { meta }) : null);
+}
+
+/** @param {Table} table @param {boolean} filtered @param {boolean} add */
+function nothing(table, filtered, add) {
+  const icon = tasteOf(table.key).icon ?? "files";
+  if (filtered) return h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") }, h(Button, { href: table.address }, t("list.clear")));
+  return h(Empty, { icon, title: word([`empty.${table.key}`], t("list.empty", { many: tableName(table.key).toLowerCase() })), text: word([`empty.${table.key}.text`], "") },
+    add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null);
+}
+
+/** @param {Table} table @returns {string[]} */
+function columnsOf(table) {
+  const kept = chosen(`columns ${table.key}`, null);
+  const known = (/** @type {string[]} */ names) => names.filter((name) => fieldOf(table, name)?.in?.includes("list"));
+  if (Array.isArray(kept) && known(kept).length > 0) return known(kept);
+  const tasted = known(tasteOf(table.key).columns ?? []);
+  if (tasted.length > 0) return tasted;
+  const shown = table.fields.filter((field) => field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind) && (!field.meta || field.kind === "moment") && field.name !== "updated_at");
+  return shown.slice(0, MAX_COLUMNS).map((field) => field.name);
+}
+
+/** @param {{ table: Table, rows: Item[], columns: string[], selected: import("@preact/signals").Signal<ReadonlySet<string>>, dim: boolean }} properties */
+function Rows({ table, rows, columns, selected, dim }) {
+  const body = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
+  const at = useRef(-1);
+  const parameters = new URLSearchParams(place.value.query);
+  const fields = columns.map((name) => fieldOf(table, name)).filter((field) => field !== undefined);
+  const taste = tasteOf(table.key);
+  const opens = Boolean(table.verbs.get);
+  /** @param {number} place */
+  const focus = (place) => {
+    const row = body.current?.rows[Math.max(0, Math.min(rows.length - 1, place))];
+    row?.focus();
+  };
+  /** @param {string} id @param {boolean} [several] */
+  const toggle = (id, several) => {
+    const next = new Set(selected.value);
+    if (next.has(id)) next.delete(id);
+    else next.add(id);
+    const last = rows.findIndex((row) => row.id === lastChosen.current);
+    const now = rows.findIndex((row) => row.id === id);
+    if (several && last >= 0) rows.slice(Math.min(last, now), Math.max(last, now) + 1).forEach((row) => next.add(row.id));
+    lastChosen.current = id;
+    selected.value = next;
+  };
+  const lastChosen = useRef("");
+  const current = () => rows[at.current];
+  useKeys([
+    { key: "j", label: t("list.next"), run: () => focus(at.current + 1) },
+    { key: "k", label: t("list.previous"), run: () => focus(at.current - 1) },
+    { key: "ArrowDown", label: "", run: () => focus(at.current + 1) },
+    { key: "ArrowUp", label: "", run: () => focus(at.current - 1) },
+    { key: "x", label: t("list.choose"), run: () => { const row = current(); if (row) toggle(row.id); } },
+    { key: "Enter", label: t("list.open"), run: () => { const row = current(); if (row && opens) go(`${table.address}/${row.id}`); } },
+  ]);
+  const all = rows.length > 0 && rows.every((row) => selected.value.has(row.id));
+  return div({ class: fields.length > 8 ? "table-box scrolls" : "table-box", role: "region", "aria-label": tableName(table.key), tabIndex: -1 },
+    tableElement({ class: ["table", dim && "dim", fields.length < 7 && "few"].filter(Boolean).join(" ") },
+      thead(null, tr(null,
+        th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
+        fields.map((field) => h(Heading, { key: field.name, table, field, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
+      tbody({ ref: body }, rows.map((row, place) => tr({
+        key: row.id, tabIndex: place === Math.max(0, at.current) ? 0 : -1, "aria-selected": selected.value.has(row.id) || undefined, class: opens ? "opens" : "",
+        onFocus: () => { at.current = place; },
+        onClick: (event) => {
+          if (event.target instanceof Element && event.target.closest("a, button, input, label")) return;
+          if (opens && !getSelection()?.toString()) go(`${table.address}/${row.id}`);
+        },
+      },
+        td({ class: "pick" }, input({ type: "checkbox", checked: selected.value.has(row.id), "aria-label": t("list.choose_one", { name: titleOf(table, row) }), onClick: (event) => toggle(row.id, event.shiftKey) })),
+        fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column) }, cell(table, row, field, column, opens))),
+        td({ class: "card-line", "aria-hidden": "true" }, cardLine(table, row)))))));
+}
+
+/** The second line of a row on a phone.
+ * @param {Table} table @param {Item} row */
+function cardLine(table, row) {
+  const names = tasteOf(table.key).card?.sub ?? (table.fields.filter((field) => field.in?.includes("list") && field.kind === "text").slice(1, 3).map((field) => field.name));
+  const shown = names.map((name) => fieldOf(table, name)).filter((field) => field !== undefined && valueOf(row, field.name));
+  return shown.flatMap((field, place) => [place > 0 ? " · " : "", field?.name === "number" ? shortNumber(String(row.number)) : h(Value, { key: place, table: table.key, field: /** @type {Field} */ (field), value: valueOf(row, field?.name ?? ""), plain: true })]);
+}
+
+/** @param {Table} table @param {Item} row @param {Field} field @param {number} column @param {boolean} opens */
+function cell(table, row, field, column, opens) {
+  const value = valueOf(row, field.name);
+  const isName = (table.names ?? [])[0] === field.name || column === 0;
+  if (column === 0 && opens) {
+    const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : shortNumber(String(value ?? ""))) : null;
+    return a({ href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
+  }
+  if (field.name === "firstname") return [row.firstname, row.lastname].filter(Boolean).join(" ");
+  if (field.name === "due_date" && row.payment_status === "overdue") return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
+  return h(Value, { table: table.key, field, value, plain: true });
+}
+
+/** Which place a cell has on the card of a phone.
+ * @param {import("./resources.js").Taste} taste @param {Field} field @param {number} column */
+function cellClass(taste, field, column) {
+  const card = taste.card;
+  const spot = !card ? (column === 0 ? "card-title" : "card-none")
+    : card.title === field.name ? "card-title" : card.end === field.name ? "card-end" : card.status === field.name ? "card-status" : card.sub?.includes(field.name) ? "card-sub" : "card-none";
+  return [spot, isNumeric(field) ? "number" : "", field.kind === "day" || field.kind === "moment" ? "when" : "", column === 0 ? "first" : ""].filter(Boolean).join(" ");
+}
+
+/** @param {{ table: Table, field: Field, sort: string, order: string }} properties */
+function Heading({ table, field, sort, order }) {
+  const name = field.name === "firstname" && table.names?.includes("lastname") ? t("field.contact") : fieldName(table.key, field.name);
+  const numeric = widthOf(field);
+  if (!field.sort && !table.sorts?.includes(field.name)) return th({ class: numeric, scope: "col" }, name);
+  const sorted = sort === field.name;
+  const first = ["text", "choice", "link", "email"].includes(field.kind) ? "asc" : "desc";
+  const next = !sorted ? first : order === first ? (first === "asc" ? "desc" : "asc") : "";
+  return th({ class: numeric, scope: "col", "aria-sort": sorted ? (order === "asc" ? "ascending" : "descending") : undefined },
+    button({ type: "button", class: "sort", onClick: () => setQuery({ sort: next ? field.name : "", order: next, page: "" }) }, name, sorted ? h(Icon, { name: order === "asc" ? "up" : "down" }) : null));
+}
+
+/** @param {Field} field */
+function widthOf(field) {
+  if (isNumeric(field)) return field.kind === "amount" ? "number amount" : "number";
+  if (field.kind === "moment") return "when moment";
+  if (field.kind === "day") return "when";
+  if (field.kind === "boolean") return "yes-no";
+  if (/status/.test(field.name)) return "status";
+  if (["title", "subject", "name"].includes(field.name)) return "grow";
+  return ["number", "code", "unit", "category", "priority", "debtor_number", "term", "role", "language"].includes(field.name) ? "short" : "";
+}
+
+/** What is chosen: how many, and what they add up to.
+ * @param {{ table: Table, rows: Item[], selected: import("@preact/signals").Signal<ReadonlySet<string>> }} properties */
+function Selection({ table, rows, selected }) {
+  const amount = tasteOf(table.key).amount;
+  const ids = selected.value;
+  if (ids.size === 0) return null;
+  const sum = amount ? rows.filter((row) => ids.has(row.id)).reduce((total, row) => total + cents(valueOf(row, amount)), 0n) : null;
+  return div({ class: "selection", role: "status" }, span(null, t("list.chosen", { n: ids.size })), sum !== null ? span({ class: "sum" }, moneyOfCents(sum)) : null,
+    h(Button, { small: true, quiet: true, onClick: () => void (selected.value = new Set()) }, t("list.unchoose")));
+}
+
+/** @param {{ meta: Record<string, any> }} properties */
+function Pages({ meta }) {
+  const page = Number(meta.page);
+  const from = (page - 1) * meta.per_page + 1;
+  const to = Math.min(meta.total, page * meta.per_page);
+  /** @param {number} number @param {string} label @param {string} icon @param {boolean} disabled */
+  const step = (number, label, icon, disabled) => h(Button, { icon, label, small: true, quiet: true, disabled, onClick: () => { setQuery({ page: number > 1 ? String(number) : "" }); scrollTo(0, 0); } });
+  return nav({ class: "pages", "aria-label": t("list.pages") }, span({ class: "soft" }, t("list.range", { from: count(from), to: count(to), total: count(meta.total) })),
+    step(page - 1, t("list.previous_page"), "left", page <= 1), step(page + 1, t("list.next_page"), "right", page >= meta.pages));
+}

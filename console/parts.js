@@ -1,0 +1,233 @@
+// The small parts that screens are made of.
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "./api.js";
+import { moment, ago } from "./format.js";
+import { a, button, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, svg, time, ul } from "./html.js";
+import { toneOf } from "./resources.js";
+import { choiceName, errorText, t } from "./words.js";
+
+/** @typedef {import("./html.js").Children} Children */
+
+/** @param {{ icon?: string, primary?: boolean, danger?: boolean, quiet?: boolean, small?: boolean, href?: string, type?: "button" | "submit",
+ *   disabled?: boolean, busy?: boolean, label?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, class?: string }} properties */
+export function Button({ icon, primary, danger, quiet, small, href, type = "button", disabled, busy, label, onClick, children, form, target, class: extra = "" }) {
+  const classes = ["button", primary && "primary", danger && "danger", quiet && "quiet", small && "small", !children && "square", busy && "busy", extra].filter(Boolean).join(" ");
+  const inside = [icon ? h(Icon, { name: icon }) : null, children ? span(null, children) : null];
+  const name = children ? undefined : label;
+  if (href) return a({ class: classes, href, "aria-label": name, title: label, target }, inside);
+  return button({ class: classes, type, disabled: disabled || busy, "aria-busy": busy || undefined, "aria-label": name, title: label, onClick, form }, inside);
+}
+
+/** A status: a tone and a word.
+ * @param {{ table: string, field: string, value: unknown }} properties */
+export function Pill({ table, field, value }) {
+  if (value === null || value === undefined || value === "") return null;
+  return span({ class: `pill ${toneOf(String(value))}` }, choiceName(table, field, String(value)));
+}
+
+/** @param {{ title: Children, over?: Children, beside?: Children, children?: Children }} properties The children are the actions. */
+export function Head({ title, over, beside, children }) {
+  return header({ class: "head" },
+    div({ class: "head-words" }, over ? div({ class: "over" }, over) : null, div({ class: "head-line" }, h1({ tabIndex: -1 }, title), beside)),
+    children ? div({ class: "actions" }, children) : null);
+}
+
+/** @param {{ title?: Children, actions?: Children, children?: Children, class?: string }} properties */
+export function Card({ title, actions, children, class: extra = "" }) {
+  return section({ class: `card ${extra}` },
+    title || actions ? div({ class: "card-head" }, h2(null, title), actions ? div({ class: "actions" }, actions) : null) : null, children);
+}
+
+/** @param {{ facts: [Children, Children][] }} properties Facts without a value are left out. */
+export function Facts({ facts }) {
+  const shown = facts.filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  return dl({ class: "facts" }, shown.map(([name, value], place) => div({ key: place }, dt(null, name), dd(null, value))));
+}
+
+/** @param {{ at: string | null | undefined }} properties */
+export const Moment = ({ at }) => (at ? time({ dateTime: at, title: moment(at) }, ago(at)) : null);
+
+/** @param {{ icon?: string, title: Children, text?: Children, children?: Children }} properties */
+export const Empty = ({ icon = "files", title, text, children }) =>
+  div({ class: "empty" }, span({ class: "empty-icon" }, h(Icon, { name: icon })), strong(null, title), text ? p(null, text) : null, children ? div({ class: "actions" }, children) : null);
+
+/** @param {{ rows?: number }} properties */
+export const Skeleton = ({ rows = 4 }) => div({ class: "skeleton", "aria-hidden": "true" }, Array.from({ length: rows }, (_, place) => span({ key: place })));
+
+/** An error that stays: the sentence, what to do, the request id.
+ * @param {{ error: unknown, retry?: () => void }} properties */
+export function Problem({ error, retry }) {
+  const known = error instanceof ApiError ? error : null;
+  return div({ class: "problem", role: "alert" }, h(Icon, { name: "alert" }),
+    div(null, strong(null, errorText(known ?? { message: error instanceof Error ? error.message : "" })),
+      known?.requestId ? p({ class: "soft" }, `${t("error.request")} ${known.requestId}`) : null),
+    retry ? h(Button, { small: true, onClick: retry }, t("again")) : null);
+}
+
+/** @param {{ items: { href: string, label: Children, count?: number | undefined, current?: boolean }[], label: string }} properties */
+export const Tabs = ({ items, label }) =>
+  nav({ class: "tabs", "aria-label": label }, items.map((item) =>
+    a({ key: item.href, href: item.href, "aria-current": item.current ? "page" : undefined }, item.label,
+      item.count !== undefined ? span({ class: "count" }, String(item.count)) : null)));
+
+/** @typedef {{ label: string, icon?: string, run?: () => void, href?: string, danger?: boolean, hidden?: boolean, target?: string, note?: string }} MenuItem */
+
+/** A button with a menu.
+ * @param {{ label: string, icon?: string, items: MenuItem[], primary?: boolean, quiet?: boolean, showLabel?: boolean, children?: Children, align?: "left" | "right", class?: string }} properties */
+export function Menu({ label, icon, items, primary, quiet, showLabel, children, align = "right", class: extra = "" }) {
+  const [open, setOpen] = useState(false);
+  const box = useRef(/** @type {HTMLDivElement | null} */ (null));
+  useOutside(box, open, () => setOpen(false));
+  useEffect(() => {
+    if (open) /** @type {HTMLElement | null} */ (box.current?.querySelector("[role=menuitem]"))?.focus();
+  }, [open]);
+  const shown = items.filter((item) => !item.hidden);
+  if (shown.length === 0) return null;
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    const all = /** @type {HTMLElement[]} */ ([...(box.current?.querySelectorAll("[role=menuitem]") ?? [])]);
+    const at = all.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+    if (event.key === "Escape" && open) {
+      setOpen(false);
+      /** @type {HTMLElement | null} */ (box.current?.querySelector("button"))?.focus();
+    } else if (next !== undefined && open) {
+      all[(next + all.length) % all.length]?.focus();
+    } else if (event.key === "ArrowDown") {
+      setOpen(true);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const classes = ["button", primary && "primary", quiet && "quiet", !showLabel && !children && "square"].filter(Boolean).join(" ");
+  return div({ class: `menu ${extra}`, ref: box, onKeyDown },
+    button({ type: "button", class: classes, "aria-haspopup": "menu", "aria-expanded": open, "aria-label": showLabel || children ? undefined : label, title: showLabel || children ? undefined : label, onClick: () => setOpen(!open) },
+      icon ? h(Icon, { name: icon }) : null, children ?? (showLabel ? span(null, label) : null), showLabel ? h(Icon, { name: "down", class: "caret" }) : null),
+    open ? ul({ class: `menu-list ${align}`, role: "menu", "aria-label": label }, shown.map((item) =>
+      li({ key: item.label, role: "none" }, item.href
+        ? a({ role: "menuitem", tabIndex: -1, href: item.href, target: item.target, onClick: () => setOpen(false) }, item.icon ? h(Icon, { name: item.icon }) : null, item.label)
+        : button({ role: "menuitem", tabIndex: -1, type: "button", class: item.danger ? "danger" : "", onClick: () => { setOpen(false); item.run?.(); } },
+          item.icon ? h(Icon, { name: item.icon }) : null, span(null, item.label, item.note ? span({ class: "soft" }, ` ${item.note}`) : null))))) : null);
+}
+
+/** Calls back when something outside a box is pressed.
+ * @param {{ current: HTMLElement | null }} box @param {boolean} open @param {() => void} close */
+export function useOutside(box, open, close) {
+  useEffect(() => {
+    if (!open) return;
+    const outside = (/** @type {Event} */ event) => {
+      if (event.target instanceof Node && !box.current?.contains(event.target)) close();
+    };
+    document.addEventListener("pointerdown", outside);
+    document.addEventListener("focusin", outside);
+    return () => {
+      document.removeEventListener("pointerdown", outside);
+      document.removeEventListener("focusin", outside);
+    };
+  }, [open]);
+}
+
+// Messages at the bottom of the page.
+
+/** @typedef {{ id: number, text: string, error: boolean, undo?: () => void, detail?: string }} Toast */
+const toasts = signal(/** @type {Toast[]} */ ([]));
+let lastToast = 0;
+const SHOWN = 6000;
+
+/** Says that something is done, for six seconds.
+ * @param {string} text @param {{ undo?: () => void, error?: boolean, detail?: string }} [options] */
+export function say(text, options = {}) {
+  const id = ++lastToast;
+  toasts.value = [...toasts.value.slice(-3), { id, text, error: options.error ?? false, undo: options.undo, detail: options.detail }];
+  if (!options.error) setTimeout(() => unsay(id), SHOWN);
+  return () => unsay(id);
+}
+
+/** Says what went wrong, until it is closed.
+ * @param {unknown} error */
+export function sayError(error) {
+  const known = error instanceof ApiError ? error : null;
+  const first = known?.details[0];
+  const sentence = errorText(known ?? { message: error instanceof Error ? error.message : String(error) });
+  say(first && known?.code === "validation_failed" ? `${sentence} ${known.message}` : sentence, { error: true, detail: known?.requestId ? `${t("error.request")} ${known.requestId}` : "" });
+}
+
+/** @param {number} id */
+const unsay = (id) => void (toasts.value = toasts.value.filter((toast) => toast.id !== id));
+
+export const Toasts = () => div({ class: "toasts" }, toasts.value.map((toast) =>
+  div({ key: toast.id, class: toast.error ? "toast bad" : "toast", role: toast.error ? "alert" : "status" },
+    h(Icon, { name: toast.error ? "alert" : "check" }), div(null, toast.text, toast.detail ? div({ class: "soft" }, toast.detail) : null),
+    toast.undo ? button({ type: "button", class: "link", onClick: () => { unsay(toast.id); toast.undo?.(); } }, t("undo")) : null,
+    button({ type: "button", class: "button quiet square small", "aria-label": t("close"), onClick: () => unsay(toast.id) }, h(Icon, { name: "close" })))));
+
+/** Deletes after six seconds in which it can be undone; at once when the page is left.
+ * @param {string} text @param {() => Promise<unknown>} send */
+export function deleteLater(text, send) {
+  let open = true;
+  const run = () => {
+    if (!open) return;
+    open = false;
+    removeEventListener("pagehide", run);
+    send().catch(sayError);
+  };
+  const timer = setTimeout(run, SHOWN);
+  addEventListener("pagehide", run);
+  say(text, { undo: () => { open = false; clearTimeout(timer); removeEventListener("pagehide", run); say(t("undone")); } });
+}
+
+// Icons of 16 by 16, drawn with lines of one and a half.
+
+/** @type {Record<string, string>} */
+const SHAPES = {
+  home: "M2.5 7 8 2.5 13.5 7v6.5h-4v-4h-3v4h-4z",
+  invoices: "M3.5 1.5h9v13l-2-1.2-2 1.2-2-1.2-2 1.2h-1zM6 5h4M6 8h4",
+  quotes: "M3 1.5h6.5L13 5v9.5H3zM9.5 1.5V5H13M5.5 8.5h5M5.5 11h3",
+  workorders: "M5.5 2.5h-2v12h9v-12h-2M5.5 1.5h5v2.5h-5zM5.5 9l1.8 1.8L10.5 7.5",
+  subscriptions: "M13.5 6A6 6 0 0 0 3 4.5L2 6M2 2.5V6h3.5M2.5 10A6 6 0 0 0 13 11.5l1-1.500M14 13.5V10h-3.500",
+  products: "M8 1.500 14 4.500v7L8 14.500 2 11.500v-7zM2 4.500l6 3 6-3M8 7.500v7",
+  clients: "M6 7.500a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5zM1.500 13.500c0-2.500 2-4 4.500-4s4.500 1.500 4.500 4M10.500 2.800a2.500 2.500 0 0 1 0 4.500M12 9.800c1.500.5 2.500 1.800 2.500 3.700",
+  suppliers: "M1.500 3.500h8v8h-8zM9.500 6.500h3l2 2.500v2.500h-5M4 13.500a1.500 1.500 0 1 0 0-3 1.500 1.500 0 0 0 0 3zM12 13.500a1.500 1.500 0 1 0 0-3 1.500 1.500 0 0 0 0 3z",
+  deals: "M2 2.500h3.500v11H2zM6.300 2.500h3.500v7H6.300zM10.600 2.500H14v9h-3.400z",
+  tickets: "M2 3h12v8.500H8L4.500 14v-2.500H2zM5 6h6M5 8.500h4",
+  tasks: "M2.500 2.500h11v11h-11zM5 8l2.200 2.200L11.200 6",
+  projects: "M1.500 3.500h4.500l1.500 2h7v8h-13z",
+  hours: "M8 14.500a6.500 6.500 0 1 0 0-13 6.500 6.500 0 0 0 0 13zM8 4.500V8l2.500 1.500",
+  files: "M4 1.500h5.500L12.500 4.500v10h-8.500zM9.500 1.500v3h3",
+  flows: "M9 1.500 3.500 9H8l-1 5.500L12.500 7H8z",
+  settings: "M2 4.500h6M12 4.500h2M2 11.500h2M8 11.500h6M10 6.500a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM6 13.500a2 2 0 1 0 0-4 2 2 0 0 0 0 4z",
+  search: "M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.800 10.800 14 14",
+  plus: "M8 3v10M3 8h10",
+  close: "M4 4l8 8M12 4l-8 8",
+  down: "M4 6.500 8 10.500 12 6.500",
+  up: "M4 9.500 8 5.500 12 9.500",
+  left: "M10 3.500 5.500 8 10 12.500",
+  right: "M6 3.500 10.500 8 6 12.500",
+  menu: "M2 4.500h12M2 8h12M2 11.500h12",
+  more: "M3.500 8h.01M8 8h.01M12.500 8h.01",
+  filter: "M2 3.500h12M4.500 8h7M6.500 12.500h3",
+  columns: "M2 3h12v10H2zM6 3v10M10 3v10",
+  check: "M3 8.500 6.500 12 13 4.500",
+  edit: "M10.500 3 13 5.500 5.500 13H3v-2.500z",
+  trash: "M2.500 4h11M6 4V2.500h4V4M4 4l.7 10h6.600L12 4",
+  send: "M14 2 2 7l5 2 2 5zM14 2 7 9",
+  pay: "M1.500 4h13v8.500h-13zM1.500 7h13M4 10h2.500",
+  download: "M8 2v8M4.500 7 8 10.500 11.500 7M2.500 13.500h11",
+  calendar: "M2.500 3.500h11v10h-11zM2.500 6.500h11M5.500 2v3M10.500 2v3",
+  mail: "M1.500 3.500h13v9h-13zM1.500 4.500 8 9l6.500-4.500",
+  phone: "M3 2.500h3l1 3-1.500 1.200a8 8 0 0 0 3.800 3.800L10.500 9l3 1v3c-6 .8-11.300-4.500-10.500-10.500z",
+  link: "M6.500 9.500l3-3M7 4.500 8.500 3a3 3 0 0 1 4.500 4.500L11.500 9M9 11.500 7.500 13A3 3 0 0 1 3 8.500L4.500 7",
+  copy: "M5.500 5.500h8v8h-8zM10.500 5.500v-3h-8v8h3",
+  drag: "M6 4h.01M6 8h.01M6 12h.01M10 4h.01M10 8h.01M10 12h.01",
+  alert: "M8 2 14.500 13.500h-13zM8 6.500V9.500M8 11.500h.01",
+  out: "M6 2.500H2.500v11H6M7 8h7M11 5l3 3-3 3",
+  note: "M2.500 2.500h11v7l-4 4h-7zM9.500 13.500v-4h4",
+};
+
+/** @param {{ name: string, class?: string }} properties */
+export function Icon({ name, class: extra = "" }) {
+  const dots = name === "more" || name === "drag";
+  return svg({ class: `icon ${extra}`, viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" },
+    path({ d: SHAPES[name] ?? "", fill: "none", stroke: "currentColor", "stroke-width": dots ? 2.2 : 1.5, "stroke-linecap": "round", "stroke-linejoin": "round" }));
+}

@@ -1,0 +1,56 @@
+// Taste: which columns a list shows, how fields are grouped, which tone a status has. Nothing that the registry knows.
+
+/** @typedef {{ columns?: string[], card?: { title: string, sub?: string[], end?: string, status?: string }, groups?: [string, string[]][],
+ *   icon?: string, status?: string, tabs?: [string, string][], hidden?: string[], tail?: string, amount?: string }} Taste
+ * `tabs`: a word and the query of a tab. `hidden`: fields that a hand-made part of the screen shows. `amount`: what a selection adds up. */
+
+const CONTACT = [
+  ["who", ["type", "company_name", "firstname", "lastname", "email", "phone", "website", "mail_salutation"]],
+  ["address", ["address", "zipcode", "city", "country"]],
+  ["billing", ["payment_term", "quote_expiration_days", "email_invoices", "email_reminders", "company_registration_number", "vat_number", "default_revenue_account"]],
+  ["bank", ["iban", "bank_account_name", "bic"]],
+];
+const DOCUMENT = { status: "payment_status", amount: "total_incl_vat", card: { title: "title", sub: ["number", "client_id"], end: "total_incl_vat", status: "payment_status" } };
+
+/** @type {Record<string, Taste>} */
+const TASTE = {
+  invoices: { ...DOCUMENT, icon: "invoices", columns: ["number", "title", "client_id", "invoice_date", "due_date", "payment_status", "total_incl_vat"],
+    tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["overdue", "payment_status=overdue"], ["partial", "payment_status=partial"], ["paid", "payment_status=paid"]] },
+  quotes: { ...DOCUMENT, icon: "quotes", columns: ["number", "title", "client_id", "invoice_date", "due_date", "payment_status", "total_incl_vat"],
+    tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["accepted", "payment_status=accepted"], ["rejected", "payment_status=rejected"]] },
+  workorders: { ...DOCUMENT, icon: "workorders", columns: ["number", "title", "client_id", "invoice_date", "payment_status", "total_incl_vat"],
+    tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["completed", "payment_status=completed"]] },
+  subscriptions: { icon: "subscriptions", status: "status", amount: "total_incl_vat", columns: ["number", "title", "client_id", "term", "next_generate", "status", "total_incl_vat"],
+    card: { title: "title", sub: ["client_id", "term"], end: "total_incl_vat", status: "status" }, tabs: [["all", ""], ["active", "status=active"], ["draft", "status=draft"], ["ended", "status=ended"]] },
+  products: { icon: "products", columns: ["name", "code", "unit", "vat_rate", "active", "price"], card: { title: "name", sub: ["code", "unit"], end: "price", status: "active" } },
+  clients: { icon: "clients", columns: ["company_name", "firstname", "email", "phone", "city", "debtor_number"], groups: /** @type {any} */ (CONTACT), card: { title: "company_name", sub: ["city", "email"] } },
+  suppliers: { icon: "suppliers", columns: ["company_name", "firstname", "email", "phone", "city"], groups: /** @type {any} */ (CONTACT), card: { title: "company_name", sub: ["city", "email"] } },
+  deals: { icon: "deals", status: "status", amount: "amount", columns: ["title", "client_id", "phase_id", "priority", "expected_close_date", "status", "amount"], card: { title: "title", sub: ["client_id", "phase_id"], end: "amount", status: "status" } },
+  tickets: { icon: "tickets", status: "status", columns: ["number", "subject", "client_name", "priority", "status", "created_at"], card: { title: "subject", sub: ["number", "client_name"], status: "status" } },
+  tasks: { icon: "tasks", status: "status", columns: ["title", "category", "client_id", "project_id", "deadline", "status"], card: { title: "title", sub: ["client_id", "deadline"], status: "status" }, tabs: [["open", "status=open"], ["completed", "status=completed"], ["all", ""]] },
+  projects: { icon: "projects", status: "status" },
+  notes: { icon: "note" },
+  files: { icon: "files", columns: ["name", "content_type", "size", "created_at"], card: { title: "name", sub: ["content_type"], end: "size" } },
+  flows: { icon: "flows" },
+  runs: { icon: "flows", status: "status", columns: ["flow_name", "trigger_key", "status", "attempts", "error", "created_at"], card: { title: "flow_name", sub: ["trigger_key"], status: "status" } },
+  users: { icon: "clients", status: "status", columns: ["name", "email", "role", "language", "status"], card: { title: "name", sub: ["email"], status: "status", end: "role" } },
+  corporate_identities: { columns: ["name", "primary_color", "secondary_color", "is_default"], groups: [["look", ["name", "logo_file_id", "primary_color", "secondary_color", "footer", "is_default"]], ["address", ["address", "zipcode", "city", "country", "email", "phone", "website"]], ["bank", ["iban", "bic", "vat_number", "company_registration_number"]]] },
+  keys: { icon: "link", columns: ["name", "hint", "scopes", "last_used_at", "expires_at", "revoked_at"], card: { title: "name", sub: ["hint"] } },
+  webhook_endpoints: { icon: "flows", columns: ["url", "description", "events", "active", "failing_since"] },
+  batches: { icon: "pay", status: "status" },
+};
+
+/** @param {string} table @returns {Taste} */
+export const tasteOf = (table) => TASTE[table] ?? {};
+
+const TONES = {
+  good: ["paid", "accepted", "completed", "won", "approved", "verified", "active", "success", "succeeded", "delivered", "true", "made"],
+  wait: ["open", "partial", "sent", "submitted", "pending", "waiting", "retrying", "pending_approval", "queued", "running", "planned", "new", "invited", "owed"],
+  bad: ["overdue", "rejected", "expired", "lost", "failed", "chargeback", "suspended", "high", "urgent"],
+};
+
+/** @param {string} status */
+export function toneOf(status) {
+  const found = Object.entries(TONES).find(([, all]) => all.includes(status.toLowerCase()));
+  return found ? found[0] : "calm";
+}

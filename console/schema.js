@@ -1,0 +1,98 @@
+// What the server says about its records and about the caller: schema.json and /v1/me.
+import { signal } from "@preact/signals";
+import { get } from "./api.js";
+
+/**
+ * @typedef {object} Field
+ * @property {string} name
+ * @property {string} kind
+ * @property {string} [doc]
+ * @property {string} [in] The views that show it: list, detail.
+ * @property {boolean} [meta] Whether it is in the record's meta.
+ * @property {boolean} [create]
+ * @property {boolean} [patch]
+ * @property {boolean} [required]
+ * @property {string} [filter] The parameter of the list.
+ * @property {boolean} [many]
+ * @property {string[]} [range]
+ * @property {boolean} [sort]
+ * @property {string} [refers]
+ * @property {string[]} [choices]
+ * @property {number} [length]
+ * @property {number} [min]
+ * @property {number} [max]
+ * @property {unknown} [default]
+ */
+/** @typedef {{ name: string, path: string, scope: string, takes?: string[] }} Action */
+/**
+ * @typedef {object} Table
+ * @property {string} key The name of the table: tax_rates.
+ * @property {string} address Where it is in the console: /settings/tax-rates.
+ * @property {string} one
+ * @property {string} path
+ * @property {string} item
+ * @property {string} area
+ * @property {boolean} [parent]
+ * @property {string} events
+ * @property {string[]} [names]
+ * @property {boolean} [search]
+ * @property {boolean} [pages]
+ * @property {string[]} [sorts]
+ * @property {Record<string, string>} verbs
+ * @property {Action[]} [actions]
+ * @property {Field[]} fields
+ */
+/** @typedef {import("./api.js").Item} Item */
+
+/** @type {Record<string, Table>} */
+export const tables = {};
+/** @type {import("@preact/signals").Signal<Item>} */
+export const me = signal({ account: {}, user: {}, scopes: [] });
+
+const IN_SETTINGS = new Set(["tax_rates", "payment_terms", "corporate_identities", "custom_fields", "email_domains", "webhook_endpoints",
+  "pipelines", "phases", "deal_sources", "ticket_statuses", "ticket_channels", "users", "keys"]);
+
+export async function loadSchema() {
+  const assets = document.documentElement.dataset.assets ?? "";
+  const [schema, caller] = await Promise.all([fetch(`${assets}/schema.json`).then((response) => response.json()), get("/v1/me")]);
+  for (const [key, table] of Object.entries(schema)) {
+    const last = table.path.slice(table.path.lastIndexOf("/") + 1);
+    tables[key] = { ...table, key, address: IN_SETTINGS.has(key) ? `/settings/${last}` : `/${last}` };
+  }
+  me.value = caller.data;
+}
+
+/** Whether the caller has a scope.
+ * @param {string | undefined} scope */
+export function may(scope) {
+  const scopes = /** @type {string[]} */ (me.value.scopes ?? []);
+  // A route that every caller may use has no scope with a point.
+  return scope !== undefined && (!scope.includes(".") || scopes.includes("*") || scopes.includes(scope));
+}
+
+/** @param {Table} table @param {string} verb */
+export const can = (table, verb) => verb in table.verbs && may(table.verbs[verb]);
+
+/** @param {Table} table @param {string} name */
+export const fieldOf = (table, name) => table.fields.find((field) => field.name === name);
+
+/** Returns the value of a field, wherever the record has it.
+ * @param {Item} item @param {string} name */
+export const valueOf = (item, name) => item[name] !== undefined ? item[name] : item.meta?.[name];
+
+/** The table of a console address.
+ * @param {string} path */
+export function tableAt(path) {
+  return Object.values(tables).find((table) => !table.parent && table.verbs.list && (path === table.address || path.startsWith(`${table.address}/`)));
+}
+
+/** The name by which people know a record.
+ * @param {Table} table @param {Item} item */
+export function titleOf(table, item) {
+  if (item.company_name) return String(item.company_name);
+  const parts = (table.names ?? []).map((name) => valueOf(item, name)).filter(Boolean);
+  return parts.join(" ") || item.title || item.number || item.code || "";
+}
+
+/** @param {Table} table @param {string} id */
+export const itemPath = (table, id) => table.item.replace(/\{\w+\}$/, id);

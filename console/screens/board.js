@@ -1,0 +1,105 @@
+// Deals as a board: a column per phase, cards that are dragged, moved by keys or by their menu. A move can be undone.
+import { useSignal } from "@preact/signals";
+import { post, useLoad } from "../api.js";
+import { daysUntil, money, moneyOfCents, nearDay } from "../format.js";
+import { a, article, div, h, h2, section, span } from "../html.js";
+import { useKeys } from "../keys.js";
+import { cents } from "../money.js";
+import { Button, Empty, Head, Menu, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
+import { place } from "../router.js";
+import { can } from "../schema.js";
+import { t, tableName, word } from "../words.js";
+import { LinkName } from "../value.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+
+/** @param {{ table: Table }} properties */
+export function Board({ table }) {
+  const parameters = new URLSearchParams(place.value.query);
+  const pipelines = /** @type {Item[] | undefined} */ (useLoad("/v1/pipelines").answer?.data)?.filter((one) => one.active !== false);
+  const phases = /** @type {Item[] | undefined} */ (useLoad("/v1/phases").answer?.data);
+  const chosen = pipelines?.find((one) => one.id === parameters.get("pipeline_id")) ?? pipelines?.[0];
+  const loaded = useLoad(chosen ? `/v1/deals?status=open&pipeline_id=${chosen.id}&per_page=100` : null);
+  const moved = useSignal(/** @type {Record<string, string>} */ ({}));
+  const dragged = useSignal("");
+  const edits = can(table, "patch");
+  const own = (phases ?? []).filter((phase) => phase.pipeline_id === chosen?.id).sort((one, other) => one.order - other.order);
+  const deals = (/** @type {Item[]} */ (loaded.answer?.data ?? [])).map((deal) => /** @type {Item} */ ({ ...deal, phase_id: moved.value[deal.id] ?? deal.phase_id })).filter((deal) => moved.value[deal.id] !== "gone");
+  const current = () => deals.find((deal) => deal.id === document.activeElement?.closest(".deal")?.id.slice(5));
+
+  /** @param {Item} deal @param {string} phase */
+  const move = async (deal, phase) => {
+    if (!phase || phase === deal.phase_id) return;
+    const before = deal.phase_id;
+    moved.value = { ...moved.value, [deal.id]: phase };
+    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(`[id="deal-${deal.id}"] a`))?.focus());
+    try {
+      await post(`/v1/deals/${deal.id}/move`, { phase_id: phase });
+      say(t("board.moved", { phase: own.find((one) => one.id === phase)?.name ?? "" }), { undo: () => void move({ ...deal, phase_id: phase }, before) });
+    } catch (error) {
+      moved.value = { ...moved.value, [deal.id]: before };
+      sayError(error);
+    }
+  };
+  /** @param {Item | undefined} deal @param {"win" | "lose"} how */
+  const end = async (deal, how) => {
+    if (!deal) return;
+    moved.value = { ...moved.value, [deal.id]: "gone" };
+    const back = () => { const { [deal.id]: _, ...rest } = moved.value; moved.value = rest; };
+    try {
+      await post(`/v1/deals/${deal.id}/${how}`, undefined);
+      say(t(how === "win" ? "board.won" : "board.lost", { title: deal.title }), { undo: () => void post(`/v1/deals/${deal.id}/move`, { phase_id: deal.phase_id, status: "open" }).then(back, sayError) });
+    } catch (error) {
+      back();
+      sayError(error);
+    }
+  };
+  /** @param {number} step */
+  const moveCurrent = (step) => {
+    const deal = current();
+    const at = own.findIndex((phase) => phase.id === deal?.phase_id);
+    if (deal) void move(deal, own[at + step]?.id ?? "");
+  };
+  useKeys(edits ? [
+    { key: "Ctrl+Shift+ArrowRight", label: t("board.move") + " →", run: () => moveCurrent(1) }, { key: "Ctrl+Shift+ArrowLeft", label: t("board.move") + " ←", run: () => moveCurrent(-1) },
+    { key: "w", label: t("action.win"), run: () => void end(current(), "win") }, { key: "l", label: t("action.lose"), run: () => void end(current(), "lose") },
+  ] : []);
+  /** @param {Item} phase */
+  const column = (phase) => {
+    const cards = deals.filter((deal) => deal.phase_id === phase.id);
+    const sum = cards.reduce((total, deal) => total + cents(deal.amount), 0n);
+    return section({ key: phase.id, class: "phase", "aria-label": phase.name,
+      onDragOver: (event) => { event.preventDefault(); event.currentTarget.classList.add("over"); }, onDragLeave: (event) => event.currentTarget.classList.remove("over"),
+      onDrop: (event) => { event.preventDefault(); event.currentTarget.classList.remove("over"); const deal = deals.find((one) => one.id === dragged.value); dragged.value = ""; if (deal) void move(deal, phase.id); } },
+      div({ class: "phase-head" }, h2(null, phase.name, span({ class: "count" }, ` ${cards.length}`)), span({ class: "phase-sum" }, moneyOfCents(sum))),
+      cards.map((deal) => h(Card, { key: deal.id, deal, phases: own, edits, dragged, move, end })),
+      cards.length === 0 ? div({ class: "phase-empty" }, t("board.empty")) : null);
+  };
+  return div({ class: "page list-page" },
+    h(Head, { title: tableName("deals"), beside: span({ class: "soft" }, deals.length ? moneyOfCents(deals.reduce((total, deal) => total + cents(deal.amount), 0n)) : "") },
+      h(Button, { quiet: true, icon: "columns", href: "/deals?view=list" }, t("board.list")),
+      can(table, "create") ? h(Button, { primary: true, icon: "plus", href: `/deals/new${chosen ? `?pipeline_id=${chosen.id}` : ""}` }, word(["new.deals"], "")) : null),
+    (pipelines?.length ?? 0) > 1 ? h(Tabs, { label: tableName("pipelines"), items: (pipelines ?? []).map((one) => ({ href: `/deals?pipeline_id=${one.id}`, label: one.name, current: one.id === chosen?.id })) }) : null,
+    loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
+    !loaded.answer || !phases ? h(Skeleton, { rows: 8 }) : own.length === 0 ? h(Empty, { icon: "deals", title: t("client.nothing") }) : div({ class: "board" }, own.map(column)),
+    dragged.value ? div({ class: "drop-ends" }, dropEnd("win"), dropEnd("lose")) : null);
+  /** @param {"win" | "lose"} how */
+  function dropEnd(how) {
+    return div({ class: how === "win" ? "drop-end" : "drop-end lost", onDragOver: (event) => event.preventDefault(), onDrop: (event) => { event.preventDefault(); const deal = deals.find((one) => one.id === dragged.value); dragged.value = ""; void end(deal, how); } }, word([`action.${how}`], how));
+  }
+}
+
+/** @param {{ deal: Item, phases: Item[], edits: boolean, dragged: import("@preact/signals").Signal<string>, move: (deal: Item, phase: string) => Promise<void>, end: (deal: Item, how: "win" | "lose") => Promise<void> }} properties */
+function Card({ deal, phases, edits, dragged, move, end }) {
+  const late = deal.expected_close_date && daysUntil(deal.expected_close_date) < 0;
+  return article({ class: "deal", id: `deal-${deal.id}`, draggable: edits,
+    onDragStart: (event) => { event.dataTransfer?.setData("text/plain", deal.id); setTimeout(() => { dragged.value = deal.id; }); }, onDragEnd: () => { dragged.value = ""; } },
+    a({ href: `/deals/${deal.id}`, draggable: false }, deal.title), span({ class: "soft" }, h(LinkName, { table: "clients", id: deal.client_id, plain: true })),
+    div({ class: "deal-line" }, deal.expected_close_date ? span({ class: late ? "late" : "soft" }, nearDay(deal.expected_close_date)) : span(null), span({ class: "amount" }, money(deal.amount))),
+    deal.priority === "high" ? div({ class: "deal-line" }, h(Pill, { table: "deals", field: "priority", value: "high" })) : null,
+    edits ? h(Menu, { label: t("board.move"), icon: "more", quiet: true, items: [
+      ...phases.filter((phase) => phase.id !== deal.phase_id).map((phase) => ({ label: phase.name, icon: "right", run: () => void move(deal, phase.id) })),
+      { label: t("action.win"), icon: "check", run: () => void end(deal, "win") }, { label: t("action.lose"), icon: "close", run: () => void end(deal, "lose") },
+    ] }) : null);
+}

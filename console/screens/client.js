@@ -1,0 +1,107 @@
+// The page of a client: how to reach them, what is open, and everything that is done for them.
+import { useLoad } from "../api.js";
+import { Missing } from "../detail.js";
+import { groupsOf, useCustomFields } from "../form.js";
+import { day, dayOf, iban, money, moneyOfCents, today } from "../format.js";
+import { History } from "../history.js";
+import { a, div, h, li, span, strong, ul } from "../html.js";
+import { useKeys } from "../keys.js";
+import { cents } from "../money.js";
+import { Button, Card, Empty, Facts, Head, Menu, Pill, Skeleton, Tabs } from "../parts.js";
+import { go } from "../router.js";
+import { can, itemPath, may, tables, titleOf, valueOf } from "../schema.js";
+import { RelatedLine, Value, countryName } from "../value.js";
+import { fieldName, t, tableName, word } from "../words.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+
+const TABS = ["", "documents", "deals", "tickets", "projects", "tasks", "subscriptions", "details"];
+/** @type {Record<string, string[]>} */
+const SHOWN = { "": ["invoices", "quotes", "tickets", "tasks", "deals"], documents: ["invoices", "quotes", "workorders"], deals: ["deals"], tickets: ["tickets"], projects: ["projects"], tasks: ["tasks"], subscriptions: ["subscriptions"] };
+
+/** @param {{ table: Table, id: string, part: string }} properties */
+export function ClientPage({ table, id, part }) {
+  const loaded = useLoad(itemPath(table, id));
+  const news = ["invoices", "quotes", "deals", "tickets", "tasks", "projects", "subscriptions", "workorders"].map((key) => tables[key]).filter((one) => one !== undefined).filter((one) => can(one, "create"));
+  useKeys(can(table, "patch") ? [{ key: "e", label: t("edit"), run: () => go(`${table.address}/${id}/edit`) }] : []);
+  if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
+  if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
+  const item = loaded.answer.data;
+  const name = titleOf(table, item);
+  const person = item.company_name ? [item.firstname, item.lastname].filter(Boolean).join(" ") : "";
+  return div({ class: "page client" },
+    h(Head, { over: a({ href: table.address }, tableName(table.key)), title: name, beside: [person ? span({ key: "person", class: "soft" }, person) : null] },
+      item.phone ? h(Button, { icon: "phone", href: `tel:${item.phone.replace(/[^+\d]/g, "")}`, label: item.phone }, t("client.call")) : null,
+      item.email ? h(Button, { icon: "mail", href: `mailto:${item.email}`, label: item.email }, t("client.mail")) : null,
+      h(Menu, { label: t("new"), icon: "plus", primary: true, showLabel: true, items: news.map((one) => ({ label: tableName(one.key, 1), icon: one.key, href: `${one.address}/new?client_id=${id}` })) }),
+      can(table, "patch") ? h(Button, { icon: "edit", label: t("edit"), href: `${table.address}/${id}/edit` }) : null),
+    may("invoices.read") ? h(Sums, { id }) : null,
+    h(Tabs, { label: name, items: TABS.map((tab) => ({ href: `${table.address}/${id}${tab ? `/${tab}` : ""}`, current: tab === part, label: tab === "" ? t("client.overview") : word([`client.${tab}`], tableName(tab)) })) }),
+    div({ class: "columns" },
+      div({ class: "column-main" }, part === "details" ? [...details(table, item), h(Custom, { key: "custom", table, item })] : (SHOWN[part] ?? []).map((key) => h(Related, { key, table: key, id, few: part === "", alone: (SHOWN[part] ?? []).length === 1 }))),
+      div({ class: "column-side" }, h(Reach, { item }), h(Mandate, { id }), h(History, { table, item }))));
+}
+
+/** @param {{ id: string }} properties */
+function Sums({ id }) {
+  const open = useLoad(`/v1/invoices?client_id=${id}&payment_status=open&per_page=100`).answer;
+  const partial = useLoad(`/v1/invoices?client_id=${id}&payment_status=partial&per_page=100`).answer;
+  const overdue = useLoad(`/v1/invoices?client_id=${id}&payment_status=overdue&per_page=100`).answer;
+  const year = useLoad(`/v1/invoices?client_id=${id}&date_from=${today().slice(0, 4)}-01-01&per_page=100`).answer;
+  const sum = (/** @type {any} */ answer, /** @type {(row: Item) => boolean} */ fits = () => true) => (/** @type {Item[]} */ (answer?.data ?? [])).filter(fits).reduce((total, row) => total + cents(row.total_incl_vat), 0n);
+  const late = sum(overdue);
+  const due = sum(open) + sum(partial) + late;
+  return div({ class: "tiles" },
+    tile(t("client.open"), due, `/invoices?client_id=${id}&payment_status=open`, ""), tile(t("client.overdue"), late, `/invoices?client_id=${id}&payment_status=overdue`, late > 0n ? "bad" : ""),
+    tile(t("client.paid_year"), sum(year, (row) => row.payment_status !== "draft"), `/invoices?client_id=${id}`, ""));
+}
+
+/** @param {string} name @param {bigint} amount @param {string} href @param {string} tone */
+const tile = (name, amount, href, tone) => a({ class: `tile ${tone}`, href }, span({ class: "soft" }, name), strong(null, moneyOfCents(amount)));
+
+/** Records of one kind that belong to the client.
+ * @param {{ table: string, id: string, few: boolean, alone: boolean }} properties */
+export function Related({ table: key, id, few, alone }) {
+  const table = tables[key];
+  const loaded = useLoad(table && can(table, "list") ? `${table.path}?client_id=${id}&per_page=${few ? 4 : 50}` : null);
+  if (!table || !loaded.answer) return null;
+  const rows = /** @type {Item[]} */ (loaded.answer.data);
+  const total = loaded.answer.meta.total ?? rows.length;
+  if (rows.length === 0 && few) return null;
+  const add = can(table, "create") ? h(Button, { small: true, icon: "plus", href: `${table.address}/new?client_id=${id}` }, t("new")) : null;
+  if (rows.length === 0) return h(Card, { title: tableName(key) }, h(Empty, { icon: key, title: t("client.nothing") }, add));
+  return h(Card, { title: [tableName(key), span({ class: "count" }, ` ${total}`)], actions: [total > rows.length ? a({ key: "all", href: `${table.address}?client_id=${id}` }, t("tab.all")) : null, add] },
+    ul({ class: "related" }, rows.map((row) => li({ key: row.id }, a({ href: `${table.address}/${row.id}` }, h(RelatedLine, { table, row }))))));
+}
+
+/** @param {{ item: Item }} properties */
+function Reach({ item }) {
+  const address = [item.address, [item.zipcode, item.city].filter(Boolean).join(" "), item.country && item.country !== "NL" ? countryName(item.country) : ""].filter(Boolean).join("\n");
+  const since = item.meta?.created_at ? dayOf(item.meta.created_at) : "";
+  return h(Card, { title: t("facts") }, h(Facts, { facts: [
+    [t("field.email"), item.email ? a({ href: `mailto:${item.email}` }, item.email) : ""], [t("field.phone"), item.phone ? a({ href: `tel:${item.phone.replace(/[^+\d]/g, "")}` }, item.phone) : ""], [t("group.address"), address],
+    [t("field.debtor_number"), item.debtor_number], [t("field.payment_term"), item.payment_term], [t("field.company_registration_number"), item.company_registration_number], [t("field.vat_number"), item.vat_number], [t("field.iban"), item.iban ? iban(item.iban) : ""], [t("field.created_at"), day(since)],
+  ] }));
+}
+
+/** @param {{ table: Table, item: Item }} properties */
+function Custom({ table, item }) {
+  const fields = useCustomFields(table).filter((field) => item.custom_fields?.[field.key] !== undefined);
+  if (fields.length === 0) return null;
+  return h(Card, { title: tableName("custom_fields") }, h(Facts, { facts: fields.map((field) => /** @type {[string, import("../html.js").View]} */ ([field.label, h(Value, { table: "custom", field, value: item.custom_fields[field.key] })])) }));
+}
+
+/** @param {{ id: string }} properties */
+function Mandate({ id }) {
+  const mandate = useLoad(may("relations.read") ? `/v1/clients/${id}/direct-debit/mandate` : null).answer?.data;
+  if (!mandate?.id && !mandate?.reference) return null;
+  return h(Card, { title: t("client.mandate") }, h(Facts, { facts: [[t("field.status"), h(Pill, { table: "mandates", field: "status", value: mandate.status })], [t("field.reference"), mandate.reference ?? mandate.mandate_reference], [t("field.iban"), mandate.iban ? iban(mandate.iban) : ""]] }));
+}
+
+/** @param {Table} table @param {Item} item */
+function details(table, item) {
+  const fields = table.fields.filter((field) => field.in?.includes("detail") && !["custom", "data"].includes(field.kind));
+  return groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: word([`group.${name}`], name) },
+    h(Facts, { facts: group.filter((field) => valueOf(item, field.name) !== "" && valueOf(item, field.name) !== null).map((field) => /** @type {[string, import("../html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) })));
+}

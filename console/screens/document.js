@@ -1,0 +1,138 @@
+// The page of a document: as it is printed on the left; status, money and history on the right. A draft opens in the editor.
+import { useState } from "preact/hooks";
+import { post, useLoad } from "../api.js";
+import { Missing } from "../detail.js";
+import { confirm } from "../dialog.js";
+import { choose, chosen } from "../drafts.js";
+import { day, daysUntil, money, moneyOfCents } from "../format.js";
+import { History } from "../history.js";
+import { a, button, div, h, li, p, span, strong, ul } from "../html.js";
+import { useKeys } from "../keys.js";
+import { Paper, PdfSheet } from "../paper.js";
+import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, say } from "../parts.js";
+import { go } from "../router.js";
+import { can, itemPath, may } from "../schema.js";
+import { actionName, choiceName, fieldName, t, tableName, word } from "../words.js";
+import { Editor } from "./editor.js";
+import { openCents, openCredit, openPayment, openSend } from "./send.js";
+import { LinkName, pdfOf, shortNumber } from "../value.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+
+/** @param {{ table: Table, id: string }} properties */
+export function DocumentPage({ table, id }) {
+  const loaded = useLoad(itemPath(table, id));
+  if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
+  if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 12 }));
+  const item = loaded.answer.data;
+  if (item.meta?.generation_mode === "draft" && can(table, "patch")) return h(Editor, { table, id });
+  return h(Final, { table, item, etag: loaded.answer.etag });
+}
+
+/** @param {{ table: Table, item: Item, etag: string }} properties */
+function Final({ table, item, etag }) {
+  const actions = actionsOf(table, item, etag);
+  const [main, ...rest] = actions;
+  const pdf = pdfOf(table, item);
+  useKeys([...actions.filter((action) => action.key).map((action) => ({ key: action.key ?? "", label: action.label, run: action.run })), { key: "d", label: t("document.pdf"), run: () => void open(pdf, "_blank") }]);
+  return div({ class: "page document" },
+    h(Head, { title: shortNumber(item.number), over: [a({ key: "list", href: table.address }, tableName(table.key)), " · ", item.title], beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: item.payment_status }), item.is_credit ? span({ key: "credit", class: "pill calm" }, t("field.is_credit")) : null] },
+      main ? h(Button, { primary: true, icon: main.icon, onClick: main.run }, main.label) : null,
+      rest.slice(0, 1).map((action) => h(Button, { key: action.label, icon: action.icon, onClick: action.run }, action.label)),
+      h(Menu, { label: t("more"), icon: "more", items: [...rest.slice(1), { label: t("document.pdf"), icon: "download", href: pdf, target: "_blank" }, { label: t("document.web"), icon: "link", href: item.web_url, target: "_blank", hidden: !item.web_url }] })),
+    div({ class: "columns" },
+      h(Sheet, { table, item, pdf }),
+      div({ class: "column-side" }, table.key === "invoices" ? h(Money, { item }) : h(Answered, { table, item }), h(About, { table, item }),
+        table.key === "invoices" ? h(Payments, { item }) : null, h(Mails, { table, item }), h(History, { table, item }))));
+}
+
+/** The document as it is printed, or its rows; a phone shows the rows.
+ * @param {{ table: Table, item: Item, pdf: string }} properties */
+function Sheet({ table, item, pdf }) {
+  const [shown, setShown] = useState(matchMedia("(max-width: 1080px)").matches ? "rows" : chosen("sheet", "pdf"));
+  /** @param {string} name @param {string} label */
+  const one = (name, label) => button({ type: "button", "aria-pressed": shown === name, onClick: () => { setShown(name); choose("sheet", name); } }, label);
+  return div({ class: "column-main" }, div({ class: "sheet-switch", role: "group", "aria-label": t("document.view") }, one("pdf", "PDF"), one("rows", t("rows.title"))),
+    shown === "pdf" ? h(PdfSheet, { src: pdf, title: `${item.number}.pdf` }) : h(Paper, { table, item }));
+}
+
+/** @typedef {{ label: string, icon: string, key?: string, run: () => void, danger?: boolean }} DocumentAction */
+
+/** The next thing first.
+ * @param {Table} table @param {Item} item @param {string} etag @returns {DocumentAction[]} */
+function actionsOf(table, item, etag) {
+  const status = item.payment_status;
+  const path = itemPath(table, item.id);
+  const has = (/** @type {string} */ name) => (table.actions ?? []).some((action) => action.name === name && may(action.scope));
+  const send = { label: item.sent_at ? t("document.send_again") : t("action.send"), icon: "send", key: "s", run: () => openSend({ table, id: item.id }) };
+  /** @param {string} name @param {string} icon @param {string} key @param {(answer: Item) => void} [then] @returns {DocumentAction} */
+  const act = (name, icon, key, then) => ({ label: actionName(table.key, name), icon, key, run: () => confirm({
+    title: actionName(table.key, name), text: word([`confirm.${table.key}.${name}`, `confirm.${name}`], t("confirm.text")), action: actionName(table.key, name),
+    run: async () => { const answer = await post(`${path}/${name}`, undefined, { etag }); say(t("done", { what: actionName(table.key, name) })); then?.(answer.data); },
+  }) });
+  const open = ["open", "partial", "overdue"].includes(status);
+  /** @type {DocumentAction[]} */
+  let all;
+  if (table.key === "invoices") {
+    const pay = { label: t("payment.title"), icon: "pay", key: "p", run: () => openPayment({ invoice: item, etag }) };
+    const credit = { label: t("action.credit"), icon: "invoices", run: () => openCredit({ invoice: item, etag, done: (made) => go(`${table.address}/${made.id}`) }) };
+    all = [...(open && item.sent_at ? [pay, send] : open ? [send, pay] : [send]), ...(has("collect") && open && !item.is_credit ? [act("collect", "pay", "")] : []), ...(!item.is_credit && status !== "credited" ? [credit] : [])];
+  } else if (table.key === "quotes") {
+    const invoice = act("invoice", "invoices", "", (made) => go(`/invoices/${made.id ?? made.invoice_id}`));
+    const project = act("project", "projects", "", (made) => go(`/projects/${made.id ?? made.project_id}`));
+    all = status === "accepted" ? [invoice, project, send] : status === "open" ? [...(item.sent_at ? [act("accept", "check", "a"), send] : [send, act("accept", "check", "a")]), act("reject", "close", "r"), invoice] : [send];
+  } else {
+    all = status === "completed" ? [act("invoice", "invoices", "", (made) => go(`/invoices/${made.id ?? made.invoice_id}`)), send] : status === "open" ? [act("complete", "check", ""), send] : [send];
+  }
+  return can(table, "patch") ? all : [];
+}
+
+/** @param {{ item: Item }} properties */
+function Money({ item }) {
+  const open = openCents(item);
+  const settled = open === 0n;
+  const late = item.payment_status === "overdue" && item.due_date ? -daysUntil(item.due_date) : 0;
+  return h(Card, { class: "money-card" }, div({ class: "soft" }, settled ? t("document.settled") : t("document.open")), div({ class: "big-amount" }, moneyOfCents(settled ? 0n : open)),
+    late > 0 ? p({ class: "late" }, t("document.n_days_late", { n: late })) : !settled && item.due_date ? p({ class: "soft" }, t("document.due", { day: day(item.due_date) })) : null,
+    h(Facts, { facts: [[t("field.total_incl_vat"), money(item.total_incl_vat)], [t("field.paid_amount"), item.meta?.paid_amount ? money(item.meta.paid_amount) : ""], [t("field.credited_amount"), item.meta?.credited_amount ? money(item.meta.credited_amount) : ""]] }));
+}
+
+/** @param {{ table: Table, item: Item }} properties */
+function Answered({ table, item }) {
+  const left = item.due_date ? daysUntil(item.due_date) : 0;
+  const meta = item.meta ?? {};
+  return h(Card, { class: "money-card" }, div({ class: "soft" }, t("field.total_incl_vat")), div({ class: "big-amount" }, money(item.total_incl_vat)),
+    table.key === "quotes" && item.payment_status === "open" ? p({ class: left < 0 ? "late" : "soft" }, left >= 0 ? t("document.n_days_left", { n: left }) : t("document.expired")) : null,
+    h(Facts, { facts: [[t("field.viewed_at"), meta.viewed_at ? h(Moment, { at: meta.viewed_at }) : ""], [t("field.accepted_at"), meta.accepted_at ? h(Moment, { at: meta.accepted_at }) : ""], [t("field.accepted_by"), meta.accepted_by], [t("field.rejected_at"), meta.rejected_at ? h(Moment, { at: meta.rejected_at }) : ""]] }));
+}
+
+/** @param {{ table: Table, item: Item }} properties */
+function About({ table, item }) {
+  const meta = item.meta ?? {};
+  /** @param {string} to @param {string | null | undefined} id */
+  const link = (to, id) => (id ? h(LinkName, { table: to, id }) : "");
+  return h(Card, { title: t("facts") }, h(Facts, { facts: [
+    [t("field.client_id"), link("clients", item.client_id)], [fieldName(table.key, "invoice_date"), day(item.invoice_date)], [fieldName(table.key, "due_date"), day(item.due_date)],
+    [t("field.reference"), meta.reference], [t("field.project_id"), link("projects", meta.project_id)], [t("field.deal_id"), link("deals", meta.deal_id)], [t("field.quote_id"), link("quotes", meta.quote_id)],
+    [t("field.invoice_id"), link("invoices", meta.invoice_id)], [t("field.credited_invoice_id"), link("invoices", meta.credited_invoice_id)], [t("field.subscription_id"), link("subscriptions", meta.subscription_id)],
+    [t("document.period"), meta.period_start ? `${day(meta.period_start)} – ${day(meta.period_end)}` : ""], [t("field.revision"), meta.revision > 1 ? meta.revision : ""],
+  ] }));
+}
+
+/** @param {{ item: Item }} properties */
+function Payments({ item }) {
+  const payments = /** @type {Item[]} */ (useLoad(`/v1/invoices/${item.id}/payments`).answer?.data ?? []);
+  if (payments.length === 0) return null;
+  return h(Card, { title: t("table.payments", { n: 2 }) }, ul({ class: "lines" }, payments.map((payment) => li({ key: payment.id },
+    div(null, strong(null, money(payment.amount)), div({ class: "soft" }, day(payment.date), payment.method ? ` · ${choiceName("payments", "method", payment.method)}` : "")),
+    h(Pill, { table: "payments", field: "status", value: payment.status })))));
+}
+
+/** @param {{ table: Table, item: Item }} properties */
+function Mails({ table, item }) {
+  const mails = /** @type {Item[]} */ (useLoad(`${itemPath(table, item.id)}/deliveries`).answer?.data ?? []);
+  if (mails.length === 0) return null;
+  return h(Card, { title: t("document.mails") }, ul({ class: "lines" }, [...mails].reverse().map((mail) => li({ key: mail.id },
+    div(null, div(null, mail.subject), div({ class: "soft" }, mail.recipient, " · ", h(Moment, { at: mail.created_at })), mail.status === "failed" ? div({ class: "late" }, mail.reason) : null), mail.status === "sent" ? span({ class: "pill good" }, choiceName("mails", "status", "sent")) : h(Pill, { table: "mails", field: "status", value: mail.status })))));
+}

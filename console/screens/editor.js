@@ -1,0 +1,207 @@
+// The editor of a document: client, dates, rows with live totals, notes.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { ApiError, get, newKey, patch, post, useLoad } from "../api.js";
+import { LinkBox } from "../combobox.js";
+import { openConflict } from "../conflict.js";
+import { removeItem } from "../detail.js";
+import { confirm } from "../dialog.js";
+import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { DayBox, TextBox } from "../field.js";
+import { ErrorList, detailText } from "../form.js";
+import { plusDays, today } from "../format.js";
+import { a, div, form, h, label, p, span } from "../html.js";
+import { useKeys } from "../keys.js";
+import { fromCents } from "../money.js";
+import { PdfSheet } from "../paper.js";
+import { Button, Card, Head, Menu, Pill, Problem, Skeleton, say } from "../parts.js";
+import { go, place } from "../router.js";
+import { can, itemPath, valueOf } from "../schema.js";
+import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates } from "../rows.js";
+import { fieldName, t, tableName, word } from "../words.js";
+import { openQuickClient } from "./quick_client.js";
+import { openSend } from "./send.js";
+import { linked, pdfOf } from "../value.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+
+/** @param {{ table: Table, id: string | null }} properties */
+export function Editor({ table, id }) {
+  const loaded = useLoad(id ? itemPath(table, id) : null);
+  const rates = useLoad("/v1/tax-rates").answer;
+  if (id && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  if ((id && !loaded.answer) || !rates) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
+  return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "", allRates: rates.data });
+}
+
+const HEAD = ["client_id", "title", "invoice_date", "due_date", "reference", "notes", "language"];
+
+/** @param {{ table: Table, item: Item | null, etag: string, allRates: Item[] }} properties */
+function Editing({ table, item, etag, allRates }) {
+  const base = useRef({ item, etag });
+  const draftName = place.value.path;
+  const kept = useMemo(() => readDraft(draftName), []);
+  const rates = useMemo(() => salesRates(allRates), []);
+  const start = useRef(beginning(item, place.value.query));
+  const values = useSignal(/** @type {Item} */ ({ ...start.current, ...kept?.value.values }));
+  const rows = useSignal((kept?.value.rows ?? item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)));
+  const live = useMemo(() => liveTotals(rows, rates), []);
+  const restored = useSignal(kept !== null);
+  const error = useSignal(/** @type {unknown} */ (null));
+  const busy = useSignal(false);
+  const dirty = useSignal(kept !== null);
+  const dirtyRows = useRef(kept !== null);
+  const touchedDue = useRef(Boolean(item || kept?.value.values.due_date));
+  const key = useRef(newKey());
+  const sentText = useRef("");
+
+  const changed = () => { dirty.value = true; keepDraft(draftName, () => ({ values: values.value, rows: bodyRows() })); };
+  const bodyRows = () => rows.value.filter((/** @type {any} */ row) => !isBlank(row)).map((/** @type {any} */ row) => rowBody(row, "name", rates));
+  /** @param {Item} changes */
+  const set = (changes) => { values.value = { ...values.value, ...changes }; changed(); };
+
+  /** Saves the draft and returns it, or null if it was refused.
+   * @returns {Promise<{ data: Item, etag: string } | null>} */
+  const save = async () => {
+    if (busy.value) return null;
+    const before = base.current.item;
+    if (before && !dirty.value) return { data: before, etag: base.current.etag };
+    busy.value = true;
+    error.value = null;
+    const body = bodyOf();
+    const text = JSON.stringify(body);
+    if (sentText.current && sentText.current !== text) key.current = newKey();
+    sentText.current = text;
+    try {
+      const answer = before ? await patch(itemPath(table, before.id), body, { etag: base.current.etag }) : await post(table.path, body, { key: key.current });
+      const id = answer.data.id ?? before?.id;
+      const fresh = await get(itemPath(table, id));
+      base.current = { item: fresh.data, etag: fresh.etag };
+      dirty.value = false;
+      dirtyRows.current = false;
+      start.current = beginning(fresh.data, "");
+      restored.value = false;
+      dropDraft(draftName);
+      return { data: fresh.data, etag: fresh.etag };
+    } catch (problem) {
+      await refused(problem, body);
+      return null;
+    } finally {
+      busy.value = false;
+    }
+  };
+  /** @param {unknown} problem @param {Item} body */
+  const refused = async (problem, body) => {
+    const before = base.current.item;
+    if (before && problem instanceof ApiError && problem.status === 412) {
+      const theirs = await get(itemPath(table, before.id));
+      return openConflict({ table, mine: body, base: before, theirs, done: (merged, newer) => { base.current = { item: newer.data, etag: newer.etag }; values.value = { ...beginning(newer.data, ""), ...merged }; if (merged.rows) rows.value = merged.rows.map((/** @type {Item} */ row) => editedRow(row)); start.current = beginning(newer.data, ""); void saveAndSay(); } });
+    }
+    error.value = problem;
+    if (!(problem instanceof ApiError)) return;
+    const used = rows.value.filter((/** @type {any} */ row) => !isBlank(row));
+    for (const detail of problem.details) {
+      const at = /^rows\[(\d+)\]/.exec(detail.field);
+      const row = at ? used[Number(at[1])] : undefined;
+      if (row) row.error.value = detailText(detail);
+    }
+    scrollTo({ top: 0, behavior: "smooth" });
+  };
+  const bodyOf = () => {
+    const head = Object.fromEntries(HEAD.filter((name) => (item ? values.value[name] !== start.current[name] : values.value[name] !== "")).map((name) => [name, values.value[name] === "" ? null : values.value[name]]));
+    const lines = bodyRows();
+    const first = lines[0];
+    if (!values.value.title && first) head.title = first.name;
+    // Rows are sent as a whole, so only if they were changed here.
+    if (item) return { ...head, ...(dirtyRows.current ? { rows: lines } : {}) };
+    const { net, tax, gross } = live.value;
+    return { ...head, ...hidden(place.value.query), rows: lines, ...(lines.length ? { total_excl_vat: fromCents(net), vat_amount: fromCents(tax), total_incl_vat: fromCents(gross) } : {}) };
+  };
+  const saveAndSay = async () => {
+    const saved = await save();
+    if (!saved) return;
+    say(t("saved"));
+    if (!item) go(`${table.address}/${saved.data.id}`, { replace: true });
+  };
+  /** @param {boolean} send */
+  const finalize = (send) => confirm({
+    title: t("document.finalize_title", { one: tableName(table.key, 1).toLowerCase(), One: tableName(table.key, 1) }), text: t("document.finalize_text"), action: send ? t("document.finalize_send") : t("action.finalize"),
+    run: async () => {
+      const saved = await save();
+      if (!saved) return;
+      const answer = await post(`${itemPath(table, saved.data.id)}/finalize`, undefined, { etag: saved.etag });
+      say(t("document.finalized", { number: answer.data.number ?? "" }));
+      go(`${table.address}/${saved.data.id}`, { replace: true });
+      if (send) openSend({ table, id: saved.data.id });
+    },
+  });
+  useKeys([
+    { key: "Ctrl+s", label: t("document.save"), run: () => void saveAndSay(), always: true },
+    { key: "Ctrl+Enter", label: t("action.finalize"), run: () => finalize(true) },
+  ]);
+  const client = values.value.client_id ? linked("clients", values.value.client_id).value : null;
+  useEffect(() => {
+    // The terms of the client fill in the date until somebody does.
+    if (!client || touchedDue.current || !values.value.invoice_date) return;
+    const days = table.key === "quotes" ? client.quote_expiration_days : client.payment_term;
+    if (typeof days === "number") values.value = { ...values.value, due_date: plusDays(values.value.invoice_date, days) };
+  }, [client, values.value.invoice_date]);
+
+  const errors = error.value instanceof ApiError ? Object.fromEntries(error.value.details.map((detail) => [detail.field, detailText(detail)])) : {};
+  /** @param {string} name @param {import("../html.js").View} control @param {string} [extra] */
+  const field = (name, control, extra = "") => div({ class: `field ${extra}` }, label({ for: `f-${name}` }, fieldName(table.key, name)), control, errors[name] ? p({ class: "wrong" }, errors[name]) : null);
+  /** @param {string} name */
+  const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), onChange: (/** @type {any} */ value) => set({ [name]: value }) });
+  return form({ class: item ? "page editor with-preview" : "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void saveAndSay(); } },
+    h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: "payment_status", value: "draft" }) },
+      h(SavedLine, { busy, dirty, made: item !== null }),
+      h(Button, { type: "submit", busy: busy.value }, t("document.save")),
+      div({ class: "split" }, h(Button, { primary: true, onClick: () => finalize(true) }, t("document.finalize_send")),
+        h(Menu, { label: t("more"), icon: "down", primary: true, items: [
+          { label: t("document.pdf"), icon: "download", hidden: !item, href: item ? pdfOf(table, item) : "", target: "_blank" },
+          { label: t("document.only_finalize"), icon: "check", run: () => finalize(false) },
+          { label: t("delete"), icon: "trash", danger: true, hidden: !item || !can(table, "delete"), run: () => { dropDraft(draftName); if (item) removeItem(table, base.current.item ?? item, base.current.etag); } },
+        ] }))),
+    restored.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }, t("draft.discard"))) : null,
+    error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
+    h(Card, { class: "editor-head" }, div({ class: "fields" },
+      field("client_id", div(null, h(LinkBox, { ...control("client_id"), table: "clients", onChange: (id) => set({ client_id: id }), onNew: (typed) => openQuickClient(typed, (made) => set({ client_id: made.id })) }), h(ClientLine, { client }))),
+      field("title", h(TextBox, { ...control("title"), length: 255 })),
+      div({ class: "field-row" },
+        field("invoice_date", h(DayBox, control("invoice_date"))),
+        field("due_date", h(DayBox, { ...control("due_date"), onChange: (day) => { touchedDue.current = true; set({ due_date: day }); } })),
+        field("reference", h(TextBox, { ...control("reference"), length: 255 }))))),
+    h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: () => { dirtyRows.current = true; changed(); } }),
+      div({ class: "rows-foot" }, field("notes", h(TextBox, { ...control("notes"), length: 4096, long: true, placeholder: t("document.notes_hint") })), h(Sums, { totals: live, rates }))),
+    item ? h(DraftPreview, { table, item }) : null);
+}
+
+/** The page as it will be printed, as far as it is saved; on wide screens only.
+ * @param {{ table: Table, item: Item }} properties */
+function DraftPreview({ table, item }) {
+  if (!matchMedia("(min-width: 1600px)").matches) return null;
+  return div({ class: "editor-preview" }, h(PdfSheet, { src: pdfOf(table, item), title: t("document.preview") }));
+}
+
+/** Apart, so that the first change does not redraw all rows.
+ * @param {{ busy: import("@preact/signals").Signal<boolean>, dirty: import("@preact/signals").Signal<boolean>, made: boolean }} properties */
+const SavedLine = ({ busy, dirty, made }) => span({ class: "soft saved" }, busy.value ? t("document.saving") : dirty.value ? t("document.unsaved") : made ? t("document.all_saved") : "");
+
+/** What is known about the client, beside the field.
+ * @param {{ client: Item | null | undefined }} properties */
+function ClientLine({ client }) {
+  const overdue = useLoad(client ? `/v1/invoices?client_id=${client.id}&payment_status=overdue&per_page=1` : null).answer?.meta.total ?? 0;
+  if (!client) return null;
+  return p({ class: "help" }, t("document.pays_in", { n: client.payment_term ?? 0 }), overdue > 0 ? span({ class: "late" }, ` · ${t("document.n_overdue", { n: overdue })}`) : null);
+}
+
+/** @param {Item | null} item @param {string} query @returns {Item} */
+function beginning(item, query) {
+  const given = new URLSearchParams(query);
+  return Object.fromEntries(HEAD.map((name) => [name, item ? (valueOf(item, name) ?? "") : (given.get(name) ?? (name === "invoice_date" ? today() : ""))]));
+}
+
+/** Links that a new document gets from where it was started.
+ * @param {string} query */
+const hidden = (query) => Object.fromEntries([...new URLSearchParams(query)].filter(([name]) => name === "project_id" || name === "deal_id"));

@@ -1,0 +1,116 @@
+// Flows as cards, the page of a flow with its steps and runs, and the page of a run.
+import { useState } from "preact/hooks";
+import { patch, post, useLoad } from "../api.js";
+import { Missing, removeItem } from "../detail.js";
+import { Dialog, confirm, openDialog } from "../dialog.js";
+import { count, moment, plusDays, today } from "../format.js";
+import { a, button, div, h, li, ol, p, pre, span, strong, ul } from "../html.js";
+import { useKeys } from "../keys.js";
+import { Button, Card, Empty, Facts, Head, Icon, Menu, Moment, Pill, Problem, Skeleton, say, sayError } from "../parts.js";
+import { go } from "../router.js";
+import { can, itemPath, tables } from "../schema.js";
+import { conditionLine, stepLine, stepName, triggerText } from "../steps.js";
+import { actionName, t, tableName, word } from "../words.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+
+/** @param {{ table: Table }} properties */
+export function Flows({ table }) {
+  const loaded = useLoad(`${table.path}?per_page=100`);
+  const waiting = useLoad("/v1/automation/runs?status=pending_approval&per_page=1").answer?.meta.total ?? 0;
+  const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  return div({ class: "page" },
+    h(Head, { title: tableName("flows") }, h(Button, { href: waiting ? "/runs?status=pending_approval" : "/runs" }, tableName("runs"), waiting ? ` (${waiting})` : ""), can(table, "create") ? h(Button, { primary: true, icon: "plus", href: "/flows/new" }, word(["new.flows"], "")) : null),
+    loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 8 }) : rows.length === 0 ? h(Empty, { icon: "flows", title: t("list.empty", { many: tableName("flows").toLowerCase() }) }) : null,
+    div({ class: "flow-grid" }, rows.map((flow) => h(FlowCard, { key: flow.id, table, flow }))));
+}
+
+/** @param {{ table: Table, flow: Item }} properties */
+function FlowCard({ table, flow }) {
+  return div({ class: "card flow-card" },
+    div({ class: "flow-top" }, a({ href: `/flows/${flow.id}` }, flow.name), h(Switch, { table, flow })),
+    p({ class: "flow-trigger" }, h(Icon, { name: "flows" }), triggerText(flow)), p({ class: "soft" }, flow.description),
+    p({ class: "soft small" }, t("flow.n_steps", { n: flow.step_count ?? 0 })), flow.meta?.stopped_reason ? p({ class: "late" }, flow.meta.stopped_reason) : null);
+}
+
+/** @param {{ table: Table, flow: Item, etag?: string }} properties */
+function Switch({ table, flow, etag }) {
+  const [on, setOn] = useState(/** @type {boolean | null} */ (null));
+  const shown = on ?? flow.active;
+  const flip = async () => {
+    setOn(!shown);
+    try {
+      await patch(itemPath(table, flow.id), { active: !shown }, { etag });
+      say(t(shown ? "flow.switched_off" : "flow.switched_on", { name: flow.name }));
+    } catch (error) { sayError(error); }
+    setOn(null);
+  };
+  return button({ type: "button", role: "switch", class: "toggle", "aria-checked": shown, "aria-label": `${flow.name}: ${t("field.active").toLowerCase()}`, disabled: !can(table, "patch"), onClick: () => void flip() }, span(null));
+}
+
+/** @param {{ table: Table, id: string }} properties */
+export function FlowPage({ table, id }) {
+  const loaded = useLoad(itemPath(table, id));
+  const runs = useLoad(`/v1/automation/runs?flow_id=${id}&per_page=20`).answer;
+  const edits = can(table, "patch");
+  useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(`/flows/${id}/edit`) }] : []);
+  if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
+  if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
+  const flow = loaded.answer.data;
+  const etag = loaded.answer.etag;
+  const definition = flow.meta?.definition ?? flow.definition ?? {};
+  const rows = (/** @type {Item[]} */ (runs?.data ?? [])).filter((run) => run.flow_id === id);
+  return div({ class: "page" },
+    h(Head, { title: flow.name, over: a({ href: "/flows" }, tableName("flows")), beside: h(Switch, { table, flow, etag }) },
+      edits ? h(Button, { onClick: () => openDialog(({ close }) => h(Backtest, { id, close })) }, t("flow.backtest")) : null, edits ? h(Button, { icon: "edit", href: `/flows/${id}/edit` }, t("edit")) : null,
+      h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, flow, etag) }] })),
+    flow.meta?.stopped_reason ? div({ class: "problem", role: "alert" }, div(null, flow.meta.stopped_reason)) : null,
+    div({ class: "columns" },
+      div({ class: "column-main" }, h(StepList, { flow, steps: definition.steps ?? [], conditions: definition.conditions ?? [] })),
+      div({ class: "column-side" }, flow.description ? h(Card, { title: t("field.description") }, p(null, flow.description)) : null,
+        h(Card, { title: tableName("runs") }, rows.length === 0 ? p({ class: "soft" }, t("flow.no_runs")) : ul({ class: "lines" }, rows.map((run) => li({ key: run.id }, a({ href: `/runs/${run.id}` }, h(Moment, { at: run.created_at ?? run.meta?.created_at })), h(Pill, { table: "runs", field: "status", value: run.status }))))))));
+}
+
+/** @param {{ flow: Item, steps: Item[], conditions: Item[] }} properties */
+const StepList = ({ flow, steps, conditions }) => ol({ class: "flow-steps" },
+  li({ class: "flow-step start" }, span({ class: "attention-icon" }, h(Icon, { name: "flows" })), div(null, strong(null, triggerText(flow)), conditions.map((condition, place) => p({ key: place, class: "soft" }, `${t("flow.if")} ${conditionLine(condition)}`)))),
+  steps.map((step, place) => li({ key: place, class: "flow-step" }, span({ class: "attention-icon" }, h(Icon, { name: STEP_ICONS[step.type] ?? "right" })), div(null, strong(null, stepName(step.type)), p({ class: "soft" }, stepLine(step))))));
+
+/** @type {Record<string, string>} */
+export const STEP_ICONS = { send_email: "mail", create_task: "tasks", create_note: "note", create_ticket: "tickets", create_deal: "deals", create_invoice: "invoices", add_ticket_message: "tickets", send_document: "send", update: "edit", http: "link", trigger: "flows", wait: "hours", approval: "check", condition: "filter" };
+
+/** What a flow would have done in the last ninety days.
+ * @param {{ id: string, close: () => void }} properties */
+function Backtest({ id, close }) {
+  const [result, setResult] = useState(/** @type {Item | null} */ (null));
+  const run = async () => {
+    const answer = await post(`/v1/automation/flows/${id}/backtest`, { from: `${plusDays(today(), -90)}T00:00:00Z`, to: `${today()}T00:00:00Z` });
+    setResult(answer.data);
+    throw new Finished();
+  };
+  return h(Dialog, { title: t("flow.backtest"), action: result ? t("close") : t("flow.backtest_run"), close, run: result ? async () => {} : () => run().catch((error) => { if (!(error instanceof Finished)) throw error; return new Promise(() => {}); }) },
+    p(null, t("flow.backtest_text")), result ? h(Facts, { facts: Object.entries(result).filter(([, value]) => typeof value === "number").map(([name, value]) => /** @type {[string, string]} */ ([word([`backtest.${name}`], name.replace(/_/g, " ")), count(Number(value))])) }) : null);
+}
+
+/** Keeps the dialog open to show the result. */
+class Finished extends Error {}
+
+/** @param {{ table: Table, id: string }} properties */
+export function RunPage({ table, id }) {
+  const loaded = useLoad(itemPath(table, id));
+  const steps = useLoad(`${itemPath(table, id)}/steps`).answer;
+  if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
+  if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 8 }));
+  const run = loaded.answer.data;
+  const allowed = /** @type {Record<string, string[]>} */ ({ pending_approval: ["approve", "reject", "cancel"], failed: ["retry"], running: ["cancel"], waiting: ["cancel"], retrying: ["cancel"], queued: ["cancel"] })[run.status] ?? [];
+  /** @param {string} name */
+  const act = (name) => confirm({ title: actionName("runs", name), text: word([`confirm.runs.${name}`], t("confirm.text")), action: actionName("runs", name), danger: name === "reject" || name === "cancel", run: async () => { await post(`${itemPath(table, id)}/${name}`, undefined); say(t("done", { what: actionName("runs", name) })); } });
+  const about = Object.values(tables).find((one) => one.one === run.entity_type);
+  return div({ class: "page" },
+    h(Head, { title: run.flow_name || tableName("runs", 1), over: a({ href: "/runs" }, tableName("runs")), beside: h(Pill, { table: "runs", field: "status", value: run.status }) }, can(table, "get") ? allowed.map((name, place) => h(Button, { key: name, primary: place === 0, onClick: () => act(name) }, actionName("runs", name))) : null),
+    run.error ? div({ class: "problem", role: "alert" }, div(null, run.error)) : null,
+    div({ class: "columns" },
+      div({ class: "column-main" }, h(Card, { title: t("field.steps") }, ol({ class: "lines" }, (/** @type {Item[]} */ (steps?.data ?? [])).map((step, place) => li({ key: place }, div(null, strong(null, stepName(step.type ?? step.step_type ?? "")), step.error ? p({ class: "late" }, step.error) : null, step.result && Object.keys(step.result).length ? pre({ class: "json" }, JSON.stringify(step.result, null, 2).slice(0, 2000)) : null), h(Pill, { table: "runs", field: "status", value: step.status })))))),
+      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.event"), word([`trigger.${run.trigger_key}`], run.trigger_key ?? "")], [t("field.entity_id"), about && (run.entity_id ?? run.meta?.entity_id) ? a({ href: `${about.address}/${run.entity_id ?? run.meta.entity_id}` }, tableName(about.key, 1)) : run.entity_type], [t("field.attempts"), run.attempts ? String(run.attempts) : ""], [t("field.next_attempt_at"), run.next_attempt_at ? moment(run.next_attempt_at) : ""], [t("field.created_at"), h(Moment, { at: run.created_at ?? run.meta?.created_at })], [t("field.finished_at"), run.finished_at ? moment(run.finished_at) : ""]] })))));
+}

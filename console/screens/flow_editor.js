@@ -1,0 +1,125 @@
+// The editor of a flow: one column of steps, each a form by its fields; the same as JSON.
+import { useSignal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
+import { ApiError, newKey, patch, post, useLoad } from "../api.js";
+import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { ChoiceBox, TextBox } from "../field.js";
+import { ErrorList } from "../form.js";
+import { a, button, div, form, h, input, label, li, ol, p, span, strong, textarea } from "../html.js";
+import { useKeys } from "../keys.js";
+import { Button, Card, Head, Icon, Menu, Problem, Skeleton, say } from "../parts.js";
+import { go, place } from "../router.js";
+import { itemPath } from "../schema.js";
+import { EVENTS, OPERATORS, STEP_TYPES, stepFields, stepName } from "../steps.js";
+import { choiceName, fieldName, t, tableName, word } from "../words.js";
+import { STEP_ICONS } from "./flow.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+
+/** @param {{ table: Table, id: string | null }} properties */
+export function FlowEditor({ table, id }) {
+  const loaded = useLoad(id ? itemPath(table, id) : null);
+  if (id && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  if (id && !loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
+  return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "" });
+}
+
+/** @param {{ table: Table, item: Item | null, etag: string }} properties */
+function Editing({ table, item, etag }) {
+  const base = useRef({ item, etag });
+  const draftName = place.value.path;
+  const definition = item?.meta?.definition ?? {};
+  const start = { name: item?.name ?? "", description: item?.description ?? "", trigger_type: item?.trigger_type ?? "event", trigger_key: item?.trigger_key ?? "", conditions: definition.conditions ?? [], steps: (definition.steps ?? []) };
+  const kept = useMemo(() => readDraft(draftName), []);
+  const flow = useSignal(/** @type {Item} */ (withKeys(kept?.value ?? start)));
+  const error = useSignal(/** @type {unknown} */ (null));
+  const busy = useSignal(false);
+  const asJson = useSignal(false);
+  /** @param {Item} changes */
+  const set = (changes) => { flow.value = { ...flow.value, ...changes }; keepDraft(draftName, () => plain(flow.value)); };
+  const steps = /** @type {Item[]} */ (flow.value.steps);
+  /** @param {number} at @param {Item} changes */
+  const setStep = (at, changes) => set({ steps: steps.map((step, place) => (place === at ? { ...step, ...changes } : step)) });
+  /** @param {number} at @param {string} type */
+  const insert = (at, type) => set({ steps: [...steps.slice(0, at), { type, key: newKey(), ...(type === "condition" ? { conditions: [{ field: "record.", op: "eq", value: "" }] } : {}) }, ...steps.slice(at)] });
+  /** @param {number} at @param {number} by */
+  const move = (at, by) => { const all = [...steps]; const to = at + by; if (to < 0 || to >= all.length) return; all.splice(to, 0, ...all.splice(at, 1)); set({ steps: all }); };
+  const save = async () => {
+    if (busy.value) return;
+    busy.value = true;
+    error.value = null;
+    try {
+      const body = plain(flow.value);
+      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, { ...body, active: false });
+      dropDraft(draftName);
+      const warnings = answer.meta.warnings ?? answer.data?.meta?.warnings ?? [];
+      say(warnings.length ? `${t("saved")} ${warnings.map((/** @type {any} */ one) => one.message ?? one).join(" ")}` : t("saved"));
+      go(`/flows/${answer.data.id ?? item?.id}`, { replace: true });
+    } catch (problem) { error.value = problem; scrollTo({ top: 0, behavior: "smooth" }); } finally { busy.value = false; }
+  };
+  useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(), always: true }]);
+  const wrong = error.value instanceof ApiError ? error.value.details : [];
+  /** @param {number} at */
+  const adding = (at) => li({ key: `add ${at}`, class: "flow-add" }, h(Menu, { label: t("flow.add_step"), icon: "plus", quiet: true, align: "left", showLabel: at === steps.length, items: STEP_TYPES.map((type) => ({ label: stepName(type), icon: STEP_ICONS[type], run: () => insert(at, type) })) }));
+  return form({ class: "page narrow editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
+    h(Head, { title: item ? item.name : word(["new.flows"], ""), over: a({ href: "/flows" }, tableName("flows")) }, h(Button, { quiet: true, onClick: () => { asJson.value = !asJson.value; } }, asJson.value ? t("flow.as_form") : "JSON"), h(Button, { href: item ? `/flows/${item.id}` : "/flows" }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))),
+    error.value ? h(ErrorList, { table, error: error.value, fields: [] }) : null,
+    h(Card, null, div({ class: "fields" },
+      div({ class: "field" }, label({ for: "flow-name" }, t("field.name")), h(TextBox, { id: "flow-name", value: flow.value.name, length: 255, onChange: (name) => set({ name }) })),
+      div({ class: "field" }, label({ for: "flow-description" }, t("field.description")), h(TextBox, { id: "flow-description", value: flow.value.description, onChange: (description) => set({ description }) })),
+      div({ class: "field" }, label({ for: "flow-type" }, t("field.trigger_type")), h(ChoiceBox, { id: "flow-type", value: flow.value.trigger_type, onChange: (type) => set({ trigger_type: type, trigger_key: "" }), options: ["event", "custom", "schedule"].map((one) => /** @type {[string, string]} */ ([one, choiceName("flows", "trigger_type", one)])) })),
+      div({ class: "field" }, label({ for: "flow-key" }, t("field.trigger_key")), flow.value.trigger_type === "event" ? h(ChoiceBox, { id: "flow-key", value: flow.value.trigger_key, empty: true, onChange: (key) => set({ trigger_key: key }), options: EVENTS.map((one) => /** @type {[string, string]} */ ([one, word([`trigger.${one}`], one)])) }) : h(TextBox, { id: "flow-key", value: flow.value.trigger_key, placeholder: flow.value.trigger_type === "schedule" ? "30 8 * * 1-5" : "order.shipped", onChange: (key) => set({ trigger_key: key }) }))),
+      div({ class: "flow-conditions" }, h(Conditions, { conditions: flow.value.conditions, root: "data.", onChange: (conditions) => set({ conditions }) }))),
+    asJson.value ? h(Card, { title: "JSON" }, h(JsonBox, { label: t("field.steps"), value: plain(flow.value).steps, onChange: (list) => set({ steps: withKeys({ steps: list }).steps }) }))
+      : ol({ class: "flow-editor" }, steps.map((step, at) => [adding(at), li({ key: step.key, class: "card flow-edit", onKeyDown: (event) => { if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown") && !(event.target instanceof HTMLSelectElement)) { event.preventDefault(); move(at, event.key === "ArrowUp" ? -1 : 1); } } },
+        div({ class: "card-head" }, span({ class: "attention-icon" }, h(Icon, { name: STEP_ICONS[step.type] ?? "right" })), strong(null, `${at + 1}. ${stepName(step.type)}`),
+          span({ class: "actions" }, h(Button, { small: true, quiet: true, icon: "up", label: t("flow.up"), disabled: at === 0, onClick: () => move(at, -1) }), h(Button, { small: true, quiet: true, icon: "down", label: t("flow.down"), disabled: at === steps.length - 1, onClick: () => move(at, 1) }), h(Button, { small: true, quiet: true, icon: "close", label: t("delete"), onClick: () => set({ steps: steps.filter((_, place) => place !== at) }) }))),
+        wrong.filter((detail) => detail.field.startsWith(`steps[${at}]`)).map((detail) => p({ key: detail.field, class: "wrong" }, detail.message)),
+        div({ class: "fields" }, stepFields(step).map((field) => h(StepControl, { key: field.name, step, field, id: `${step.key}-${field.name}`, onChange: (value) => setStep(at, { [field.name]: value }) }))))]), adding(steps.length)),
+    p({ class: "help" }, t("flow.placeholders")));
+}
+
+/** @param {{ step: Item, field: import("../steps.js").StepField, id: string, onChange: (value: any) => void }} properties */
+function StepControl({ step, field, id, onChange }) {
+  const name = fieldName("steps", field.name);
+  const value = step[field.name];
+  if (field.kind === "boolean") return div({ class: "field switch" }, input({ id, type: "checkbox", checked: Boolean(value), onChange: (event) => onChange(event.currentTarget.checked) }), label({ for: id }, name));
+  if (field.kind === "conditions") return div({ class: "field wide" }, h(Conditions, { conditions: value ?? [], root: "record.", onChange }));
+  const control = field.kind === "choice" ? h(ChoiceBox, { id, value, empty: true, onChange, options: (field.choices ?? []).map((one) => /** @type {[string, string]} */ ([one, word([`mail.${one}`], choiceName("steps", field.name, one))])) })
+    : field.kind === "json" ? h(JsonBox, { id, label: name, value: value ?? {}, onChange }) : h(TextBox, { id, value: typeof value === "object" ? JSON.stringify(value) : value, long: field.kind === "long", onChange });
+  return div({ class: field.kind === "long" || field.kind === "json" ? "field wide" : "field" }, label({ for: id }, name), control);
+}
+
+/** @param {{ conditions: Item[], root: string, onChange: (conditions: Item[]) => void }} properties */
+function Conditions({ conditions, root, onChange }) {
+  /** @param {number} at @param {Item} changes */
+  const set = (at, changes) => onChange(conditions.map((one, place) => (place === at ? { ...one, ...changes } : one)));
+  return div({ class: "conditions" }, conditions.map((one, at) => div({ key: at, class: "condition" },
+    input({ type: "text", value: one.field, "aria-label": t("flow.field"), onInput: (event) => set(at, { field: event.currentTarget.value }) }),
+    h(ChoiceBox, { id: `${root}-op-${at}`, label: t("flow.operator"), value: one.op, onChange: (op) => set(at, { op }), options: OPERATORS.map((op) => /** @type {[string, string]} */ ([op, word([`operator.${op}`], op)])) }),
+    input({ type: "text", value: typeof one.value === "string" ? one.value : JSON.stringify(one.value ?? ""), "aria-label": t("flow.value"), onInput: (event) => set(at, { value: readValue(event.currentTarget.value) }) }),
+    h(Button, { small: true, quiet: true, icon: "close", label: t("delete"), onClick: () => onChange(conditions.filter((_, place) => place !== at)) }))),
+    button({ type: "button", class: "link", onClick: () => onChange([...conditions, { field: root, op: "eq", value: "" }]) }, t("flow.add_condition")));
+}
+
+/** Numbers, booleans and lists are typed as JSON; anything else is a text.
+ * @param {string} typed */
+function readValue(typed) {
+  if (!/^(-?\d+(\.\d+)?|true|false|null|\[.*\])$/.test(typed)) return typed;
+  try { return JSON.parse(typed); } catch { return typed; }
+}
+
+/** @param {{ id?: string, label: string, value: unknown, onChange: (value: any) => void }} properties */
+function JsonBox({ id, label: name, value, onChange }) {
+  const typed = useSignal(/** @type {string | null} */ (null));
+  const text = typed.value ?? JSON.stringify(value, null, 2);
+  let wrong = false;
+  try { JSON.parse(text); } catch { wrong = true; }
+  return textarea({ id, class: "json", "aria-label": name, rows: Math.min(24, text.split("\n").length + 1), spellcheck: false, value: text, "aria-invalid": wrong || undefined, onInput: (event) => { typed.value = event.currentTarget.value; try { onChange(JSON.parse(event.currentTarget.value)); } catch {} }, onBlur: () => { if (!wrong) typed.value = null; } });
+}
+
+/** @param {Item} flow @returns {Item} */
+const withKeys = (flow) => ({ ...flow, steps: (flow.steps ?? []).map((/** @type {Item} */ step) => ({ ...step, key: newKey() })) });
+/** @param {Item} flow @returns {Item} */
+const plain = (flow) => ({ ...flow, steps: flow.steps.map((/** @type {Item} */ step) => Object.fromEntries(Object.entries(step).filter(([name, value]) => name !== "key" && value !== "" && value !== undefined))) });

@@ -1,0 +1,147 @@
+// Hours of a week: projects and activities as rows, days as columns, sums both ways. Typing in a cell saves it.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get, patch, post, remove } from "../api.js";
+import { LinkBox } from "../combobox.js";
+import { Dialog, openDialog } from "../dialog.js";
+import { TextBox } from "../field.js";
+import { hours, nearDay, plusDays, today } from "../format.js";
+import { div, h, input, label, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
+import { useKeys } from "../keys.js";
+import { Button, Empty, Head, Pill, Problem, Skeleton, say, sayError } from "../parts.js";
+import { place, setQuery } from "../router.js";
+import { can, tables } from "../schema.js";
+import { language, t } from "../words.js";
+import { readMinutes } from "./project.js";
+import { LinkName } from "../value.js";
+
+/** @typedef {import("../api.js").Item} Item */
+/** @typedef {{ project: string, activity: string }} Line */
+
+const MAX_PROJECTS = 30;
+
+export function Hours() {
+  const monday = mondayOf(new URLSearchParams(place.value.query).get("week") ?? today());
+  const days = Array.from({ length: 7 }, (_, place) => plusDays(monday, place));
+  const entries = useSignal(/** @type {Item[] | null} */ (null));
+  const added = useSignal(/** @type {Line[]} */ ([]));
+  const error = useSignal(/** @type {unknown} */ (null));
+  const edits = tables.projects ? can(tables.projects, "patch") : false;
+  const load = async () => {
+    try {
+      entries.value = await ofWeek(monday, days[6] ?? monday);
+      error.value = null;
+    } catch (problem) { error.value = problem; }
+  };
+  useEffect(() => { entries.value = null; added.value = []; void load(); }, [monday]);
+  const week = (/** @type {number} */ step) => setQuery({ week: plusDays(monday, 7 * step) });
+  useKeys([{ key: "[", label: t("hours.previous"), run: () => week(-1) }, { key: "]", label: t("hours.next"), run: () => week(1) }]);
+  const all = entries.value ?? [];
+  const lines = linesOf(all, added.value);
+  const name = new Intl.DateTimeFormat(language === "nl" ? "nl-NL" : "en-GB", { weekday: "short", timeZone: "UTC" });
+  const drafts = all.filter((entry) => entry.status === "draft" || entry.status === "rejected");
+  const submit = async () => {
+    try {
+      for (const entry of drafts) await post(`/v1/projects/${entry.project}/hours/${entry.id}/submit`, undefined);
+      say(t("hours.submitted"));
+    } catch (problem) { sayError(problem); }
+    await load();
+  };
+  const add = () => openDialog(({ close }) => h(AddLine, { close, add: (line) => { added.value = [...added.value, line]; } }));
+  const copy = async () => {
+    const before = await ofWeek(plusDays(monday, -7), plusDays(monday, -1)).catch(() => []);
+    added.value = [...added.value, ...linesOf(before, [])];
+  };
+  return div({ class: "page" },
+    h(Head, { title: t("menu.hours"), beside: span({ class: "soft" }, `${nearDay(monday)} – ${nearDay(days[6])}`) },
+      h(Button, { icon: "left", label: t("hours.previous"), onClick: () => week(-1) }), h(Button, { onClick: () => setQuery({ week: "" }) }, t("hours.this_week")), h(Button, { icon: "right", label: t("hours.next"), onClick: () => week(1) }),
+      edits ? h(Button, { icon: "plus", onClick: add }, t("hours.add")) : null, edits && drafts.length > 0 ? h(Button, { primary: true, onClick: () => void submit() }, t("hours.submit_week")) : null),
+    error.value ? h(Problem, { error: error.value, retry: () => void load() }) : null,
+    entries.value === null ? h(Skeleton, { rows: 6 }) : lines.length === 0 ? div({ class: "card" }, h(Empty, { icon: "hours", title: t("hours.empty"), text: t("hours.empty_text") }, h(Button, { primary: true, icon: "plus", onClick: add }, t("hours.add")), h(Button, { onClick: () => void copy() }, t("hours.copy"))))
+      : div({ class: "card list week-box" }, tableElement({ class: "week" },
+        thead(null, tr(null, th({ scope: "col" }, t("field.project_id")), days.map((one) => th({ key: one, scope: "col", class: one === today() ? "number now" : "number" }, name.format(new Date(one)), span({ class: "soft" }, ` ${Number(one.slice(8))}`))), th({ scope: "col", class: "number" }, t("field.total_incl_vat")))),
+        tbody(null, lines.map((line) => {
+          const own = all.filter((entry) => entry.project === line.project && entry.activity_name === line.activity);
+          return tr({ key: `${line.project} ${line.activity}` }, th({ scope: "row" }, h(LinkName, { table: "projects", id: line.project }), line.activity ? div({ class: "soft" }, line.activity) : null),
+            days.map((one) => td({ key: one, class: "number" }, h(Cell, { line, date: one, entries: own.filter((entry) => entry.date === one), edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
+        })),
+        tfoot(null, tr(null, th({ scope: "row" }, t("field.total_incl_vat")), days.map((one) => td({ key: one, class: "number" }, dash(total(all.filter((entry) => entry.date === one))))), td({ class: "number sum" }, hours(total(all))))))));
+}
+
+/** @param {number} minutes */
+const dash = (minutes) => (minutes ? hours(minutes) : "");
+/** @param {Item[]} entries */
+const total = (entries) => entries.reduce((sum, entry) => sum + entry.minutes, 0);
+
+/** @param {{ line: Line, date: string, entries: Item[], edits: boolean, saved: () => Promise<void> }} properties */
+function Cell({ line, date, entries, edits, saved }) {
+  const [typed, setTyped] = useState(/** @type {string | null} */ (null));
+  const box = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const minutes = total(entries);
+  const only = entries.length === 1 ? entries[0] : undefined;
+  const locked = !edits || entries.length > 1 || (only && !["draft", "rejected"].includes(only.status));
+  const save = async () => {
+    if (typed === null) return;
+    const next = typed.trim() === "" ? 0 : readMinutes(typed);
+    if (next === null) return;
+    setTyped(null);
+    if (next === minutes) return;
+    const path = `/v1/projects/${line.project}/hours`;
+    try {
+      if (only && next === 0) await remove(`${path}/${only.id}`);
+      else if (only) await patch(`${path}/${only.id}`, { minutes: next });
+      else await post(path, { date, minutes: next, ...(line.activity ? { activity_name: line.activity } : {}) });
+    } catch (error) { sayError(error); }
+    await saved();
+  };
+  /** @param {number} across @param {number} down */
+  const walk = (across, down) => {
+    const cell = box.current?.closest("td");
+    const row = cell?.parentElement;
+    const rows = [...(row?.parentElement?.children ?? [])];
+    const target = rows[rows.indexOf(/** @type {Element} */ (row)) + down]?.children[[...(row?.children ?? [])].indexOf(/** @type {Element} */ (cell)) + across];
+    /** @type {HTMLElement | null | undefined} */ (target?.querySelector("input"))?.focus();
+  };
+  if (locked) return minutes ? span({ class: "locked" }, hours(minutes), only ? h(Pill, { table: "hours", field: "status", value: only.status }) : null) : null;
+  return input({
+    ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : "", "aria-label": `${line.activity} ${nearDay(date)}`, "aria-invalid": typed !== null && typed.trim() !== "" && readMinutes(typed) === null ? true : undefined,
+    value: typed ?? dash(minutes), onInput: (event) => setTyped(event.currentTarget.value), onFocus: (event) => event.currentTarget.select(), onBlur: () => void save(),
+    onKeyDown: (event) => {
+      const moves = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Enter: [0, 1] });
+      const step = moves[event.key];
+      if (event.key === "Escape") setTyped(null);
+      else if (step) walk(...step);
+      else return;
+      event.preventDefault();
+    },
+  });
+}
+
+/** @param {{ close: () => void, add: (line: Line) => void }} properties */
+function AddLine({ close, add }) {
+  const [project, setProject] = useState("");
+  const [activity, setActivity] = useState("");
+  return h(Dialog, { title: t("hours.add"), action: t("hours.add"), close, run: async () => add({ project, activity }), disabled: !project },
+    div({ class: "field" }, label({ for: "add-project" }, t("field.project_id")), h(LinkBox, { id: "add-project", table: "projects", value: project, onChange: setProject })),
+    div({ class: "field" }, label({ for: "add-activity" }, t("field.activity_name")), h(TextBox, { id: "add-activity", value: activity, length: 255, onChange: setActivity })));
+}
+
+/** The hours of all projects between two days. One request per project, until the server lists hours across projects.
+ * @param {string} from @param {string} to @returns {Promise<Item[]>} */
+async function ofWeek(from, to) {
+  const projects = await get(`/v1/projects?per_page=${MAX_PROJECTS}`, { quiet: true });
+  const answers = await Promise.all(projects.data.map((/** @type {Item} */ project) => get(`/v1/projects/${project.id}/hours?from=${from}&to=${to}&per_page=100`, { quiet: true }).then((answer) => answer.data.map((/** @type {Item} */ entry) => ({ ...entry, project: project.id })))));
+  return answers.flat();
+}
+
+/** @param {Item[]} entries @param {Line[]} added @returns {Line[]} */
+function linesOf(entries, added) {
+  const all = [...entries.map((entry) => ({ project: entry.project, activity: entry.activity_name ?? "" })), ...added];
+  return [...new Map(all.map((line) => [`${line.project} ${line.activity}`, line])).values()];
+}
+
+/** @param {string} date */
+function mondayOf(date) {
+  const weekday = new Date(date).getUTCDay();
+  return plusDays(date, -((weekday + 6) % 7));
+}

@@ -1,0 +1,72 @@
+// My account: language, theme, density, shortcuts, password, sessions.
+import { useState } from "preact/hooks";
+import { patch, remove, useLoad } from "../api.js";
+import { choose, chosen } from "../drafts.js";
+import { ChoiceBox, TextBox } from "../field.js";
+import { div, fieldset, form, h, input, label, legend, li, p, span, strong, ul } from "../html.js";
+import { Button, Card, Facts, Head, Moment, Problem, say, sayError } from "../parts.js";
+import { can, me, tables } from "../schema.js";
+import { choiceName, t, word } from "../words.js";
+
+export function Me() {
+  const user = me.value.user;
+  return div({ class: "page narrow" }, h(Head, { title: t("me.title") }),
+    h(Card, { title: user.name }, h(Facts, { facts: [[t("field.email"), user.email], [t("field.role"), choiceName("users", "role", user.role ?? "")], [t("me.account"), me.value.account.name], [t("me.version"), me.value.version]] })),
+    h(Look, null), h(Password, null), h(Sessions, null));
+}
+
+function Look() {
+  const [, setRound] = useState(0);
+  const table = tables.users;
+  /** @param {string} name @param {string} value */
+  const pick = (name, value) => { choose(name, value); document.documentElement.dataset[name] = value; setRound(Date.now()); };
+  /** @param {string} value */
+  const setLanguage = async (value) => {
+    try {
+      await patch(`/v1/users/${me.value.user.id}`, { language: value });
+      location.reload();
+    } catch (error) { sayError(error); }
+  };
+  /** @param {string} name @param {string[]} options @param {string} fallback */
+  const radios = (name, options, fallback) => fieldset({ class: "field choice" }, legend(null, word([`me.${name}`], name)), div({ class: "radios" }, options.map((one) =>
+    label({ key: one }, input({ type: "radio", name, checked: chosen(name, fallback) === one, onChange: () => pick(name, one) }), span(null, word([`me.${name}.${one}`], one))))));
+  return h(Card, { title: t("me.look") }, div({ class: "fields" },
+    table && can(table, "patch") ? div({ class: "field" }, label({ for: "me-language" }, t("field.language")), h(ChoiceBox, { id: "me-language", value: me.value.user.language, onChange: (value) => void setLanguage(value), options: [["nl", "Nederlands"], ["en", "English"]] })) : null,
+    radios("theme", ["auto", "light", "dark"], "auto"), radios("density", ["normal", "compact"], "normal"),
+    div({ class: "field switch" }, input({ id: "me-keys", type: "checkbox", checked: chosen("single keys", true), onChange: (event) => { choose("single keys", event.currentTarget.checked); setRound(Date.now()); } }), label({ for: "me-keys" }, t("me.keys")))));
+}
+
+function Password() {
+  const [old, setOld] = useState("");
+  const [next, setNext] = useState("");
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [busy, setBusy] = useState(false);
+  const save = async () => {
+    setBusy(true);
+    setError(null);
+    const response = await fetch("/console/password", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ current_password: old, password: next }) }).catch(() => null);
+    const body = response && !response.ok ? await response.json().catch(() => ({})) : {};
+    setBusy(false);
+    if (!response?.ok) return setError(new Error(response?.status === 401 ? t("me.password_wrong") : body.error?.details?.[0]?.message ?? body.error?.message ?? t("error.connection_lost")));
+    setOld("");
+    setNext("");
+    say(t("me.password_changed"));
+  };
+  return form({ onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: t("me.password") }, error ? h(Problem, { error }) : null,
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "me-old" }, t("me.password_now")), h(TextBox, { id: "me-old", type: "password", value: old, onChange: setOld })), div({ class: "field" }, label({ for: "me-next" }, t("me.password_new")), h(TextBox, { id: "me-next", type: "password", value: next, onChange: setNext }), p({ class: "help" }, t("me.password_help")))),
+    div({ class: "card-foot" }, h(Button, { type: "submit", busy, disabled: !old || next.length < 12 }, t("me.password_change")))));
+}
+
+function Sessions() {
+  const sessions = /** @type {import("../api.js").Item[]} */ (useLoad("/v1/me/sessions").answer?.data ?? []);
+  return h(Card, { title: t("me.sessions") }, ul({ class: "lines" }, sessions.map((session) => li({ key: session.id },
+    div(null, strong(null, browserName(session.browser)), div({ class: "soft" }, session.address, " · ", h(Moment, { at: session.last_used_at }))),
+    session.current ? span({ class: "pill good" }, t("me.this_one")) : h(Button, { small: true, onClick: () => void remove(`/v1/me/sessions/${session.id}`).then(() => say(t("me.session_ended")), sayError) }, t("me.end_session"))))));
+}
+
+/** @param {string} agent */
+function browserName(agent) {
+  const browser = /Edg\//.test(agent) ? "Edge" : /Firefox\//.test(agent) ? "Firefox" : /Chrome\//.test(agent) ? "Chrome" : /Safari\//.test(agent) ? "Safari" : agent.slice(0, 40);
+  const system = /Android/.test(agent) ? "Android" : /iPhone|iPad/.test(agent) ? "iOS" : /Windows/.test(agent) ? "Windows" : /Mac OS/.test(agent) ? "macOS" : /Linux/.test(agent) ? "Linux" : "";
+  return [browser, system].filter(Boolean).join(", ");
+}

@@ -1,0 +1,100 @@
+// The page of a project: budget against hours and invoices, hours with their approval, tasks and documents.
+import { useMemo, useState } from "preact/hooks";
+import { newKey, post, remove, useLoad } from "../api.js";
+import { Missing } from "../detail.js";
+import { Dialog, openDialog } from "../dialog.js";
+import { DayBox, TextBox } from "../field.js";
+import { day, hours, money, moneyOfCents, nearDay, readNumber, today } from "../format.js";
+import { History } from "../history.js";
+import { a, div, h, input, label, li, p, span, strong, ul } from "../html.js";
+import { useKeys } from "../keys.js";
+import { cents } from "../money.js";
+import { Button, Card, Empty, Facts, Head, Menu, Pill, Skeleton, deleteLater, say, sayError } from "../parts.js";
+import { go } from "../router.js";
+import { can, itemPath, may, tables } from "../schema.js";
+import { t, tableName } from "../words.js";
+import { LinkName, RelatedLine } from "../value.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+
+/** @param {{ table: Table, id: string }} properties */
+export function ProjectPage({ table, id }) {
+  const loaded = useLoad(itemPath(table, id));
+  const entries = useLoad(`/v1/projects/${id}/hours?per_page=100&sort=date&order=desc`).answer;
+  const edits = can(table, "patch");
+  const log = () => openDialog(({ close }) => h(LogHours, { project: id, close }));
+  useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(`${table.address}/${id}/edit`) }, { key: "h", label: t("project.log"), run: log }] : []);
+  if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
+  if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
+  const item = loaded.answer.data;
+  const rows = /** @type {Item[]} */ (entries?.data ?? []);
+  const minutes = rows.reduce((total, row) => total + row.minutes, 0);
+  return div({ class: "page" },
+    h(Head, { title: item.name, over: [a({ key: "list", href: table.address }, tableName(table.key)), ` · ${item.number}`], beside: h(Pill, { table: "projects", field: "status", value: item.status }) },
+      edits ? h(Button, { primary: true, icon: "hours", onClick: log }, t("project.log")) : null, edits ? h(Button, { icon: "edit", href: `${table.address}/${id}/edit` }, t("edit")) : null),
+    h(Budget, { item, minutes }),
+    div({ class: "columns" },
+      div({ class: "column-main" },
+        h(Card, { title: [tableName("hours"), span({ class: "count" }, ` ${hours(minutes)}`)] }, rows.length === 0 ? h(Empty, { icon: "hours", title: t("project.no_hours") }) : ul({ class: "lines" }, rows.map((row) => h(HourLine, { key: row.id, project: id, row, edits })))),
+        ["tasks", "tickets"].map((key) => h(OfProject, { key, table: key, id }))),
+      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.client_id"), h(LinkName, { table: "clients", id: item.client_id })], [t("field.start_date"), day(item.start_date)], [t("field.end_date"), day(item.end_date)], [t("field.budget"), item.budget ? money(item.budget) : ""], [t("field.description"), item.description]] })), h(History, { table, item }))));
+}
+
+/** @param {{ item: Item, minutes: number }} properties */
+function Budget({ item, minutes }) {
+  const invoices = useLoad(may("invoices.read") && item.client_id ? `/v1/invoices?client_id=${item.client_id}&per_page=100` : null).answer;
+  const own = (/** @type {Item[]} */ (invoices?.data ?? [])).filter((row) => row.project_number === item.number && row.payment_status !== "draft");
+  const billed = own.reduce((total, row) => total + cents(row.total_excl_vat), 0n);
+  const budget = cents(item.budget);
+  const part = budget > 0n ? Number((billed * 100n) / budget) : 0;
+  return div({ class: "tiles" },
+    div({ class: "tile" }, span({ class: "soft" }, t("field.budget")), strong(null, budget > 0n ? money(item.budget) : "–")),
+    div({ class: "tile" }, span({ class: "soft" }, t("project.invoiced")), strong(null, moneyOfCents(billed)), budget > 0n ? span({ class: "age-bar" }, span({ class: part > 100 ? "red" : "blue", style: { width: `${Math.min(100, part)}%` } })) : null),
+    div({ class: "tile" }, span({ class: "soft" }, t("project.hours")), strong(null, hours(minutes))));
+}
+
+/** @param {{ project: string, row: Item, edits: boolean }} properties */
+function HourLine({ project, row, edits }) {
+  const path = `/v1/projects/${project}/hours/${row.id}`;
+  /** @param {string} name */
+  const act = (name) => void post(`${path}/${name}`, undefined).catch(sayError);
+  return li(null, div(null, div(null, row.activity_name || t("project.work")), div({ class: "soft" }, nearDay(row.date))), span({ class: "line-end" }, h(Pill, { table: "hours", field: "status", value: row.status }), strong({ class: "amount" }, hours(row.minutes)),
+    edits && row.status !== "approved" ? h(Menu, { label: t("more"), icon: "more", quiet: true, items: [
+      { label: t("hours.submit"), icon: "send", hidden: row.status === "submitted", run: () => act("submit") }, { label: t("action.approve"), icon: "check", hidden: row.status !== "submitted", run: () => act("approve") }, { label: t("hours.reject"), icon: "close", hidden: row.status !== "submitted", run: () => act("reject") },
+      { label: t("delete"), icon: "trash", danger: true, run: () => deleteLater(t("deleted", { name: hours(row.minutes) }), () => remove(path)) },
+    ] }) : null));
+}
+
+/** @param {{ project: string, close: () => void }} properties */
+function LogHours({ project, close }) {
+  const [date, setDate] = useState(today());
+  const [time, setTime] = useState("");
+  const [activity, setActivity] = useState("");
+  const key = useMemo(newKey, []);
+  const minutes = readMinutes(time);
+  const run = async () => { await post(`/v1/projects/${project}/hours`, { date, minutes, ...(activity ? { activity_name: activity } : {}) }, { key }); say(t("saved")); };
+  return h(Dialog, { title: t("project.log"), action: t("save"), close, run, disabled: !minutes || !date },
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "log-time" }, t("table.hours", { n: 2 })), input({ id: "log-time", type: "text", value: time, placeholder: "1,5 · 1:30", "aria-invalid": time !== "" && !minutes ? true : undefined, onInput: (event) => setTime(event.currentTarget.value) }), minutes ? p({ class: "help" }, hours(minutes)) : null),
+      div({ class: "field" }, label({ for: "log-date" }, t("field.date")), h(DayBox, { id: "log-date", value: date, onChange: setDate }))),
+    div({ class: "field" }, label({ for: "log-activity" }, t("field.activity_name")), h(TextBox, { id: "log-activity", value: activity, length: 255, onChange: setActivity })));
+}
+
+/** Reads 1,5 and 1:30 as minutes; null if it is neither.
+ * @param {string} typed @returns {number | null} */
+export function readMinutes(typed) {
+  const clock = /^(\d{1,3}):([0-5]\d)$/.exec(typed.trim());
+  if (clock) return Number(clock[1]) * 60 + Number(clock[2]);
+  const read = readNumber(typed);
+  return "value" in read && read.value !== "" && Number(read.value) >= 0 ? Math.round(Number(read.value) * 60) : null;
+}
+
+/** @param {{ table: string, id: string }} properties */
+function OfProject({ table: key, id }) {
+  const table = tables[key];
+  const loaded = useLoad(table && can(table, "list") ? `${table.path}?project_id=${id}&per_page=20` : null);
+  const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  if (!table || rows.length === 0) return null;
+  return h(Card, { title: [tableName(key), span({ class: "count" }, ` ${loaded.answer?.meta.total}`)], actions: can(table, "create") ? h(Button, { small: true, icon: "plus", href: `${table.address}/new?project_id=${id}` }, t("new")) : null },
+    ul({ class: "related" }, rows.map((row) => li({ key: row.id }, a({ href: `${table.address}/${row.id}` }, h(RelatedLine, { table, row }))))));
+}

@@ -1,0 +1,70 @@
+// Settings: a page of subjects, and the settings of the account in sections that are saved one by one.
+import { useSignal } from "@preact/signals";
+import { ApiError, patch, useLoad } from "../api.js";
+import { FieldRow } from "../field.js";
+import { changes, errorsByField } from "../form.js";
+import { size } from "../format.js";
+import { a, div, form, h, span, strong } from "../html.js";
+import { Button, Card, Facts, Head, Icon, Problem, Skeleton, say } from "../parts.js";
+import { can, fieldOf, may, tables } from "../schema.js";
+import { t, tableName, word } from "../words.js";
+
+/** @typedef {import("../api.js").Item} Item */
+
+/** @type {[string, string[]][]} */
+const SUBJECTS = [
+  ["business", ["corporate_identities", "tax_rates", "payment_terms", "custom_fields"]],
+  ["sales", ["pipelines", "phases", "deal_sources"]],
+  ["support", ["ticket_statuses", "ticket_channels", "email_domains"]],
+  ["access", ["users", "keys", "webhook_endpoints"]],
+];
+/** @type {Record<string, string>} */
+const ICONS = { corporate_identities: "edit", tax_rates: "invoices", payment_terms: "hours", custom_fields: "columns", pipelines: "deals", phases: "columns", deal_sources: "link", ticket_statuses: "tickets", ticket_channels: "mail", email_domains: "send", users: "clients", keys: "link", webhook_endpoints: "flows" };
+
+/** @type {[string, string[]][]} */
+const SECTIONS = [
+  ["documents", ["payment_term", "quote_expiration_days", "subscription_generation"]],
+  ["payments", ["provider", "mollie_key", "online_payments", "verification_amount", "creditor_id"]],
+  ["access", ["two_factor"]],
+  ["timers", ["document_draft_days", "quote_silent_days", "subscription_expiring_days", "deal_stalled_days", "deal_phase_idle_days", "deal_no_followup_days", "ticket_stale_days", "mail_unanswered_days", "customer_inactive_days", "customer_no_followup_days", "runs_kept_days"]],
+];
+
+export function Settings() {
+  const loaded = useLoad(may("settings.read") ? "/v1/settings" : null);
+  const usage = useLoad(may("settings.read") ? "/v1/settings/usage" : null).answer?.data;
+  return div({ class: "page settings" }, h(Head, { title: t("menu.settings") }),
+    SUBJECTS.map(([subject, keys]) => {
+      const shown = keys.map((key) => tables[key]).filter((table) => table !== undefined).filter((table) => can(table, "list"));
+      return shown.length === 0 ? null : div({ key: subject, class: "subjects" }, strong({ class: "label" }, word([`settings.${subject}`], subject)), div({ class: "subject-grid" }, shown.map((table) =>
+        a({ key: table.key, class: "subject", href: table.address }, span({ class: "attention-icon" }, h(Icon, { name: ICONS[table.key] ?? "settings" })), span(null, strong(null, tableName(table.key)), span({ class: "soft" }, word([`settings.${table.key}`], "")))))));
+    }),
+    loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 6 }) : SECTIONS.map(([name, fields]) => h(Section, { key: name, name, fields, item: loaded.answer?.data, etag: loaded.answer?.etag ?? "" })),
+    usage ? h(Card, { title: t("settings.usage") }, h(Facts, { facts: [[tableName("files"), `${usage.files} · ${size(usage.file_bytes)}`], [t("settings.mails_today"), String(usage.mails_today)]] })) : null);
+}
+
+/** @param {{ name: string, fields: string[], item: Item, etag: string }} properties */
+function Section({ name, fields, item, etag }) {
+  const table = tables.settings;
+  const own = fields.map((one) => (table ? fieldOf(table, one) : undefined)).filter((field) => field !== undefined).filter((field) => field.patch);
+  const edited = useSignal(/** @type {Item} */ ({}));
+  const error = useSignal(/** @type {unknown} */ (null));
+  const busy = useSignal(false);
+  const values = { ...item, ...edited.value };
+  const body = changes(own, item, values);
+  const disabled = !table || !can(table, "patch");
+  const errors = error.value instanceof ApiError ? errorsByField(error.value) : {};
+  const save = async () => {
+    busy.value = true;
+    error.value = null;
+    try {
+      await patch("/v1/settings", body, { etag });
+      edited.value = {};
+      say(t("saved"));
+    } catch (problem) { error.value = problem; } finally { busy.value = false; }
+  };
+  if (own.length === 0) return null;
+  return form({ onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: word([`settings.section.${name}`], name) },
+    error.value ? h(Problem, { error: error.value }) : null,
+    div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; } }))),
+    disabled ? null : div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy: busy.value, disabled: Object.keys(body).length === 0 }, t("save")))));
+}

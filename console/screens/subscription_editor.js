@@ -1,0 +1,112 @@
+// The editor of a subscription: client, schedule, lines with live totals.
+import { useSignal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
+import { ApiError, newKey, patch, post, useLoad } from "../api.js";
+import { LinkBox } from "../combobox.js";
+import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
+import { ErrorList, detailText } from "../form.js";
+import { today } from "../format.js";
+import { a, div, form, h, label, p, span } from "../html.js";
+import { useKeys } from "../keys.js";
+import { Button, Card, Head, Problem, Skeleton, say } from "../parts.js";
+import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates } from "../rows.js";
+import { go, place } from "../router.js";
+import { fieldOf, itemPath } from "../schema.js";
+import { choiceName, fieldName, t, tableName, word } from "../words.js";
+import { openQuickClient } from "./quick_client.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+
+/** @param {{ table: Table, id: string | null }} properties */
+export function SubscriptionEditor({ table, id }) {
+  const loaded = useLoad(id ? itemPath(table, id) : null);
+  const rates = useLoad("/v1/tax-rates").answer;
+  if (id && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  if ((id && !loaded.answer) || !rates) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
+  return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "", allRates: rates.data });
+}
+
+/** @param {{ table: Table, item: Item | null, etag: string, allRates: Item[] }} properties */
+function Editing({ table, item, etag, allRates }) {
+  const base = useRef({ item, etag });
+  const draftName = place.value.path;
+  const kept = useMemo(() => readDraft(draftName), []);
+  const rates = useMemo(() => salesRates(allRates), []);
+  const start = useMemo(() => beginning(item, place.value.query), []);
+  const values = useSignal(/** @type {Item} */ ({ ...start, ...kept?.value.values }));
+  const rows = useSignal((kept?.value.lines ?? item?.lines ?? []).map((/** @type {Item} */ row) => editedRow(row)));
+  const live = useMemo(() => liveTotals(rows, rates), []);
+  const error = useSignal(/** @type {unknown} */ (null));
+  const busy = useSignal(false);
+  const key = useRef({ text: "", key: newKey() });
+  const lines = () => rows.value.filter((/** @type {any} */ row) => !isBlank(row)).map((/** @type {any} */ row) => rowBody(row, "title", rates));
+  const changed = () => keepDraft(draftName, () => ({ values: values.value, lines: lines() }));
+  /** @param {Item} changes */
+  const set = (changes) => { values.value = { ...values.value, ...changes }; changed(); };
+  const weekly = values.value.frequency === "weekly" || values.value.frequency === "four_weeks";
+
+  /** @param {string} status */
+  const save = async (status) => {
+    if (busy.value) return;
+    busy.value = true;
+    error.value = null;
+    const names = ["title", "frequency", "subscription_start", "subscription_end", weekly ? "day_of_week" : "day_of_month", ...(item ? [] : ["client_id"])];
+    const head = Object.fromEntries(names.filter((name) => (item ? values.value[name] !== start[name] : values.value[name] !== "")).map((name) => [name, sendable(name, values.value[name])]));
+    const body = { ...head, lines: lines(), ...(item ? {} : { status }) };
+    const text = JSON.stringify(body);
+    if (key.current.text && key.current.text !== text) key.current.key = newKey();
+    key.current.text = text;
+    try {
+      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key: key.current.key });
+      dropDraft(draftName);
+      say(t("saved"));
+      go(`${table.address}/${answer.data.id ?? item?.id}`, { replace: true });
+    } catch (problem) {
+      error.value = problem;
+      const used = rows.value.filter((/** @type {any} */ row) => !isBlank(row));
+      for (const detail of problem instanceof ApiError ? problem.details : []) {
+        const row = used[Number(/^lines\[(\d+)\]/.exec(detail.field)?.[1] ?? -1)];
+        if (row) row.error.value = detailText(detail);
+      }
+      scrollTo({ top: 0, behavior: "smooth" });
+    } finally {
+      busy.value = false;
+    }
+  };
+  useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(item ? "" : "draft"), always: true }]);
+  const errors = error.value instanceof ApiError ? Object.fromEntries(error.value.details.map((detail) => [detail.field, detailText(detail)])) : {};
+  /** @param {string} name @param {import("../html.js").View} control */
+  const field = (name, control) => div({ class: "field" }, label({ for: `f-${name}` }, fieldName(table.key, name)), control, errors[name] ? p({ class: "wrong" }, errors[name]) : null);
+  /** @param {string} name */
+  const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), onChange: (/** @type {any} */ value) => set({ [name]: value }) });
+  const frequencies = (fieldOf(table, "frequency")?.choices ?? []).map((one) => /** @type {[string, string]} */ ([one, choiceName("subscriptions", "frequency", one)]));
+  const weekdays = [1, 2, 3, 4, 5, 6, 7].map((one) => /** @type {[string, string]} */ ([String(one), word([`weekday.${one}`], "")]));
+  return form({ class: "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(item ? "" : "active"); } },
+    h(Head, { title: item ? item.title : word(["new.subscriptions"], ""), over: a({ href: table.address }, tableName(table.key)) },
+      item ? h(Button, { href: `${table.address}/${item.id}` }, t("cancel")) : h(Button, { busy: busy.value, onClick: () => void save("draft") }, t("subscription.save_draft")),
+      h(Button, { type: "submit", primary: true, busy: busy.value }, item ? t("save") : t("subscription.save_active"))),
+    kept ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); location.reload(); } }, t("draft.discard"))) : null,
+    error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
+    h(Card, { class: "editor-head" }, div({ class: "fields" },
+      field("client_id", h(LinkBox, { ...control("client_id"), table: "clients", disabled: Boolean(item), onChange: (id) => set({ client_id: id }), onNew: (typed) => openQuickClient(typed, (made) => set({ client_id: made.id })) })),
+      field("title", h(TextBox, { ...control("title"), length: 255 })),
+      div({ class: "field-row four" },
+        field("frequency", h(ChoiceBox, { ...control("frequency"), options: frequencies })),
+        weekly ? field("day_of_week", h(ChoiceBox, { ...control("day_of_week"), options: weekdays, empty: true })) : field("day_of_month", h(NumberBox, control("day_of_month"))),
+        field("subscription_start", h(DayBox, control("subscription_start"))),
+        field("subscription_end", h(DayBox, control("subscription_end")))))),
+    h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: changed }), div({ class: "rows-foot" }, div(null), h(Sums, { totals: live, rates }))));
+}
+
+/** @param {string} name @param {any} value */
+const sendable = (name, value) => (value === "" ? null : name.startsWith("day_of") && /^\d+$/.test(String(value)) ? Number(value) : value);
+
+/** @param {Item | null} item @param {string} query @returns {Item} */
+function beginning(item, query) {
+  const given = new URLSearchParams(query);
+  if (!item) return { client_id: given.get("client_id") ?? "", title: "", frequency: "monthly", subscription_start: today(), subscription_end: "", day_of_month: "", day_of_week: "" };
+  const monthly = item.schedule?.schedule_type === "day_of_month";
+  return { client_id: item.client_id, title: item.title, frequency: item.term, subscription_start: item.start_date, subscription_end: item.end_date ?? "", day_of_month: monthly ? String(item.schedule.day_of_month ?? "") : "", day_of_week: "" };
+}

@@ -1,0 +1,123 @@
+// The inbox: tickets on the left, the conversation in the middle, the client on the right.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { newKey, patch, post, useLoad } from "../api.js";
+import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { a, aside, button, div, h, h1, h2, section, span, textarea } from "../html.js";
+import { useKeys } from "../keys.js";
+import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
+import { go, place } from "../router.js";
+import { can, itemPath, tables } from "../schema.js";
+import { Related } from "./client.js";
+import { choiceName, t, tableName } from "../words.js";
+import { LinkName, linked } from "../value.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+
+/** @param {{ table: Table, id: string }} properties */
+export function Inbox({ table, id }) {
+  const query = place.value.query;
+  const statuses = /** @type {Item[]} */ (useLoad("/v1/ticket-statuses").answer?.data ?? []).filter((status) => status.active !== false);
+  const loaded = useLoad(`/v1/tickets?per_page=50${query ? `&${query}` : ""}`);
+  const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  const at = rows.findIndex((row) => row.id === id);
+  /** @param {number} step */
+  const step = (step) => { const next = rows[at + step]; if (next) go(`/tickets/${next.id}${query ? `?${query}` : ""}`); };
+  useKeys([{ key: "j", label: t("list.next"), run: () => step(1) }, { key: "k", label: t("list.previous"), run: () => step(-1) }]);
+  const now = new URLSearchParams(query).get("status") ?? "";
+  return div({ class: id ? "inbox reading" : "inbox" },
+    section({ class: "inbox-list", "aria-label": tableName("tickets") },
+      div({ class: "inbox-head" },
+        div({ class: "inbox-title" }, id ? h2(null, tableName("tickets")) : h1(null, tableName("tickets")), can(table, "create") ? h(Button, { small: true, icon: "plus", href: "/tickets/new" }, t("new")) : null),
+        h(Tabs, { label: t("list.views"), items: [{ href: "/tickets", label: t("ticket.all"), current: now === "" }, ...statuses.map((status) => ({ href: `/tickets?status=${encodeURIComponent(status.name)}`, label: choiceName("tickets", "status", status.name), current: now === status.name }))] })),
+      div({ class: "inbox-rows" },
+        loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null, !loaded.answer ? h(Skeleton, { rows: 8 }) : null,
+        loaded.answer && rows.length === 0 ? h(Empty, { icon: "tickets", title: t("ticket.none"), text: t("ticket.none_text") }) : null,
+        rows.map((row) => a({ key: row.id, class: "inbox-row", href: `/tickets/${row.id}${query ? `?${query}` : ""}`, "aria-current": row.id === id ? "true" : undefined },
+          span({ class: "who" }, row.client_name || row.client_email || "–"), span({ class: "when" }, h(Moment, { at: row.last_message_at ?? row.created_at })), span({ class: "topic" }, row.subject),
+          span({ class: "state" }, h(Pill, { table: "tickets", field: "status", value: row.status }), row.priority === "high" || row.priority === "urgent" ? h(Pill, { table: "tickets", field: "priority", value: row.priority }) : null, row.number))))),
+    id ? h(Conversation, { key: id, table, id, statuses }) : h(Empty, { icon: "tickets", title: t("ticket.choose"), text: t("ticket.choose_text") }));
+}
+
+/** @param {{ table: Table, id: string, statuses: Item[] }} properties */
+function Conversation({ table, id, statuses }) {
+  const loaded = useLoad(itemPath(table, id));
+  const messages = useLoad(`${itemPath(table, id)}/messages`);
+  const end = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const number = messages.answer?.data.length ?? 0;
+  useEffect(() => { end.current?.scrollTo(0, end.current.scrollHeight); }, [number]);
+  if (loaded.error) return div({ class: "conversation" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  if (!loaded.answer) return div({ class: "conversation" }, h(Skeleton, { rows: 6 }));
+  const item = loaded.answer.data;
+  const edits = can(table, "patch");
+  /** @param {Item} changes */
+  const change = (changes) => patch(itemPath(table, id), changes, { etag: loaded.answer?.etag }).catch(sayError);
+  return [
+    section({ key: "talk", class: "conversation", "aria-label": item.subject },
+      div({ class: "conversation-head" },
+        div(null, div({ class: "over" }, a({ href: "/tickets" }, tableName("tickets")), ` · ${item.number}`), h1(null, item.subject)),
+        edits ? h(Menu, { label: t("ticket.status"), showLabel: true, items: statuses.map((status) => ({ label: choiceName("tickets", "status", status.name), icon: status.name === item.status ? "check" : "right", run: () => void change({ status: status.name }) })) }, h(Pill, { table: "tickets", field: "status", value: item.status })) : h(Pill, { table: "tickets", field: "status", value: item.status })),
+      div({ class: "messages", ref: end, tabIndex: 0, role: "log", "aria-label": tableName("messages") }, (/** @type {Item[]} */ (messages.answer?.data ?? [])).map((message) => h(Message, { key: message.id, message }))),
+      edits ? h(Reply, { item, statuses }) : null),
+    h(About, { key: "about", item }),
+  ];
+}
+
+/** Shown as plain text: mail of strangers is never drawn as HTML.
+ * @param {{ message: Item }} properties */
+function Message({ message }) {
+  const note = message.type === "note";
+  return div({ class: `message ${note ? "note" : message.direction}` },
+    div({ class: "message-head" }, note ? span(null, t("ticket.note")) : null, span(null, message.author?.name || message.author?.email), h(Moment, { at: message.created_at })), div({ class: "bubble" }, message.body));
+}
+
+/** @param {{ item: Item, statuses: Item[] }} properties */
+function Reply({ item, statuses }) {
+  const draftName = `/tickets/${item.id}/reply`;
+  const [kind, setKind] = useState(/** @type {"reply" | "note"} */ ("reply"));
+  const [text, setText] = useState(() => readDraft(draftName)?.value ?? "");
+  const [busy, setBusy] = useState(false);
+  const [round, setRound] = useState(0);
+  const key = useMemo(newKey, [round]);
+  const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  /** @param {"reply" | "note"} next */
+  const begin = (next) => { setKind(next); requestAnimationFrame(() => box.current?.focus()); };
+  /** @param {string} role The role of the status that the ticket gets, or empty. */
+  const send = async (role = "") => {
+    if (busy || !text.trim()) return;
+    setBusy(true);
+    try {
+      await post(`/v1/tickets/${item.id}/messages`, { type: kind, body: text }, { key });
+      const status = statuses.find((one) => one.role === role);
+      if (status && status.name !== item.status) await patch(`/v1/tickets/${item.id}`, { status: status.name });
+      dropDraft(draftName);
+      setText("");
+      setRound(round + 1);
+      say(kind === "note" ? t("ticket.noted") : t("ticket.sent"));
+    } catch (error) {
+      sayError(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  useKeys([{ key: "r", label: t("ticket.reply"), run: () => begin("reply") }, { key: "i", label: t("ticket.note"), run: () => begin("note") }]);
+  return div({ class: `reply ${kind}` },
+    div({ class: "reply-tabs", role: "group" }, button({ type: "button", "aria-pressed": kind === "reply", onClick: () => begin("reply") }, t("ticket.reply")), button({ type: "button", "aria-pressed": kind === "note", onClick: () => begin("note") }, t("ticket.note"))),
+    textarea({ ref: box, value: text, rows: 3, "aria-label": kind === "note" ? t("ticket.note") : t("ticket.reply"), placeholder: kind === "note" ? t("ticket.note_hint") : t("ticket.reply_hint", { name: item.client_name || item.client_email || "" }),
+      onInput: (event) => { const typed = event.currentTarget.value; setText(typed); keepDraft(draftName, () => typed); },
+      onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void send(); } } }),
+    div({ class: "reply-foot" }, span({ class: "soft" }, kind === "note" ? t("ticket.note_hint") : item.client_email),
+      kind === "note" ? h(Button, { busy, disabled: !text.trim(), onClick: () => void send() }, t("ticket.add_note"))
+        : div({ class: "split" }, h(Button, { primary: true, icon: "send", busy, disabled: !text.trim(), onClick: () => void send() }, t("ticket.send")),
+          h(Menu, { label: t("more"), icon: "down", primary: true, items: [{ label: t("ticket.send_wait"), icon: "hours", run: () => void send("waiting") }, { label: t("ticket.send_close"), icon: "check", run: () => void send("closed") }] }))));
+}
+
+/** @param {{ item: Item }} properties */
+function About({ item }) {
+  const client = item.client_id ? linked("clients", item.client_id).value : null;
+  return aside({ class: "inbox-side" },
+    h(Card, { title: item.client_id ? h(LinkName, { table: "clients", id: item.client_id }) : item.client_name || t("field.client_id") },
+      h(Facts, { facts: [[t("field.email"), item.client_email ? a({ href: `mailto:${item.client_email}` }, item.client_email) : ""], [t("field.phone"), client?.phone], [t("field.city"), client?.city], [t("field.priority"), choiceName("tickets", "priority", item.priority)], [t("field.source"), choiceName("tickets", "source", item.source ?? "")], [t("field.project_id"), item.project_id ? h(LinkName, { table: "projects", id: item.project_id }) : ""], [t("field.created_at"), h(Moment, { at: item.created_at })]] })),
+    item.client_id && tables.invoices ? h(Related, { table: "invoices", id: item.client_id, few: true, alone: false }) : null,
+    item.client_id ? h(Related, { table: "tickets", id: item.client_id, few: true, alone: false }) : null);
+}

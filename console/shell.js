@@ -1,0 +1,91 @@
+// The frame around every screen: the menu, the top bar, and what belongs to the user.
+import { useLoad } from "./api.js";
+import { choose, dropAllDrafts } from "./drafts.js";
+import { a, button, div, h, header, kbd, nav, span, strong } from "./html.js";
+import { useKeys } from "./keys.js";
+import { Icon, Menu } from "./parts.js";
+import { go, place } from "./router.js";
+import { can, may, me, tables } from "./schema.js";
+import { t, tableName, word } from "./words.js";
+
+/** @type {[string, string[]][]} */
+const GROUPS = [
+  ["", ["home"]],
+  ["sales", ["invoices", "quotes", "workorders", "subscriptions", "products"]],
+  ["relations", ["clients", "suppliers", "deals", "tickets"]],
+  ["work", ["tasks", "projects", "hours"]],
+  ["", ["files", "flows", "settings"]],
+];
+
+/** @param {{ close: () => void }} properties */
+export function Side({ close }) {
+  const path = place.value.path;
+  const overdue = useLoad(may("invoices.read") ? "/v1/invoices?payment_status=overdue&per_page=1" : null).answer?.meta.total ?? 0;
+  return div({ class: "side-box" }, div({ class: "scrim", onClick: close }), nav({ class: "side", "aria-label": t("menu") },
+    a({ class: "side-head", href: "/" }, span({ class: "mark", "aria-hidden": "true" }, initials(me.value.account.name ?? "")), strong(null, me.value.account.name)),
+    GROUPS.map(([group, entries]) => {
+      const shown = entries.filter(allowed);
+      return shown.length === 0 ? null : div({ key: group + entries[0], class: "side-group" },
+        group ? div({ class: "side-title" }, word([`menu.${group}`], group)) : null,
+        shown.map((entry) => {
+          const href = entry === "home" ? "/" : tables[entry]?.address && entry !== "settings" ? tables[entry].address : `/${entry}`;
+          const current = href === "/" ? path === "/" : path === href || path.startsWith(`${href}/`);
+          const number = entry === "invoices" ? overdue : 0;
+          return a({ key: entry, href, "aria-current": current ? "page" : undefined }, h(Icon, { name: entry }), span(null, word([`menu.${entry}`], tableName(entry))),
+            number > 0 ? span({ class: "badge", title: t("menu.overdue", { n: number }) }, String(number)) : null);
+        }));
+    })));
+}
+
+const openFind = () => void import("./find.js").then((find) => find.openFind());
+const openHelp = () => void import("./help.js").then((help) => help.openHelp());
+
+/** @param {string} entry */
+function allowed(entry) {
+  if (entry === "home" || entry === "settings") return true;
+  if (entry === "hours") return may("projects.read");
+  const table = tables[entry];
+  return table !== undefined && can(table, "list");
+}
+
+/** @param {string} name */
+export const initials = (name) => name.split(/\s+/).filter((one) => /^\p{L}/u.test(one)).map((one) => one[0]?.toUpperCase()).slice(0, 2).join("");
+
+/** @param {{ openMenu: () => void }} properties */
+export function TopBar({ openMenu }) {
+  const news = newTables().filter((table) => can(table, "create"));
+  useKeys([
+    { key: "Ctrl+k", label: t("find.title"), run: openFind, always: true },
+    { key: "?", label: t("help.title"), run: openHelp },
+    { key: "g h", label: t("menu.home"), run: () => go("/") },
+    ...news.map((table) => ({ key: `n ${NEW_KEYS[table.key] ?? "?"}`, label: word([`new.${table.key}`], ""), run: () => go(`${table.address}/new`) })),
+  ]);
+  return header({ class: "top" },
+    button({ type: "button", class: "button quiet square menu-button", "aria-label": t("menu"), onClick: openMenu }, h(Icon, { name: "menu" })),
+    button({ type: "button", class: "find-button", onClick: openFind }, h(Icon, { name: "search" }), span(null, t("find.title")), kbd(null, "Ctrl K")),
+    div({ class: "top-end" },
+      h(Menu, { label: t("new"), icon: "plus", showLabel: true, class: "new-menu", items: news.map((table) => ({ label: tableName(table.key, 1), icon: table.key, href: `${table.address}/new` })) }),
+      h(Menu, { label: me.value.user.name ?? "", quiet: true, items: userMenu(), class: "user-menu" }, span({ class: "avatar", "aria-hidden": "true" }, initials(me.value.user.name ?? "?")), span({ class: "hidden" }, me.value.user.name))));
+}
+
+/** @type {Record<string, string>} */
+const NEW_KEYS = { invoices: "i", quotes: "q", clients: "c", tasks: "t", deals: "d", tickets: "s", products: "p", subscriptions: "a", projects: "r" };
+
+function userMenu() {
+  const dark = document.documentElement.dataset.theme === "dark" || (document.documentElement.dataset.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+  return [
+    { label: me.value.user.name ?? "", note: me.value.user.email, href: "/me", icon: "clients" },
+    { label: dark ? t("theme.light") : t("theme.dark"), icon: "settings", run: () => { const next = dark ? "light" : "dark"; choose("theme", next); document.documentElement.dataset.theme = next; } },
+    { label: t("help.title"), icon: "note", run: openHelp },
+    { label: t("sign_out"), icon: "out", run: () => void signOut() },
+  ];
+}
+
+async function signOut() {
+  dropAllDrafts();
+  await fetch("/console/sign-out", { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
+  location.assign("/sign-in");
+}
+
+/** The tables that can be filled from the New menu. */
+const newTables = () => ["invoices", "quotes", "clients", "tasks", "deals", "tickets", "products", "subscriptions", "projects"].map((key) => tables[key]).filter((table) => table !== undefined);

@@ -1,0 +1,57 @@
+// Words in the language of the reader. words/en.json is the type of the keys.
+/** @typedef {keyof typeof import("./words/en.json")} Word */
+/** @typedef {Record<string, string | number>} Values */
+
+/** @type {Record<string, any>} */
+let words = {};
+export const language = document.documentElement.lang === "nl" ? "nl" : "en";
+const plural = new Intl.PluralRules(language);
+
+export async function loadWords() {
+  const assets = document.documentElement.dataset.assets ?? "";
+  words = await fetch(`${assets}/words/${language}.json`).then((response) => response.json());
+}
+
+/** Returns a sentence with its values; the value `n` chooses between singular and plural.
+ * @param {Word} key @param {Values} [values] */
+export const t = (key, values) => fill(words[key] ?? key, values);
+
+/** Returns the first of these keys that has words, else the fallback.
+ * @param {string[]} keys @param {string} fallback @param {Values} [values] */
+export function word(keys, fallback, values) {
+  const found = keys.find((key) => key in words);
+  return found ? fill(words[found], values) : fallback;
+}
+
+/** @param {any} entry @param {Values} [values] */
+function fill(entry, values = {}) {
+  const text = typeof entry === "string" ? entry : entry[plural.select(Number(values.n ?? 1))] ?? entry.other;
+  return text.replace(/\{(\w+)\}/g, (/** @type {string} */ whole, /** @type {string} */ name) => String(values[name] ?? whole));
+}
+
+/** @param {string} name */
+const plain = (name) => {
+  const text = name.replace(/_id$/, "").replace(/_/g, " ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+};
+
+/** @param {string} table @param {string} field */
+export const fieldName = (table, field) => word([`field.${table}.${field}`, `field.${field}`], plain(field));
+
+/** The explanation of a field, if it needs one.
+ * @param {string} table @param {string} field */
+export const fieldHelp = (table, field) => word([`hint.${table}.${field}`, `hint.${field}`], "");
+
+/** @param {string} table @param {string} field @param {string} value */
+export const choiceName = (table, field, value) =>
+  word([`choice.${table}.${field}.${value}`, `choice.${field}.${value}`, `status.${value}`], plain(value));
+
+/** @param {string} table @param {number} [n] */
+export const tableName = (table, n = 2) => word([`table.${table}`], plain(table), { n });
+
+/** @param {string} table @param {string} action */
+export const actionName = (table, action) => word([`action.${table}.${action}`, `action.${action}`], plain(action.replace(/-/g, "_")));
+
+/** What an error says to the reader: our words for its code, else the server's sentence.
+ * @param {{ code?: string, message?: string }} error */
+export const errorText = (error) => word([`error.${error.code}`], error.message || t("error.unknown"));

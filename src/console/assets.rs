@@ -1,0 +1,150 @@
+//! The files of the console. They are served under the hash of all of them, so that browsers can keep them for good and a
+//! page never mixes files of two versions.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Method, Request, Response};
+use bytes::Bytes;
+use engine::app::App;
+use engine::error::{Code, Error};
+use engine::http::fixed::Fixed;
+use engine::http::{dispatch, reply};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::{files, modules, schema};
+
+/// The prefix of their paths.
+pub const PREFIX: &str = "/assets/";
+
+/// The description of all records, which is drawn from the registry.
+const SCHEMA: &str = "schema.json";
+
+/// The files of release builds; debug builds have none and read the folder.
+static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/console_files.rs"));
+
+/// All files, ready to be served.
+pub struct Assets {
+    /// The hash of all of them.
+    pub hash: String,
+    served: BTreeMap<String, Fixed>,
+    texts: BTreeMap<String, Bytes>,
+    words: BTreeMap<&'static str, Value>,
+}
+
+/// The version of the console: the hash when the program was started.
+pub fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| current().hash.clone());
+    &VERSION
+}
+
+/// Returns the files: those of the binary, or those of the folder as they are now.
+pub fn current() -> Arc<Assets> {
+    type Seen = Option<(Vec<SystemTime>, Arc<Assets>)>;
+    static LAST: Mutex<Seen> = Mutex::new(None);
+    let times = times();
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*last {
+        Some((seen, assets)) if *seen == times => assets.clone(),
+        _ => {
+            let assets = Arc::new(Assets::of(read()));
+            *last = Some((times, assets.clone()));
+            assets
+        }
+    }
+}
+
+fn folder() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/console"))
+}
+
+/// When the files of the folder were changed; nothing in release builds.
+fn times() -> Vec<SystemTime> {
+    if !cfg!(debug_assertions) {
+        return Vec::new();
+    }
+    let paths = files::served(folder()).unwrap_or_default();
+    paths.iter().filter_map(|path| folder().join(path).metadata().ok()?.modified().ok()).collect()
+}
+
+fn read() -> BTreeMap<String, Bytes> {
+    if !cfg!(debug_assertions) {
+        return EMBEDDED.iter().map(|(path, bytes)| (path.to_string(), Bytes::from_static(bytes))).collect();
+    }
+    let paths = files::served(folder()).unwrap_or_default();
+    paths.into_iter().filter_map(|path| Some((path.clone(), std::fs::read(folder().join(path)).ok()?.into()))).collect()
+}
+
+impl Assets {
+    fn of(mut texts: BTreeMap<String, Bytes>) -> Assets {
+        texts.insert(SCHEMA.to_string(), schema::TEXT.as_bytes().into());
+        let mut hash = Sha256::new();
+        for (path, bytes) in &texts {
+            hash.update(path.as_bytes());
+            hash.update((bytes.len() as u64).to_be_bytes());
+            hash.update(bytes);
+        }
+        let hash: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let ready = |path: &str, bytes: &Bytes| {
+            let kind = files::media_type(path).unwrap_or("application/json");
+            Fixed::immutable(kind, bytes.clone())
+        };
+        let served = texts.iter().map(|(path, bytes)| (path.clone(), ready(path, bytes))).collect();
+        let read =
+            |language| texts.get(&format!("words/{language}.json")).and_then(|text| serde_json::from_slice(text).ok());
+        let words = ["en", "nl"].into_iter().filter_map(|language| Some((language, read(language)?))).collect();
+        Assets { hash, served, texts, words }
+    }
+
+    /// Returns the URL path of a file.
+    pub fn path(&self, file: &str) -> String {
+        format!("{PREFIX}{}/{file}", self.hash)
+    }
+
+    /// Returns the text of a file, or an empty one.
+    pub fn text(&self, file: &str) -> &str {
+        self.texts.get(file).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+
+    /// Returns the words of a language, by their keys.
+    pub fn words(&self, language: &str) -> &Value {
+        self.words.get(language).unwrap_or(&Value::Null)
+    }
+
+    /// Returns these modules and those that they import, each once.
+    pub fn with_imports(&self, modules: &[&str]) -> Vec<String> {
+        modules::with_imports(modules, |path| self.texts.contains_key(path).then(|| self.text(path)))
+    }
+}
+
+/// Returns the path of a file for the metrics.
+pub fn route(_: &str) -> &'static str {
+    "/assets/{file}"
+}
+
+/// Handles a request for a file. They are the same bytes for everybody and cost no more than refusing a request, so there
+/// is no rate limit: one page has dozens of them.
+pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+    let request_id = dispatch::request_id(&app, request.headers());
+    let refuse = |code, message: &str| reply::error_response(&Error::new(code, message), &request_id, false);
+    let mut response = if matches!(*request.method(), Method::GET | Method::HEAD) {
+        let assets = current();
+        let wanted = request.uri().path().strip_prefix(PREFIX).and_then(|rest| rest.split_once('/'));
+        let found = wanted.filter(|(hash, _)| *hash == assets.hash).and_then(|(_, file)| assets.served.get(file));
+        match found {
+            Some(file) => file.answer(&request),
+            None => refuse(Code::NotFound, "This file does not exist."),
+        }
+    } else {
+        reply::with_allow(refuse(Code::MethodNotAllowed, "Only GET is supported here."), "GET, HEAD")
+    };
+    reply::finish(&mut response, &request_id);
+    let headers = response.headers_mut();
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
+    if request.method() == Method::HEAD { dispatch::without_body(response) } else { response }
+}

@@ -1,0 +1,113 @@
+//! Rules about the files of the console: what they must not contain, and how large they may be.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::{assets, client, open};
+use crate::people::owner;
+use crate::support::{Db, Server};
+
+/// Ways to turn text into HTML or code, and addresses of others.
+const FORBIDDEN: [&str; 12] = [
+    "innerhtml",
+    "outerhtml",
+    "insertadjacenthtml",
+    "document.write",
+    "dangerouslysetinnerhtml",
+    "setattribute(\"style\"",
+    "style: \"",
+    "eval(",
+    "new function",
+    "http://",
+    "https://",
+    "srcdoc",
+];
+
+/// Uses of these that do no harm: the name of a format, a hint in a field, and the style of a number.
+const ALLOWED: [&str; 3] = ["http://www.w3.org/", "https://…", "style: \"currency\""];
+
+fn files() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("console")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !["node_modules", "types"].contains(&name.as_str()) {
+                folders.push(path);
+            } else if ["js", "css", "json"].iter().any(|ending| path.extension().is_some_and(|own| own == *ending)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn packed(bytes: &[u8]) -> usize {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap().len()
+}
+
+#[test]
+fn the_console_turns_no_text_into_html_and_calls_nobody() {
+    let mut wrong = Vec::new();
+    let is_own =
+        |path: &Path| path.extension().is_some_and(|own| own == "js") && !path.to_string_lossy().contains("/vendor/");
+    for path in files().iter().filter(|path| is_own(path)) {
+        for (number, line) in (1..).zip(std::fs::read_to_string(path).unwrap().lines()) {
+            let mut line = line.to_lowercase();
+            ALLOWED.iter().for_each(|allowed| line = line.replace(allowed, ""));
+            if let Some(word) = FORBIDDEN.iter().find(|word| line.contains(*word)) {
+                wrong.push(format!("{}:{number}: {word}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn no_file_of_the_console_has_more_than_600_lines() {
+    for path in files().iter().filter(|path| path.extension().is_some_and(|own| own == "js")) {
+        let lines = std::fs::read_to_string(path).unwrap().lines().count();
+        assert!(lines <= 600, "{}: {lines}", path.display());
+    }
+}
+
+/// What a cold browser loads for a list, and everything together.
+#[test]
+fn the_console_stays_small() {
+    let server = Server::start(Db::sqlite());
+    let client = client(&server);
+    let browser = owner(&server, &client, "olga@a.example");
+    let page = open(&browser, "/invoices").expect(200);
+    let folder = assets(&page);
+    let (plain, gzipped) = (page.text.len(), packed(page.text.as_bytes()));
+    assert!(plain < 60_000 && gzipped < 30_000, "the page has {plain} bytes, {gzipped} gzipped");
+    let named: BTreeSet<&str> = page
+        .text
+        .split(&format!("\"{}/", folder.replace('/', "&#x2f;")))
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    let named: BTreeSet<String> = named.into_iter().map(|file| file.replace("&#x2f;", "/")).collect();
+    let modules = named.iter().filter(|file| file.ends_with(".js")).count();
+    assert!((10..=20).contains(&modules), "{modules} modules: {named:?}");
+    let size = |file: &str| packed(&client.get(&format!("{folder}/{file}")).expect(200).bytes);
+    let counted = named
+        .iter()
+        .filter(|file| [".js", ".css"].iter().any(|ending| file.ends_with(ending)) || file.starts_with("words/"));
+    let first: usize = counted.map(|file| size(file)).sum();
+    assert!((20_000..70_000).contains(&first), "the first screen has {first} bytes gzipped");
+    let all: usize = files()
+        .iter()
+        .filter(|path| !path.to_string_lossy().contains("package"))
+        .map(|path| packed(&std::fs::read(path).unwrap()))
+        .sum();
+    assert!(all < 250_000, "the console has {all} bytes gzipped");
+}

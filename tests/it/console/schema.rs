@@ -1,0 +1,140 @@
+//! The description of all records that drives the lists and forms of the console.
+
+use std::collections::BTreeSet;
+
+use engine::http::openapi;
+use serde_json::{Value, json};
+
+use super::{assets, client, open};
+use crate::people::owner;
+use crate::support::{Db, Server};
+
+fn schema() -> Value {
+    let server = Server::start(Db::sqlite());
+    let client = client(&server);
+    let folder = assets(&open(&owner(&server, &client, "olga@a.example"), "/"));
+    client.get(&format!("{folder}/schema.json")).expect(200).json()
+}
+
+fn words(language: &str) -> Value {
+    let mut all = serde_json::Map::new();
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/console/words")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with(language) {
+            let words: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+            all.extend(words.as_object().unwrap().clone());
+        }
+    }
+    Value::Object(all)
+}
+
+/// A new line of a record is in the schema by itself: everything that the API accepts or returns is there.
+#[test]
+fn every_field_of_the_api_is_described() {
+    let schema = schema();
+    let paths = &openapi::DOCUMENT["paths"];
+    let mut tables = 0;
+    for table in schema.as_object().unwrap().values() {
+        let own = |flag: &str| -> BTreeSet<&str> {
+            let fields = table["fields"].as_array().unwrap().iter();
+            fields.filter(|field| field[flag] == true).map(|field| field["name"].as_str().unwrap()).collect()
+        };
+        let list = &paths[table["path"].as_str().unwrap()];
+        let one = &paths[table["item"].as_str().unwrap()];
+        let body = |route: &Value| route["requestBody"]["content"]["application/json"]["schema"]["properties"].clone();
+        for (flag, route) in [("create", &list["post"]), ("patch", &one["patch"])] {
+            let sent = body(route);
+            let sent: BTreeSet<&str> = sent.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+            assert!(sent.is_subset(&own(flag)), "{flag} {}: {sent:?} {:?}", table["path"], own(flag));
+        }
+        let filters = list["get"]["parameters"].as_array().into_iter().flatten();
+        let filters =
+            filters.filter(|parameter| parameter["description"].as_str().unwrap_or("").starts_with("Filter by"));
+        for filter in filters {
+            let fields = table["fields"].as_array().unwrap();
+            assert!(
+                fields.iter().any(|field| field["filter"] == filter["name"]),
+                "{}: {}",
+                table["path"],
+                filter["name"]
+            );
+        }
+        tables += 1;
+    }
+    assert!(tables > 30, "{tables}");
+}
+
+#[test]
+fn the_schema_says_what_the_console_needs() {
+    let schema = schema();
+    let tasks = &schema["tasks"];
+    assert_eq!(
+        (&tasks["path"], &tasks["item"], &tasks["one"]),
+        (&json!("/v1/tasks"), &json!("/v1/tasks/{id}"), &json!("task"))
+    );
+    assert_eq!((&tasks["names"], &tasks["pages"], &tasks["area"]), (&json!(["title"]), &json!(true), &json!("tasks")));
+    assert_eq!(tasks["verbs"]["create"], "tasks.write");
+    let actions: Vec<&str> =
+        tasks["actions"].as_array().unwrap().iter().map(|action| action["name"].as_str().unwrap()).collect();
+    assert!(actions.contains(&"complete") && actions.contains(&"reopen"), "{actions:?}");
+    let field = |table: &str, name: &str| {
+        let fields = schema[table]["fields"].as_array().unwrap();
+        fields.iter().find(|field| field["name"] == name).cloned().unwrap_or_else(|| panic!("{table}.{name}"))
+    };
+    let deadline = field("tasks", "deadline");
+    assert_eq!((&deadline["kind"], &deadline["range"]), (&json!("day"), &json!(["deadline_from", "deadline_to"])));
+    assert_eq!(field("tasks", "client_id")["refers"], "clients");
+    assert_eq!(field("products", "price")["kind"], "price");
+    assert_eq!(field("invoices", "vat_rate")["kind"], "percent");
+    assert_eq!(field("invoices", "payment_status")["choices"].as_array().unwrap().len(), 6);
+    assert_eq!(field("products", "created_at")["meta"], true);
+    assert_eq!(schema["clients"]["events"], "customer");
+    assert_eq!(schema["keys"]["path"], "/v1/api-keys");
+    assert_eq!(schema["settings"]["item"], "/v1/settings");
+    assert_eq!(schema["hours"]["parent"], true);
+    for (name, table) in schema.as_object().unwrap() {
+        for field in table["fields"].as_array().unwrap() {
+            let known = field["refers"].as_str().is_none_or(|table| schema.get(table).is_some());
+            assert!(known, "{name}.{} refers to {}", field["name"], field["refers"]);
+        }
+        let links = table["verbs"].get("list").is_some() && table.get("parent").is_none();
+        assert!(
+            !links || table.get("names").is_some() || ["notes", "batches"].contains(&name.as_str()),
+            "{name} has no name"
+        );
+    }
+}
+
+/// A field is shown under its word. English has one for every field, since its name is English.
+#[test]
+fn every_field_has_a_dutch_word() {
+    let (schema, words) = (schema(), words("nl"));
+    let mut missing = Vec::new();
+    for (name, table) in schema.as_object().unwrap() {
+        if words.get(format!("table.{name}")).is_none() && table.get("parent").is_none() {
+            missing.push(format!("table.{name}"));
+        }
+        for field in table["fields"].as_array().unwrap() {
+            let own = field["name"].as_str().unwrap();
+            let known = [format!("field.{name}.{own}"), format!("field.{own}")];
+            if !known.iter().any(|key| words.get(key).is_some()) {
+                missing.push(known[0].clone());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "console/words/nl.json lacks {missing:#?}");
+}
+
+#[test]
+fn both_languages_have_the_same_words() {
+    let keys = |words: Value| -> BTreeSet<String> {
+        let all = words.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        // The names of fields and of their values are English already.
+        all.into_iter()
+            .filter(|key| !["field.", "choice.", "status.", "hint."].iter().any(|start| key.starts_with(start)))
+            .collect()
+    };
+    let (english, dutch) = (keys(words("en")), keys(words("nl")));
+    let different: Vec<&String> = english.symmetric_difference(&dutch).collect();
+    assert!(different.is_empty(), "{different:#?}");
+}

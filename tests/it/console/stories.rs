@@ -1,0 +1,100 @@
+//! Stories in a real browser, with the data of the demo.
+
+use serde_json::json;
+
+use super::browser::Chromium;
+use crate::people::{PASSWORD, owner};
+use crate::support::{Client, Db, Server};
+
+/// A server with the demo and an owner who can sign in.
+fn demo() -> (Server, Client) {
+    let server = Server::start(Db::sqlite());
+    let (account, key) = kantoor::opening::create_demo_account(&server.app, None).unwrap();
+    let client = Client::new(server.address, key, account.number);
+    owner(&server, &client, "olga@a.example");
+    (server, client)
+}
+
+#[track_caller]
+fn sign_in(browser: &mut Chromium) {
+    browser.fill("E-mail address", "olga@a.example");
+    browser.fill("Password", PASSWORD);
+    browser.press("button", "Sign in");
+}
+
+#[test]
+fn somebody_signs_in_looks_at_invoices_and_adds_a_client() {
+    let (server, client) = demo();
+    server.leaves_jobs();
+    let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    browser.open("/invoices");
+    sign_in(&mut browser);
+    // They come to the list that they wanted to see, with its rows.
+    browser.wait_until("document.querySelectorAll('table tbody tr').length > 10");
+    browser.sees("Facturen");
+    assert_eq!(browser.evaluate("location.pathname"), "/invoices");
+    let shift = "new Promise((done) => { let sum = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) \
+                 sum += one.value; }).observe({ type: 'layout-shift', buffered: true }); setTimeout(() => done(sum), 200); })";
+    assert!(browser.evaluate(shift).as_f64().unwrap() < 0.01, "the page moves while it loads");
+    assert!(browser.evaluate("document.querySelectorAll('*').length").as_u64().unwrap() < 1600);
+    // The rows came with the page: the script did not ask for them again.
+    let asked = "performance.getEntriesByType('resource').filter((one) => one.name.includes('/v1/invoices?per_page=50')).length";
+    assert_eq!(browser.evaluate(asked), 0);
+    browser.check();
+
+    browser.press("link", "Klanten");
+    browser.sees("Bakkerij De Ster");
+    browser.press("link", "Nieuwe klant");
+    browser.fill("Bedrijfsnaam", "<b>Molen</b> & Zoon");
+    browser.fill("Plaats", "Tilburg");
+    browser.press("button", "Opslaan");
+    browser.sees("<b>Molen</b> & Zoon");
+    browser.check();
+    let found = client.get("/v1/clients?search=Molen").expect(200).json();
+    assert_eq!((&found["meta"]["total"], &found["data"][0]["city"]), (&json!(1), &json!("Tilburg")));
+
+    // A breach of the policy would be noticed.
+    browser.evaluate("(() => { const one = document.createElement('script'); one.src = 'data:text/javascript,1'; document.head.append(one); })()");
+    assert!(!browser.take_problems().is_empty());
+}
+
+#[test]
+fn every_screen_opens_on_a_phone_without_an_error() {
+    let (server, client) = demo();
+    server.leaves_jobs();
+    let Some(mut browser) = Chromium::start(&client.base, 390, 844) else { return };
+    browser.open("/");
+    sign_in(&mut browser);
+    browser.wait_until("document.querySelector('main h1') !== null && !document.querySelector('[aria-busy=true]')");
+    let id = |path: &str| client.get(path).expect(200).data()[0]["id"].as_str().unwrap().to_string();
+    let (invoice, customer) = (id("/v1/invoices"), id("/v1/clients"));
+    let (invoice, customer) = (format!("/invoices/{invoice}"), format!("/clients/{customer}"));
+    let screens = [
+        "/quotes",
+        "/subscriptions",
+        "/products/new",
+        "/deals",
+        "/tickets",
+        "/hours",
+        "/flows",
+        "/settings",
+        "/me",
+        "/settings/api-keys",
+        "/nowhere",
+        &invoice,
+        &customer,
+        "/invoices/new",
+    ];
+    for path in screens {
+        browser.open(path);
+        browser.wait_until(&format!(
+            "location.pathname === {} && document.querySelector('main h1') !== null && !document.querySelector('[aria-busy=true]')",
+            json!(path)
+        ));
+        let wide = browser.evaluate("document.documentElement.scrollWidth > innerWidth + 1");
+        assert_eq!(wide, false, "{path} is wider than the screen");
+        let problems = browser.take_problems();
+        // The page of an address without a screen is an error of its own.
+        assert!(problems.iter().all(|problem| path == "/nowhere" && problem.contains("404")), "{path}: {problems:#?}");
+    }
+}
