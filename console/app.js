@@ -93,6 +93,8 @@ export function routeOf(path) {
     case "/": return { key: "home", title: t("menu.home"), load: async () => { const { Home } = await import("./screens/home.js"); return () => h(Home, null); } };
     case "/settings": return { key: "settings", title: t("menu.settings"), load: async () => { const { Settings } = await import("./screens/settings.js"); return () => h(Settings, null); } };
     case "/me": return { key: "me", title: t("me.title"), load: async () => { const { Me } = await import("./screens/me.js"); return () => h(Me, null); } };
+    case "/settings/audit": return { key: "audit", title: t("audit.title"), load: async () => { const { Audit } = await import("./screens/audit.js"); return () => h(Audit, null); } };
+    case "/settings/mail": return { key: "mails", title: t("mails.title"), load: async () => { const { Mails } = await import("./screens/mails.js"); return () => h(Mails, null); } };
     case "/hours": return { key: "hours", title: t("menu.hours"), load: async () => { const { Hours } = await import("./screens/hours.js"); return () => h(Hours, null); } };
     default: return { key: "nowhere", title: t("missing.title"), load: async () => { const { Nowhere } = await import("./screens/nowhere.js"); return () => h(Nowhere, null); } };
   }
@@ -117,6 +119,9 @@ function list(table, title) {
   }
   if (table.key === "tickets") return inbox(table, "", title);
   if (table.key === "files") return { key, title, load: async () => { const { Files } = await import("./screens/files.js"); return () => h(Files, { table }); } };
+  if (table.key === "users") return { key, title, load: async () => { const { Users } = await import("./screens/users.js"); return () => h(Users, { table }); } };
+  if (table.key === "keys") return { key, title, load: async () => { const { Keys } = await import("./screens/keys.js"); return () => h(Keys, { table }); } };
+  if (table.key === "batches") return { key, title, load: async () => { const { Batches } = await import("./screens/batches.js"); return () => h(Batches, { table }); } };
   if (table.key === "flows") return { key, title, load: async () => { const { Flows } = await import("./screens/flow.js"); return () => h(Flows, { table }); } };
   return { key, title, load: async () => { const { ListPage } = await import("./list.js"); return () => h(ListPage, { table }); } };
 }

@@ -60,10 +60,10 @@ export function controlOf(table, field, control, onNew) {
 /** @type {Record<string, "email" | "url">} */
 const TYPES = { email: "email", website: "url" };
 
-/** @param {Control & { length?: number, type?: "text" | "email" | "url" | "password", long?: boolean, placeholder?: string }} properties */
-export function TextBox({ id, value, onChange, invalid, describedBy, disabled, length, type = "text", long, placeholder, label: name }) {
-  const shared = { id, value: value ?? "", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, maxLength: length || undefined };
-  if (long) return textarea({ ...shared, rows: 4, onInput: (event) => onChange(event.currentTarget.value) });
+/** @param {Control & { length?: number, type?: "text" | "email" | "url" | "password", long?: boolean, placeholder?: string, autocomplete?: string, inputMode?: "numeric" | "text" }} properties */
+export function TextBox({ id, value, onChange, invalid, describedBy, disabled, length, type = "text", long, placeholder, autocomplete, inputMode, label: name }) {
+  const shared = { id, value: value ?? "", disabled, placeholder, autocomplete, inputMode, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, maxLength: length || undefined };
+  if (long) return textarea(/** @type {any} */ ({ ...shared, rows: 4, onInput: (/** @type {any} */ event) => onChange(event.currentTarget.value) }));
   return input(/** @type {any} */ ({ ...shared, type, onInput: (/** @type {any} */ event) => onChange(event.currentTarget.value) }));
 }
 

@@ -1,9 +1,9 @@
 // The frame around every screen: the menu, the top bar, and what belongs to the user.
-import { useLoad } from "./api.js";
+import { post, useLoad } from "./api.js";
 import { choose, dropAllDrafts } from "./drafts.js";
 import { a, button, div, h, header, kbd, nav, span, strong } from "./html.js";
 import { useKeys } from "./keys.js";
-import { Icon, Menu } from "./parts.js";
+import { Icon, Menu, sayError } from "./parts.js";
 import { go, place } from "./router.js";
 import { can, may, me, tables } from "./schema.js";
 import { t, tableName, word } from "./words.js";
@@ -22,7 +22,7 @@ export function Side({ close }) {
   const path = place.value.path;
   const overdue = useLoad(may("invoices.read") ? "/v1/invoices?payment_status=overdue&per_page=1" : null).answer?.meta.total ?? 0;
   return div({ class: "side-box" }, div({ class: "scrim", onClick: close }), nav({ class: "side", "aria-label": t("menu") },
-    a({ class: "side-head", href: "/" }, span({ class: "mark", "aria-hidden": "true" }, initials(me.value.account.name ?? "")), strong(null, me.value.account.name)),
+    h(Account, null),
     GROUPS.map(([group, entries]) => {
       const shown = entries.filter(allowed);
       return shown.length === 0 ? null : div({ key: group + entries[0], class: "side-group" },
@@ -35,6 +35,23 @@ export function Side({ close }) {
             number > 0 ? span({ class: "badge", title: t("menu.overdue", { n: number }) }, String(number)) : null);
         }));
     })));
+}
+
+/** The account; whoever has several switches here. */
+function Account() {
+  const account = me.value.account;
+  const others = (me.value.accounts ?? []).filter((/** @type {any} */ one) => one.id !== account.id);
+  const head = [span({ class: "mark", "aria-hidden": "true" }, initials(account.name ?? "")), strong(null, account.name)];
+  if (others.length === 0) return a({ class: "side-head", href: "/" }, head);
+  return h(Menu, { label: t("account.switch"), quiet: true, align: "left", class: "accounts", items: others.map((/** @type {any} */ one) => ({ label: one.name, run: () => void switchAccount(one.id) })) }, head, h(Icon, { name: "down", class: "caret" }));
+}
+
+/** @param {string} id */
+async function switchAccount(id) {
+  try {
+    await post("/account", { account_id: id }, { keep: true });
+    location.assign("/");
+  } catch (error) { sayError(error); }
 }
 
 const openFind = () => void import("./find.js").then((find) => find.openFind());

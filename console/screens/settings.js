@@ -18,6 +18,8 @@ const SUBJECTS = [
   ["support", ["ticket_statuses", "ticket_channels", "email_domains"]],
   ["access", ["users", "keys", "webhook_endpoints"]],
 ];
+/** Subjects that are no table: the key of their words, the address, the icon, the scope. @type {Record<string, [string, string, string, string][]>} */
+const PAGES = { support: [["mails", "/settings/mail", "mail", "invoices.read"]], access: [["audit", "/settings/audit", "hours", "audit.read"]] };
 /** @type {Record<string, string>} */
 const ICONS = { corporate_identities: "edit", tax_rates: "invoices", payment_terms: "hours", custom_fields: "columns", pipelines: "deals", phases: "columns", deal_sources: "link", ticket_statuses: "tickets", ticket_channels: "mail", email_domains: "send", users: "clients", keys: "link", webhook_endpoints: "flows" };
 
@@ -34,9 +36,10 @@ export function Settings() {
   const usage = useLoad(may("settings.read") ? "/v1/settings/usage" : null).answer?.data;
   return div({ class: "page settings" }, h(Head, { title: t("menu.settings") }),
     SUBJECTS.map(([subject, keys]) => {
-      const shown = keys.map((key) => tables[key]).filter((table) => table !== undefined).filter((table) => can(table, "list"));
-      return shown.length === 0 ? null : div({ key: subject, class: "subjects" }, strong({ class: "label" }, word([`settings.${subject}`], subject)), div({ class: "subject-grid" }, shown.map((table) =>
-        a({ key: table.key, class: "subject", href: table.address }, span({ class: "attention-icon" }, h(Icon, { name: ICONS[table.key] ?? "settings" })), span(null, strong(null, tableName(table.key)), span({ class: "soft" }, word([`settings.${table.key}`], "")))))));
+      const own = keys.map((key) => tables[key]).filter((table) => table !== undefined).filter((table) => can(table, "list")).map((table) => ({ key: table.key, href: table.address, icon: ICONS[table.key] ?? "settings", name: tableName(table.key) }));
+      const pages = (PAGES[subject] ?? []).filter(([, , , scope]) => may(scope)).map(([key, href, icon]) => ({ key, href, icon, name: word([`${key}.title`], key) }));
+      return own.length + pages.length === 0 ? null : div({ key: subject, class: "subjects" }, strong({ class: "label" }, word([`settings.${subject}`], subject)), div({ class: "subject-grid" }, [...own, ...pages].map((one) =>
+        a({ key: one.key, class: "subject", href: one.href }, span({ class: "attention-icon" }, h(Icon, { name: one.icon })), span(null, strong(null, one.name), span({ class: "soft" }, word([`settings.${one.key}`], "")))))));
     }),
     loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 6 }) : SECTIONS.map(([name, fields]) => h(Section, { key: name, name, fields, item: loaded.answer?.data, etag: loaded.answer?.etag ?? "" })),
     usage ? h(Card, { title: t("settings.usage") }, h(Facts, { facts: [[tableName("files"), `${usage.files} · ${size(usage.file_bytes)}`], [t("settings.mails_today"), String(usage.mails_today)]] })) : null);
@@ -63,7 +66,7 @@ function Section({ name, fields, item, etag }) {
     } catch (problem) { error.value = problem; } finally { busy.value = false; }
   };
   if (own.length === 0) return null;
-  return form({ onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: word([`settings.section.${name}`], name) },
+  return form({ id: name, onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: word([`settings.section.${name}`], name) },
     error.value ? h(Problem, { error: error.value }) : null,
     div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; } }))),
     disabled ? null : div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy: busy.value, disabled: Object.keys(body).length === 0 }, t("save")))));
