@@ -1,12 +1,12 @@
 // The API of the server, with the session as the caller. Lost connections are retried: a POST has an idempotency key and
 // a PATCH the version it changes, so a request takes effect once.
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 /** @typedef {Record<string, any>} Item A record as the API returns it. */
 /** @typedef {{ data: any, meta: Record<string, any>, etag: string, status: number }} Answer */
 /** @typedef {{ field: string, code: string, message: string }} FieldError */
-/** @typedef {{ body?: unknown, etag?: string, key?: string, abort?: AbortSignal, quiet?: boolean, keep?: boolean }} Options `keep`: what is on the screen needs no reload. */
+/** @typedef {{ body?: unknown, etag?: string, key?: string | ((body: unknown) => string), abort?: AbortSignal, quiet?: boolean, keep?: boolean }} Options `keep`: what is on the screen needs no reload. */
 
 export class ApiError extends Error {
   /** @param {number} status @param {string} code @param {string} message @param {FieldError[]} details @param {string} requestId */
@@ -33,7 +33,7 @@ const first = readFirst();
 /** @param {string} path @param {Options} [options] */
 export const get = (path, options) => request("GET", path, options);
 /** @param {string} path @param {unknown} body @param {Options} [options] */
-export const post = (path, body, options) => write("POST", path, { key: newKey(), ...options, body });
+export const post = (path, body, options) => write("POST", path, { ...options, body, key: typeof options?.key === "function" ? options.key(body) : (options?.key ?? newKey()) });
 /** @param {string} path @param {unknown} body @param {Options} [options] */
 export const patch = (path, body, options) => write("PATCH", path, { ...options, body });
 /** @param {string} path @param {Options} [options] */
@@ -59,14 +59,15 @@ export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Returns the key of a form's request: the same body has the same key, a corrected form another one. */
-export function useRequestKey() {
-  const sent = useRef({ text: "", key: newKey() });
+/** Returns the keys of a form: the same body has the same key, a corrected form another one. */
+export function formKey() {
+  let key = newKey();
+  let sent = "";
   return (/** @type {unknown} */ body) => {
-    const text = JSON.stringify(body);
-    if (sent.current.text && sent.current.text !== text) sent.current.key = newKey();
-    sent.current.text = text;
-    return sent.current.key;
+    const text = JSON.stringify(body) ?? "";
+    if (sent && sent !== text) key = newKey();
+    sent = text;
+    return key;
   };
 }
 
@@ -118,7 +119,7 @@ async function once(method, path, options) {
   const headers = { Accept: "application/json" };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (options.etag) headers["If-Match"] = options.etag;
-  if (options.key && method === "POST") headers["Idempotency-Key"] = options.key;
+  if (options.key && method === "POST") headers["Idempotency-Key"] = String(options.key);
   let response;
   try {
     response = await fetch(`/console${path}`, {

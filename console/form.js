@@ -2,7 +2,7 @@
 // with the version it was read with.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, get, patch, post, useLoad, useRequestKey } from "./api.js";
+import { ApiError, formKey, get, patch, post, useLoad } from "./api.js";
 import { dropDraft, keepDraft, readDraft } from "./drafts.js";
 import { FieldRow } from "./field.js";
 import { a, div, form, h, li, section, span, strong, ul } from "./html.js";
@@ -39,7 +39,7 @@ function Editing({ table, item, etag }) {
   const restored = useSignal(kept !== null);
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
-  const keyOf = useRequestKey();
+  const key = useMemo(formKey, []);
   useEffect(() => { if (kept) values.value = { ...start, ...kept.value }; }, []);
 
   const fields = table.fields.filter((field) => (item ? field.patch : field.create) && editable(field));
@@ -60,7 +60,7 @@ function Editing({ table, item, etag }) {
     busy.value = true;
     error.value = null;
     try {
-      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key: keyOf(body) });
+      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key });
       dropDraft(draftName);
       say(t("saved"));
       showOnce(answer);

@@ -20,10 +20,10 @@ export function Button({ icon, primary, danger, quiet, small, href, type = "butt
 }
 
 /** A status: a tone and a word.
- * @param {{ table: string, field: string, value: unknown }} properties */
-export function Pill({ table, field, value }) {
+ * @param {{ table: string, field: string, value: unknown, tone?: string }} properties */
+export function Pill({ table, field, value, tone }) {
   if (value === null || value === undefined || value === "") return null;
-  return span({ class: `pill ${toneOf(String(value))}` }, choiceName(table, field, String(value)));
+  return span({ class: `pill ${tone ?? toneOf(String(value))}` }, choiceName(table, field, String(value)));
 }
 
 /** @param {{ title: Children, over?: Children, beside?: Children, children?: Children }} properties The children are the actions. */
@@ -213,6 +213,7 @@ const SHAPES = {
   more: "M3.500 8h.01M8 8h.01M12.500 8h.01",
   filter: "M2 3.500h12M4.500 8h7M6.500 12.500h3",
   columns: "M2 3h12v10H2zM6 3v10M10 3v10",
+  bell: "M4 11.500V7a4 4 0 0 1 8 0v4.500l1 1H3zM6.800 14.300h2.400",
   star: "M8 2l1.800 3.900 4.200.500-3.100 2.900.800 4.200L8 11.400l-3.700 2.100.800-4.200L2 6.400l4.200-.500z",
   check: "M3 8.500 6.500 12 13 4.500",
   edit: "M10.500 3 13 5.500 5.500 13H3v-2.500z",

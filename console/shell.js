@@ -1,4 +1,5 @@
 // The frame around every screen: the menu, the top bar, and what belongs to the user.
+import { useEffect, useState } from "preact/hooks";
 import { post, useLoad } from "./api.js";
 import { choose, dropAllDrafts } from "./drafts.js";
 import { a, button, div, h, header, kbd, nav, span, strong } from "./html.js";
@@ -20,7 +21,7 @@ const GROUPS = [
 /** @param {{ close: () => void }} properties */
 export function Side({ close }) {
   const path = place.value.path;
-  const overdue = useLoad(may("invoices.read") ? "/v1/invoices?payment_status=overdue&per_page=1" : null).answer?.meta.total ?? 0;
+  const counted = useCounted();
   return div({ class: "side-box" }, div({ class: "scrim", onClick: close }), nav({ class: "side", "aria-label": t("menu") },
     h(Account, null),
     GROUPS.map(([group, entries]) => {
@@ -30,11 +31,19 @@ export function Side({ close }) {
         shown.map((entry) => {
           const href = entry === "home" ? "/" : tables[entry]?.address && entry !== "settings" ? tables[entry].address : `/${entry}`;
           const current = href === "/" ? path === "/" : path === href || path.startsWith(`${href}/`);
-          const number = entry === "invoices" ? overdue : 0;
+          const number = counted[entry] ?? 0;
           return a({ key: entry, href, "aria-current": current ? "page" : undefined }, h(Icon, { name: entry }), span(null, word([`menu.${entry}`], tableName(entry))),
-            number > 0 ? span({ class: "badge", title: t("menu.overdue", { n: number }) }, String(number)) : null);
+            number > 0 ? span({ class: entry === "invoices" ? "badge" : "badge calm" }, number > 99 ? "99+" : String(number), span({ class: "hidden" }, ` ${t(/** @type {any} */ (`badge.${entry}`))}`)) : null);
         }));
     })));
+}
+
+/** The numbers behind entries of the menu.
+ * @returns {Record<string, number>} */
+function useCounted() {
+  const all = /** @type {any[]} */ (useLoad("/v1/overview").answer?.data ?? []);
+  const of = (/** @type {string} */ name) => all.find((one) => one.name === name)?.count ?? 0;
+  return { invoices: of("invoices_overdue"), tickets: of("tickets_waiting"), flows: of("runs_to_approve") };
 }
 
 /** The account; whoever has several switches here. */
@@ -81,9 +90,19 @@ export function TopBar({ openMenu }) {
     button({ type: "button", class: "button quiet square menu-button", "aria-label": t("menu"), onClick: openMenu }, h(Icon, { name: "menu" })),
     button({ type: "button", class: "find-button", onClick: openFind }, h(Icon, { name: "search" }), span(null, t("find.title")), kbd(null, "Ctrl K")),
     div({ class: "top-end" },
+      h(Bell, null),
       h(Menu, { label: t("new"), icon: "plus", showLabel: true, class: "new-menu", items: news.map((table) => ({ label: tableName(table.key, 1), icon: table.key, href: `${table.address}/new` })) }),
       h(Menu, { label: me.value.user.name ?? "", quiet: true, items: userMenu(), class: "user-menu" }, span({ class: "avatar", "aria-hidden": "true" }, initials(me.value.user.name ?? "?")), span({ class: "hidden" }, me.value.user.name))));
 }
+
+/** What needs attention, from everywhere; loaded when the first screen is there. */
+function Bell() {
+  const [shown, setShown] = useState(/** @type {typeof import("./bell.js") | null} */ (null));
+  useEffect(() => { const timer = setTimeout(() => void import("./bell.js").then(setShown), BELL_AFTER); return () => clearTimeout(timer); }, []);
+  return shown ? h(shown.BellMenu, null) : span({ class: "bell" });
+}
+
+const BELL_AFTER = 800;
 
 /** @type {Record<string, string>} */
 const NEW_KEYS = { invoices: "i", quotes: "q", clients: "c", tasks: "t", deals: "d", tickets: "s", products: "p", subscriptions: "a", projects: "r" };

@@ -1,6 +1,6 @@
 // Direct-debit files for the bank: what was collected when, and a new file of everything that waits.
-import { useState } from "preact/hooks";
-import { post, useLoad, useRequestKey } from "../api.js";
+import { useMemo, useState } from "preact/hooks";
+import { formKey, post, useLoad } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { DayBox } from "../field.js";
 import { count, day, dayOf, money, nearDay } from "../format.js";
@@ -28,7 +28,7 @@ export function Batches({ table }) {
     !loaded.answer && !loaded.error ? div({ class: "card" }, h(Skeleton, { rows: 4 })) : null,
     loaded.answer && rows.length === 0 ? div({ class: "card" }, h(Empty, { icon: "pay", title: t("batches.none"), text: t("batches.none_text") }, adds ? h(Button, { primary: true, icon: "plus", onClick: add }, t("new.batches")) : null)) : null,
     rows.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows" },
-      thead(null, tr(null, th({ scope: "col" }, t("field.collection_date")), th({ scope: "col" }, t("field.scheme")), th({ scope: "col", class: "number" }, t("field.count")), th({ scope: "col", class: "number amount" }, t("field.amount")), th({ scope: "col", class: "when" }, t("field.created_at")), th({ scope: "col", class: "short" }, span({ class: "hidden" }, t("download"))))),
+      thead(null, tr(null, th({ scope: "col" }, t("field.collection_date")), th({ scope: "col" }, t("field.scheme")), th({ scope: "col", class: "number" }, t("field.count")), th({ scope: "col", class: "number amount" }, t("field.amount")), th({ scope: "col", class: "when" }, t("field.created_at")), th({ scope: "col", class: "button-column" }, span({ class: "hidden" }, t("download"))))),
       tbody(null, rows.map((row) => tr({ key: row.id },
         td({ class: "card-title" }, strong(null, day(row.collection_date)), div({ class: "soft mono" }, row.message_id)), td({ class: "card-line-2" }, choiceName("batches", "scheme", row.scheme)),
         td({ class: "number card-none" }, count(row.count)), td({ class: "number card-end" }, money(row.amount)), td({ class: "when card-none" }, nearDay(dayOf(row.created_at))),
@@ -43,12 +43,12 @@ function New({ table, close }) {
   const [date, setDate] = useState("");
   const [scheme, setScheme] = useState("core");
   const [made, setMade] = useState(/** @type {Item | null} */ (null));
-  const key = useRequestKey();
+  const key = useMemo(formKey, []);
   if (made) return h(Dialog, { key: "made", title: t("batches.made"), action: t("once.kept"), single: true, close, run: async () => {} }, p(null, t("batches.made_text", { n: made.count, count: count(made.count), amount: money(made.amount), date: day(made.collection_date) })),
     div(null, h(Button, { primary: true, icon: "download", href: contentOf(made), download: `${made.message_id || "incasso"}.xml` }, t("batches.download"))));
   const run = async () => {
     const body = { scheme, ...(date ? { collection_date: date } : {}) };
-    const { data } = await post(table.path, body, { key: key(body) });
+    const { data } = await post(table.path, body, { key });
     say(t("batches.made"));
     setMade(data);
     return new Promise(() => {});

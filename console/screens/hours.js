@@ -116,8 +116,10 @@ function Cell({ line, date, entries, edits, saved }) {
     const target = rows[rows.indexOf(/** @type {Element} */ (row)) + down]?.children[[...(row?.children ?? [])].indexOf(/** @type {Element} */ (cell)) + across];
     /** @type {HTMLElement | null | undefined} */ (target?.querySelector("input"))?.focus();
   };
-  if (locked) return minutes ? span({ class: "locked" }, hours(minutes), only ? h(Pill, { table: "hours", field: "status", value: only.status }) : null) : null;
-  return input({
+  const status = entries.every((entry) => entry.status === entries[0]?.status) ? entries[0]?.status : "";
+  const pill = minutes && status && status !== "draft" ? h(Pill, { table: "hours", field: "status", value: status }) : null;
+  if (locked) return minutes ? span({ class: "locked" }, hours(minutes), pill) : null;
+  return [input({
     ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : "", "aria-label": `${line.activity} ${nearDay(date)}`, "aria-invalid": typed !== null && typed.trim() !== "" && readMinutes(typed) === null ? true : undefined,
     value: typed ?? dash(minutes), onInput: (event) => setTyped(event.currentTarget.value), onFocus: (event) => event.currentTarget.select(), onBlur: () => void save(),
     onKeyDown: (event) => {
@@ -128,7 +130,7 @@ function Cell({ line, date, entries, edits, saved }) {
       else return;
       event.preventDefault();
     },
-  });
+  }), pill ? span({ class: "locked" }, pill) : null];
 }
 
 /** @param {{ close: () => void, add: (line: Line) => void }} properties */

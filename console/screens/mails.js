@@ -22,7 +22,7 @@ export function Mails() {
     mails.length === 0 && loading ? div({ class: "card" }, h(Skeleton, { rows: 6 })) : null,
     mails.length === 0 && !loading && !error ? div({ class: "card" }, h(Empty, { icon: "mail", title: status ? t("list.nothing_found") : t("mails.none"), text: status ? "" : t("mails.none_text") })) : null,
     mails.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows" },
-      thead(null, tr(null, th({ scope: "col", class: "grow" }, t("field.subject")), th({ scope: "col" }, t("mails.to")), th({ scope: "col", class: "when moment" }, t("field.created_at")), th({ scope: "col", class: "status" }, t("field.status")), th({ scope: "col", class: "short" }, span({ class: "hidden" }, t("again"))))),
+      thead(null, tr(null, th({ scope: "col" }, t("field.subject")), th({ scope: "col", class: "address" }, t("mails.to")), th({ scope: "col", class: "when" }, t("field.created_at")), th({ scope: "col", class: "status wide-status" }, t("field.status")), th({ scope: "col", class: "button-column" }, span({ class: "hidden" }, t("again"))))),
       tbody(null, mails.map((mail) => h(Row, { key: mail.id, mail, again }))))) : null,
     more ? div({ class: "audit-more" }, h(Button, { busy: loading, onClick: next }, t("mails.more"))) : null);
 }
@@ -34,7 +34,7 @@ function Row({ mail, again }) {
   return tr(null,
     td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && mail.status !== "sent" ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, mail.reason) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
     td({ class: "card-line-2" }, mail.recipient), td({ class: "when card-none" }, h(Moment, { at: mail.created_at })),
-    td({ class: "card-status" }, h(Pill, { table: "mails", field: "status", value: mail.status })),
+    td({ class: "card-status" }, h(Pill, { table: "mails", field: "status", value: mail.status, tone: mail.status === "sent" ? "good" : undefined })),
     td({ class: "card-end" }, mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, onClick: () => void retry() }, t("again")) : null));
 }
 

@@ -1,6 +1,6 @@
 // The direct-debit mandate of a client: asked by a small payment, or recorded from a signed form; and revoked.
-import { useState } from "preact/hooks";
-import { post, remove, useLoad, useRequestKey } from "../api.js";
+import { useMemo, useState } from "preact/hooks";
+import { formKey, post, remove, useLoad } from "../api.js";
 import { Dialog, confirm, openDialog } from "../dialog.js";
 import { DayBox, TextBox } from "../field.js";
 import { day, today } from "../format.js";
@@ -33,11 +33,11 @@ export function Mandate({ client }) {
  * @param {{ client: Item, close: () => void }} properties */
 function Verify({ client, close }) {
   const [link, setLink] = useState("");
-  const key = useRequestKey();
+  const key = useMemo(formKey, []);
   if (link) return h(Dialog, { key: "link", title: t("mandate.link"), action: t("once.kept"), single: true, close, run: async () => {} }, p(null, t("mandate.link_text")), h(CopyBox, { value: link, label: t("mandate.link") }),
     client.email ? div(null, h(Button, { icon: "mail", href: `mailto:${client.email}?body=${encodeURIComponent(link)}` }, t("client.mail"))) : null);
   const run = async () => {
-    const { data } = await post(`/v1/clients/${client.id}/direct-debit/verification`, {}, { key: key({}) });
+    const { data } = await post(`/v1/clients/${client.id}/direct-debit/verification`, {}, { key });
     setLink(data.payment_url);
     // The dialog stays open, with the link in it.
     return new Promise(() => {});
@@ -49,10 +49,10 @@ function Verify({ client, close }) {
 function Signed({ client, close }) {
   const [reference, setReference] = useState("");
   const [date, setDate] = useState(today());
-  const key = useRequestKey();
+  const key = useMemo(formKey, []);
   const run = async () => {
     const body = { mandate_id: reference.trim(), signed_on: date };
-    await post(`/v1/clients/${client.id}/direct-debit/mandate`, body, { key: key(body) });
+    await post(`/v1/clients/${client.id}/direct-debit/mandate`, body, { key });
     say(t("mandate.recorded"));
   };
   return h(Dialog, { title: t("mandate.record"), action: t("save"), close, run, disabled: !reference.trim() || !date }, p({ class: "soft" }, t("mandate.record_text")),

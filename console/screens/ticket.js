@@ -1,6 +1,6 @@
 // The inbox: tickets on the left, the conversation in the middle, the client on the right.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { newKey, patch, post, useLoad } from "../api.js";
+import { formKey, patch, post, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { a, aside, button, div, h, h1, h2, section, span, textarea } from "../html.js";
 import { useKeys } from "../keys.js";
@@ -78,7 +78,7 @@ function Reply({ item, statuses }) {
   const [text, setText] = useState(() => readDraft(draftName)?.value ?? "");
   const [busy, setBusy] = useState(false);
   const [round, setRound] = useState(0);
-  const key = useMemo(newKey, [round]);
+  const key = useMemo(formKey, [round]);
   const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   /** @param {"reply" | "note"} next */
   const begin = (next) => { setKind(next); requestAnimationFrame(() => box.current?.focus()); };

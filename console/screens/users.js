@@ -1,6 +1,6 @@
 // Users: who has access, with which role. The owner invites, changes roles, suspends and removes.
-import { useState } from "preact/hooks";
-import { patch, post, remove, useLoad, useRequestKey } from "../api.js";
+import { useMemo, useState } from "preact/hooks";
+import { formKey, patch, post, remove, useLoad } from "../api.js";
 import { Dialog, confirm, openDialog } from "../dialog.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { dayOf, nearDay } from "../format.js";
@@ -70,10 +70,10 @@ function Invite({ table, close }) {
   const [name, setName] = useState("");
   const [role, setRole] = useState("member");
   const [spoken, setSpoken] = useState(/** @type {string} */ (language));
-  const keyOf = useRequestKey();
+  const key = useMemo(formKey, []);
   const run = async () => {
     const body = { email: email.trim(), name: name.trim(), role, language: spoken };
-    const answer = await post(table.path, body, { key: keyOf(body) });
+    const answer = await post(table.path, body, { key });
     say(t("users.invited", { name: name.trim() || email.trim() }));
     showOnce(answer);
   };
