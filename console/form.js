@@ -85,7 +85,7 @@ function Editing({ table, item, etag }) {
   };
   useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(), always: true }]);
   const title = item ? titleOf(table, item) || tableName(table.key, 1) : word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }));
-  return form({ class: "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
+  return form({ class: table.key === "corporate_identities" ? "page narrow with-aside" : "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
     h(Head, { title, over: a({ href: table.address }, tableName(table.key)) }),
     restored.value && kept ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { values.value = start; restored.value = false; dropDraft(draftName); } }, t("draft.discard"))) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields }) : null,
@@ -133,7 +133,11 @@ export function ErrorList({ table, error, fields }) {
 }
 
 /** @param {import("./api.js").FieldError} detail */
-export const detailText = (detail) => word([`field_error.${detail.code}`], detail.message);
+export const detailText = (detail) => word([`field_error.${detail.code}.${last(detail.field)}`, `field_error.${detail.code}`], detail.message);
+
+/** The field at the end of a path: unit_price of rows[2].unit_price.
+ * @param {string} path */
+const last = (path) => path.slice(path.lastIndexOf(".") + 1).replace(/\[\d+\]$/, "");
 
 /** @param {ApiError} error @returns {Record<string, string>} */
 export const errorsByField = (error) => Object.fromEntries(error.details.map((detail) => [root(detail.field), detailText(detail)]));

@@ -18,7 +18,13 @@ export function History({ table, item }) {
   const total = loaded.answer?.meta.total ?? changes.length;
   if (loaded.error) return null;
   return h(Card, { title: t("history"), class: "history" },
-    loaded.answer && changes.length === 0 ? p({ class: "soft" }, t("history.none")) : ol({ class: "changes" }, changes.map((change, place) =>
-      li({ key: change.seq }, h(ChangeLine, { change, before: changes[place + 1] ?? (place + 1 === total ? { data: null } : undefined) })))),
+    loaded.answer && changes.length === 0 ? p({ class: "soft" }, t("history.none")) : ol({ class: "changes" }, told(changes).map((change) => {
+      const before = changes.find((other) => other.seq < change.seq && other.timestamp !== change.timestamp);
+      return li({ key: change.seq }, h(ChangeLine, { change, before: before ?? (changes.length === total ? { data: null } : undefined) }));
+    })),
     !all && total > changes.length ? button({ type: "button", class: "link", onClick: () => setAll(true) }, t("history.all", { n: total })) : null);
 }
+
+/** One line for what happened at once: "sent" says more than the "updated" that comes with it.
+ * @param {import("./api.js").Item[]} changes */
+const told = (changes) => changes.filter((change) => !change.type.endsWith(".updated") || !changes.some((other) => other !== change && other.timestamp === change.timestamp && !other.type.endsWith(".updated")));

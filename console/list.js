@@ -11,7 +11,7 @@ import { cents } from "./money.js";
 import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery } from "./router.js";
-import { can, fieldOf, titleOf, valueOf } from "./schema.js";
+import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
 import { Value, isNumeric, shortNumber } from "./value.js";
 import { fieldName, t, tableName, word } from "./words.js";
 
@@ -31,6 +31,7 @@ export function ListPage({ table }) {
   return div({ class: "page list-page" },
     h(Head, { title: tableName(table.key), over: table.address.startsWith("/settings") ? a({ href: "/settings" }, t("menu.settings")) : undefined },
       table.key === "deals" ? h(Button, { quiet: true, icon: "deals", href: "/deals" }, t("board.board")) : null,
+      table.key === "subscriptions" && tables.batches && can(tables.batches, "list") ? h(Button, { quiet: true, icon: "pay", href: tables.batches.address }, tableName("batches")) : null,
       add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null),
     h(StatusTabs, { table, tabs: taste.tabs ?? [] }),
     h(ListCard, { table, loaded, add }));

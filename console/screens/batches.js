@@ -22,7 +22,7 @@ export function Batches({ table }) {
   const adds = can(table, "create") && settings?.provider === "manual";
   useKeys(adds ? [{ key: "n n", label: t("new.batches"), run: add }] : []);
   return div({ class: "page" },
-    h(Head, { title: tableName("batches"), over: a({ href: "/invoices" }, tableName("invoices")) }, adds ? h(Button, { primary: true, icon: "plus", onClick: add }, t("new.batches")) : null),
+    h(Head, { title: tableName("batches"), over: a({ href: "/subscriptions" }, tableName("subscriptions")) }, adds ? h(Button, { primary: true, icon: "plus", onClick: add }, t("new.batches")) : null),
     settings && settings.provider !== "manual" ? div({ class: "notice calm" }, span(null, t(settings.provider === "mollie" ? "batches.by_mollie" : "batches.by_sandbox")), h(Button, { small: true, href: "/settings#payments" }, t("menu.settings"))) : null,
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? div({ class: "card" }, h(Skeleton, { rows: 4 })) : null,

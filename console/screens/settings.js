@@ -1,11 +1,13 @@
 // Settings: a page of subjects, and the settings of the account in sections that are saved one by one.
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { ApiError, patch, useLoad } from "../api.js";
 import { FieldRow } from "../field.js";
 import { changes, errorsByField } from "../form.js";
 import { size } from "../format.js";
-import { a, div, form, h, span, strong } from "../html.js";
+import { a, div, form, h, p, span, strong } from "../html.js";
 import { Button, Card, Facts, Head, Icon, Problem, Skeleton, say } from "../parts.js";
+import { place } from "../router.js";
 import { can, fieldOf, may, tables } from "../schema.js";
 import { t, tableName, word } from "../words.js";
 
@@ -31,8 +33,12 @@ const SECTIONS = [
   ["timers", ["document_draft_days", "quote_silent_days", "subscription_expiring_days", "deal_stalled_days", "deal_phase_idle_days", "deal_no_followup_days", "ticket_stale_days", "mail_unanswered_days", "customer_inactive_days", "customer_no_followup_days", "runs_kept_days"]],
 ];
 
+/** Settings that belong to one way of collecting. @type {Record<string, string[]>} */
+const OF_PROVIDER = { mollie_key: ["mollie"], online_payments: ["mollie", "sandbox"], verification_amount: ["mollie", "sandbox"], creditor_id: ["manual"] };
+
 export function Settings() {
   const loaded = useLoad(may("settings.read") ? "/v1/settings" : null);
+  useEffect(() => { if (loaded.answer && place.value.hash) document.getElementById(place.value.hash)?.scrollIntoView(); }, [loaded.answer !== null]);
   const usage = useLoad(may("settings.read") ? "/v1/settings/usage" : null).answer?.data;
   return div({ class: "page settings" }, h(Head, { title: t("menu.settings") }),
     SUBJECTS.map(([subject, keys]) => {
@@ -48,8 +54,11 @@ export function Settings() {
 /** @param {{ name: string, fields: string[], item: Item, etag: string }} properties */
 function Section({ name, fields, item, etag }) {
   const table = tables.settings;
-  const own = fields.map((one) => (table ? fieldOf(table, one) : undefined)).filter((field) => field !== undefined).filter((field) => field.patch);
   const edited = useSignal(/** @type {Item} */ ({}));
+  const provider = edited.value.provider ?? item.provider;
+  const own = fields.filter((one) => !(one in OF_PROVIDER) || OF_PROVIDER[one]?.includes(provider)).map((one) => (table ? fieldOf(table, one) : undefined)).filter((field) => field !== undefined).filter((field) => field.patch)
+    // The sandbox is for test accounts and for servers that allow it.
+    .map((field) => (field.name === "provider" && item.provider !== "sandbox" && !item.demo ? { ...field, choices: (field.choices ?? []).filter((choice) => choice !== "sandbox") } : field));
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   const values = { ...item, ...edited.value };
@@ -69,5 +78,6 @@ function Section({ name, fields, item, etag }) {
   return form({ id: name, onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: word([`settings.section.${name}`], name) },
     error.value ? h(Problem, { error: error.value }) : null,
     div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; } }))),
+    name === "payments" && provider === "manual" && tables.batches ? p({ class: "help" }, a({ href: tables.batches.address }, tableName("batches"))) : null,
     disabled ? null : div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy: busy.value, disabled: Object.keys(body).length === 0 }, t("save")))));
 }
