@@ -38,7 +38,7 @@ export function FieldRow({ table, field, name = fieldName(table, field.name), va
 }
 
 /** @param {Field} field */
-export const wide = (field) => (field.length ?? 0) > 255 && !["emails", "email", "link", "choice"].includes(field.kind) || ["texts", "data"].includes(field.kind);
+export const wide = (field) => (field.length ?? 0) > 255 && !["subject", "title", "name"].includes(field.name) && !["emails", "email", "link", "choice"].includes(field.kind) || ["texts", "data"].includes(field.kind);
 
 /** @param {string} table @param {Field} field @param {Control} control @param {(typed: string) => void} [onNew] */
 export function controlOf(table, field, control, onNew) {

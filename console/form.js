@@ -65,7 +65,8 @@ function Editing({ table, item, etag }) {
       say(t("saved"));
       showOnce(answer);
       const id = answer.data?.id ?? item?.id;
-      go(id && table.verbs.get ? `${table.address}/${id}` : back, { replace: true });
+      // Whoever made a key has seen all there is to see.
+      go(id && table.verbs.get && table.key !== "keys" ? `${table.address}/${id}` : back, { replace: true });
     } catch (problem) {
       if (item && problem instanceof ApiError && problem.status === 412) {
         const theirs = await get(itemPath(table, item.id));
@@ -152,7 +153,7 @@ const editable = (field) => !["rows", "lines", "custom", "data"].includes(field.
 function initial(table, item, query) {
   const given = new URLSearchParams(query);
   return Object.fromEntries(table.fields.map((field) => [field.name,
-    item ? (valueOf(item, field.name) ?? "") : (given.get(field.name) ?? (field.kind === "boolean" ? field.default ?? false : field.kind === "choice" ? field.default ?? (field.choices?.length && field.choices.length <= 4 ? field.choices[0] : "") : field.default ?? ""))]));
+    item ? (valueOf(item, field.name) ?? "") : (given.get(field.name) ?? (field.kind === "boolean" ? field.default ?? false : field.default ?? ""))]));
 }
 
 /** @param {Field[]} fields @param {Item} values */

@@ -97,8 +97,8 @@ export function TopBar({ openMenu }) {
 
 /** What needs attention, from everywhere; loaded when the first screen is there. */
 function Bell() {
-  const [shown, setShown] = useState(/** @type {typeof import("./bell.js") | null} */ (null));
-  useEffect(() => { const timer = setTimeout(() => void import("./bell.js").then(setShown), BELL_AFTER); return () => clearTimeout(timer); }, []);
+  const [shown, setShown] = useState(/** @type {typeof import("./attention.js") | null} */ (null));
+  useEffect(() => { const timer = setTimeout(() => void import("./attention.js").then(setShown), BELL_AFTER); return () => clearTimeout(timer); }, []);
   return shown ? h(shown.BellMenu, null) : span({ class: "bell" });
 }
 

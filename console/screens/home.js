@@ -2,14 +2,13 @@
 import { useEffect, useState } from "preact/hooks";
 import { post, useLoad } from "../api.js";
 import { useAttention } from "../attention.js";
-import { BarChart } from "../chart.js";
 import { count, daysUntil, money, nearDay, plusDays, today } from "../format.js";
 import { a, button, div, h, li, ol, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Card, Head, Icon, Skeleton, say, sayError } from "../parts.js";
 import { go } from "../router.js";
 import { may, me, tables } from "../schema.js";
-import { language, t } from "../words.js";
+import { language, loadRest, t } from "../words.js";
 import { LinkName, RelatedLine } from "../value.js";
 
 /** @typedef {import("../api.js").Item} Item */
@@ -36,22 +35,28 @@ export function Home() {
  * @param {{ clients: number, invoices: number }} properties */
 function Start(properties) {
   const [shown, setShown] = useState(/** @type {typeof import("./start.js") | null} */ (null));
-  useEffect(() => { void import("./start.js").then(setShown); }, []);
+  useEffect(() => { void Promise.all([import("./start.js"), loadRest()]).then(([module]) => setShown(module)); }, []);
   return shown ? h(shown.FirstSteps, properties) : null;
 }
 
 function Revenue() {
-  const report = useLoad("/v1/reports/revenue").answer?.data;
+  const { answer, error } = useLoad("/v1/reports/revenue");
+  const report = answer?.data;
+  const [chart, setChart] = useState(/** @type {typeof import("../chart.js") | null} */ (null));
+  useEffect(() => { void import("../chart.js").then(setChart); }, []);
+  if (error && !report) return null;
   const name = new Intl.DateTimeFormat(language === "nl" ? "nl-NL" : "en-GB", { month: "short", timeZone: "UTC" });
   return h(Card, { title: t("home.revenue"), actions: report ? span({ class: "soft" }, t("home.revenue_total", { amount: money(report.total_excl_vat) })) : null, class: "chart-card" },
-    report ? h(BarChart, { title: t("home.revenue"), unit: t("field.total_excl_vat"), bars: report.months.map((/** @type {Item} */ one) => ({ label: name.format(new Date(`${one.month}-01`)).replace(".", ""), value: Math.max(0, Number(one.total_excl_vat)), shown: money(one.total_excl_vat) })) }) : h(Skeleton, { rows: 6 }));
+    report && chart ? h(chart.BarChart, { title: t("home.revenue"), unit: t("field.total_excl_vat"), bars: report.months.map((/** @type {Item} */ one) => ({ label: name.format(new Date(`${one.month}-01`)).replace(".", ""), value: Math.max(0, Number(one.total_excl_vat)), shown: money(one.total_excl_vat) })) }) : h(Skeleton, { rows: 6 }));
 }
 
 /** @type {Record<string, string>} */
 const AGES = { not_due: "blue", "1-30": "ochre", "31-60": "ochre" };
 
 function OpenByAge() {
-  const report = useLoad("/v1/reports/open").answer?.data;
+  const { answer, error } = useLoad("/v1/reports/open");
+  const report = answer?.data;
+  if (error && !report) return null;
   const ages = /** @type {Item[]} */ (report?.ages ?? []);
   const top = Math.max(1, ...ages.map((one) => Number(one.amount)));
   return h(Card, { title: t("home.open"), actions: report ? strong(null, money(report.amount)) : null }, report ? ul({ class: "ages" }, ages.map((one) => li({ key: one.age }, span(null, t(/** @type {any} */ (`age.${one.age}`))), span({ class: "amount" }, money(one.amount)),

@@ -10,7 +10,8 @@ import { showOnce } from "../once.js";
 import { Button, Card, Empty, Head, Menu, Moment, Problem, Skeleton, say } from "../parts.js";
 import { go } from "../router.js";
 import { can, may } from "../schema.js";
-import { t, tableName, word } from "../words.js";
+import { scopesText } from "../value.js";
+import { t, tableName } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -55,18 +56,6 @@ function keyActions(table, item, edits) {
     { label: t("history"), icon: "hours", href: `${table.address}/${item.id}` },
     { label: t("action.revoke"), icon: "trash", danger: true, hidden: !live, run: () => confirm({ title: t("keys.revoke_title", { name: item.name }), text: t("confirm.revoke"), action: t("action.revoke"), danger: true, run: async () => { await post(`/v1/api-keys/${item.id}/revoke`, undefined); say(t("keys.revoked_said", { name: item.name })); } }) },
   ];
-}
-
-/** Scopes as people say them: everything, reading everything, or the areas.
- * @param {string[]} scopes */
-export function scopesText(scopes) {
-  if (scopes.includes("*")) return t("scope.all");
-  const areas = [...new Set(scopes.map((scope) => scope.split(".")[0] ?? ""))];
-  const names = areas.map((area) => {
-    const name = word([`area.${area}`], area);
-    return scopes.includes(`${area}.write`) ? name : t("scope.only_read", { area: name });
-  });
-  return names.length > 3 ? t("scope.more", { areas: names.slice(0, 2).join(", "), n: names.length - 2 }) : names.join(", ");
 }
 
 const HOUR = 3600;
