@@ -7,7 +7,7 @@ import { LinkBox } from "../combobox.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { hours, nearDay, plusDays, today } from "../format.js";
-import { div, h, input, label, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
+import { button, div, h, input, label, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Button, Empty, Head, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { place, setQuery } from "../router.js";
@@ -49,6 +49,10 @@ function Week({ tabs }) {
   useEffect(() => { entries.value = null; added.value = []; void load(); }, [monday, who.id]);
   const week = (/** @type {number} */ step) => setQuery({ week: plusDays(monday, 7 * step) });
   useKeys([{ key: "[", label: t("hours.previous"), run: () => week(-1) }, { key: "]", label: t("hours.next"), run: () => week(1) }]);
+  // A phone shows one day at a time.
+  const [picked, setPicked] = useState("");
+  const single = picked && days.includes(picked) ? picked : days.includes(today()) ? today() : monday;
+  const columns = narrow() ? [single] : days;
   const all = entries.value ?? [];
   const lines = linesOf(all, added.value);
   const name = new Intl.DateTimeFormat(language === "nl" ? "nl-NL" : "en-GB", { weekday: "short", timeZone: "UTC" });
@@ -70,17 +74,20 @@ function Week({ tabs }) {
       h(Button, { icon: "left", label: t("hours.previous"), onClick: () => week(-1) }), h(Button, { onClick: () => setQuery({ week: "" }) }, t("hours.this_week")), h(Button, { icon: "right", label: t("hours.next"), onClick: () => week(1) }),
       edits ? h(Button, { icon: "plus", onClick: add }, t("hours.add")) : null, edits && drafts.length > 0 ? h(Button, { primary: true, onClick: () => void submit() }, t("hours.submit_week")) : null),
     tabs,
+    narrow() ? div({ class: "week-days", role: "group", "aria-label": t("hours.day") }, days.map((one) => button({ key: one, type: "button", "aria-pressed": one === single, onClick: () => setPicked(one) }, span(null, name.format(new Date(one))), span(null, String(Number(one.slice(8)))), span({ class: "soft" }, dash(total(all.filter((entry) => entry.date === one))) || "\u00a0")))) : null,
     error.value ? h(Problem, { error: error.value, retry: () => void load() }) : null,
     entries.value === null ? h(Skeleton, { rows: 6 }) : lines.length === 0 ? div({ class: "card" }, h(Empty, { icon: "hours", title: t("hours.empty"), text: t("hours.empty_text") }, h(Button, { primary: true, icon: "plus", onClick: add }, t("hours.add")), h(Button, { onClick: () => void copy() }, t("hours.copy"))))
       : div({ class: "card list week-box" }, tableElement({ class: "week" },
-        thead(null, tr(null, th({ scope: "col" }, t("field.project_id")), days.map((one) => th({ key: one, scope: "col", class: one === today() ? "number now" : "number" }, name.format(new Date(one)), span({ class: "soft" }, ` ${Number(one.slice(8))}`))), th({ scope: "col", class: "number" }, t("field.total_incl_vat")))),
+        thead(null, tr(null, th({ scope: "col" }, t("field.project_id")), columns.map((one) => th({ key: one, scope: "col", class: one === today() ? "number now" : "number" }, name.format(new Date(one)), span({ class: "soft" }, ` ${Number(one.slice(8))}`))), th({ scope: "col", class: "number" }, t("field.total_incl_vat")))),
         tbody(null, lines.map((line) => {
           const own = all.filter((entry) => entry.project === line.project && entry.activity_name === line.activity);
           return tr({ key: `${line.project} ${line.activity}` }, th({ scope: "row" }, h(LinkName, { table: "projects", id: line.project }), line.activity ? div({ class: "soft" }, line.activity) : null),
-            days.map((one) => td({ key: one, class: "number" }, h(Cell, { line, date: one, entries: own.filter((entry) => entry.date === one), edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
+            columns.map((one) => td({ key: one, class: "number" }, h(Cell, { line, date: one, entries: own.filter((entry) => entry.date === one), edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
         })),
-        tfoot(null, tr(null, th({ scope: "row" }, t("field.total_incl_vat")), days.map((one) => td({ key: one, class: "number" }, dash(total(all.filter((entry) => entry.date === one))))), td({ class: "number sum" }, hours(total(all))))))));
+        tfoot(null, tr(null, th({ scope: "row" }, t("field.total_incl_vat")), columns.map((one) => td({ key: one, class: "number" }, dash(total(all.filter((entry) => entry.date === one))))), td({ class: "number sum" }, hours(total(all))))))));
 }
+
+const narrow = () => matchMedia("(max-width: 720px)").matches;
 
 /** @param {number} minutes */
 const dash = (minutes) => (minutes ? hours(minutes) : "");

@@ -34,8 +34,8 @@ function Row({ mail, again }) {
   return tr(null,
     td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && mail.status !== "sent" ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, mail.reason) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
     td({ class: "card-line-2" }, mail.recipient), td({ class: "when card-none" }, h(Moment, { at: mail.created_at })),
-    td({ class: "card-status" }, h(Pill, { table: "mails", field: "status", value: mail.status, tone: mail.status === "sent" ? "good" : undefined })),
-    td({ class: "card-end" }, mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, onClick: () => void retry() }, t("again")) : null));
+    td({ class: "card-end" }, h(Pill, { table: "mails", field: "status", value: mail.status, tone: mail.status === "sent" ? "good" : undefined })),
+    td({ class: "card-status" }, mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, onClick: () => void retry() }, t("again")) : null));
 }
 
 /** @param {string} status */
