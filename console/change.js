@@ -37,13 +37,20 @@ export function ChangeLine({ change, before, children }) {
     open ? h(Difference, { change, before }) : null);
 }
 
+/** One line for what happened at once: "sent" says more than the "updated" that comes with it.
+ * @param {Item[]} changes */
+export const told = (changes) => changes.filter((change) => !change.type.endsWith(".updated") || !changes.some((other) => other !== change && other.entity_id === change.entity_id && other.timestamp === change.timestamp && !other.type.endsWith(".updated")));
+
+/** At most so many lines of a record belong to one change. */
+const AT_ONCE = 6;
+
 /** @param {{ change: Item, before?: Item }} properties */
 function Difference({ change, before }) {
   const [earlier, setEarlier] = useState(/** @type {Item | null | undefined} */ (before?.data));
   useEffect(() => {
     if (earlier !== undefined) return;
-    get(`/v1/changes?entity_type=${change.entity_type}&entity_id=${change.entity_id}&order=desc&before=${change.seq}&limit=1`, { quiet: true })
-      .then((answer) => setEarlier(answer.data[0]?.data ?? null), () => setEarlier(null));
+    get(`/v1/changes?entity_type=${change.entity_type}&entity_id=${change.entity_id}&order=desc&before=${change.seq}&limit=${AT_ONCE}`, { quiet: true })
+      .then((answer) => setEarlier(answer.data.find((/** @type {Item} */ other) => other.timestamp !== change.timestamp)?.data ?? null), () => setEarlier(null));
   }, []);
   if (earlier === undefined) return div({ class: "soft change-more" }, t("busy"));
   const table = tableOf(change.entity_type);

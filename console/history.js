@@ -1,7 +1,7 @@
 // What happened to a record, newest first.
 import { useState } from "preact/hooks";
 import { useLoad } from "./api.js";
-import { ChangeLine } from "./change.js";
+import { ChangeLine, told } from "./change.js";
 import { button, h, li, ol, p } from "./html.js";
 import { Card } from "./parts.js";
 import { itemPath } from "./schema.js";
@@ -24,7 +24,3 @@ export function History({ table, item }) {
     })),
     !all && total > changes.length ? button({ type: "button", class: "link", onClick: () => setAll(true) }, t("history.all", { n: total })) : null);
 }
-
-/** One line for what happened at once: "sent" says more than the "updated" that comes with it.
- * @param {import("./api.js").Item[]} changes */
-const told = (changes) => changes.filter((change) => !change.type.endsWith(".updated") || !changes.some((other) => other !== change && other.timestamp === change.timestamp && !other.type.endsWith(".updated")));

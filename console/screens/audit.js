@@ -1,13 +1,14 @@
 // The audit trail: every change, newest first, by person and kind of record; and what was different before.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, useLoad } from "../api.js";
-import { ChangeLine, eventName, tableOf } from "../change.js";
+import { ChangeLine, eventName, tableOf, told } from "../change.js";
 import { ChoiceBox } from "../field.js";
 import { a, div, h, li, ol, span, strong } from "../html.js";
 import { Button, Empty, Head, Problem, Skeleton } from "../parts.js";
 import { place, setQuery } from "../router.js";
 import { may, tables, titleOf } from "../schema.js";
 import { day, dayOf } from "../format.js";
+import { shortNumber } from "../value.js";
 import { t, tableName, word } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
@@ -29,7 +30,7 @@ export function Audit() {
       filter ? h(Button, { quiet: true, onClick: () => setQuery({ actor: "", entity_type: "", entity_id: "", type: "" }) }, t("list.clear")) : null),
     error ? h(Problem, { error }) : null,
     lines.length === 0 && loading ? div({ class: "card" }, h(Skeleton, { rows: 8 })) : lines.length === 0 && !more ? div({ class: "card" }, h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") })) : null,
-    byDay(lines).map(([date, own]) => div({ key: date, class: "audit-day" }, strong({ class: "label" }, day(date)),
+    byDay(told(lines)).map(([date, own]) => div({ key: date, class: "audit-day" }, strong({ class: "label" }, day(date)),
       div({ class: "card" }, ol({ class: "changes" }, own.map((change) => li({ key: change.seq }, h(ChangeLine, { change }, h(What, { change })))))))),
     more ? div({ class: "audit-more" }, h(Button, { busy: loading, onClick: next }, t("audit.more"))) : null);
 }
@@ -37,7 +38,7 @@ export function Audit() {
 /** @param {{ change: Item }} properties */
 function What({ change }) {
   const table = tableOf(change.entity_type);
-  const name = table && change.data ? titleOf(table, change.data) : "";
+  const name = table && change.data ? shortNumber(titleOf(table, change.data)) : "";
   const kind = table ? tableName(table.key, 1) : word([`entity.${change.entity_type}`], change.entity_type.replace(/_/g, " "));
   const opens = table && table.verbs.get && !table.parent && !change.type.endsWith(".deleted") && table.key !== "settings";
   return div({ class: "change-what" }, span({ class: "soft" }, `${kind}: `), eventName(change.type), name ? [" · ", opens ? a({ key: "name", href: `${table.address}/${change.entity_id}` }, name) : name] : null);
