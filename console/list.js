@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
 import { ColumnChooser, Filters } from "./filters.js";
-import { count, moneyOfCents } from "./format.js";
+import { count, money, moneyOfCents } from "./format.js";
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
@@ -80,10 +80,11 @@ function ListCard({ table, loaded, add }) {
     ...(add ? [{ key: "n n", label: t("list.new"), run: () => go(`${table.address}/new`) }] : []),
   ]);
   const none = loaded.answer && rows.length === 0 && !loaded.loading;
+  const sum = useSum(table, rows.length > 1);
   return div({ class: "card list" },
     none && !filtered ? null : div({ class: "list-bar" },
       h(Filters, { table, searching }),
-      div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : ""),
+      div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
       h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => void import("./views.js").then(({ openViews }) => openViews(table)) }),
       h(ColumnChooser, { table, open: choosing, columns, onChange: (names) => { columns.value = names; choose(`columns.${table.key}`, names); } })),
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
@@ -92,6 +93,15 @@ function ListCard({ table, loaded, add }) {
     rows.length > 0 ? h(Rows, { table, rows, columns: columns.value, selected, dim: loaded.loading }) : null,
     h(Selection, { table, rows, selected }),
     (meta.pages ?? 1) > 1 ? h(Pages, { meta }) : null);
+}
+
+/** What all records of the list add up to, asked when the page is drawn.
+ * @param {Table} table @param {boolean} several */
+function useSum(table, several) {
+  const amount = tasteOf(table.key).amount;
+  const query = viewQuery();
+  const sums = useLoad(amount && several ? `${table.path}?per_page=1&sums=${amount}${query ? `&${query}` : ""}` : null).answer?.meta.sums;
+  return amount && sums?.[amount] !== undefined ? money(sums[amount]) : "";
 }
 
 /** @param {Table} table @param {boolean} filtered @param {boolean} add */
