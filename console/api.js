@@ -6,7 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 /** @typedef {Record<string, any>} Item A record as the API returns it. */
 /** @typedef {{ data: any, meta: Record<string, any>, etag: string, status: number }} Answer */
 /** @typedef {{ field: string, code: string, message: string }} FieldError */
-/** @typedef {{ body?: unknown, etag?: string, key?: string, abort?: AbortSignal, quiet?: boolean }} Options */
+/** @typedef {{ body?: unknown, etag?: string, key?: string | ((body: unknown) => string), abort?: AbortSignal, quiet?: boolean, keep?: boolean }} Options `keep`: what is on the screen needs no reload. */
 
 export class ApiError extends Error {
   /** @param {number} status @param {string} code @param {string} message @param {FieldError[]} details @param {string} requestId */
@@ -25,6 +25,7 @@ export const busy = signal(0);
 export const outdated = signal(false);
 
 const MAX_TRIES = 5;
+let leaving = false;
 const version = document.documentElement.dataset.version ?? "";
 /** @type {Record<string, { body: any, etag: string }>} */
 const first = readFirst();
@@ -32,7 +33,7 @@ const first = readFirst();
 /** @param {string} path @param {Options} [options] */
 export const get = (path, options) => request("GET", path, options);
 /** @param {string} path @param {unknown} body @param {Options} [options] */
-export const post = (path, body, options) => write("POST", path, { key: newKey(), ...options, body });
+export const post = (path, body, options) => write("POST", path, { ...options, body, key: typeof options?.key === "function" ? options.key(body) : (options?.key ?? newKey()) });
 /** @param {string} path @param {unknown} body @param {Options} [options] */
 export const patch = (path, body, options) => write("PATCH", path, { ...options, body });
 /** @param {string} path @param {Options} [options] */
@@ -58,20 +59,38 @@ export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** @param {string} method @param {string} path @param {Options} [options] @returns {Promise<Answer>} */
-async function write(method, path, options) {
-  const answer = await request(method, path, options);
-  reloadAll();
-  return answer;
+/** Returns the keys of a form: the same body has the same key, a corrected form another one. */
+export function formKey() {
+  let key = newKey();
+  let sent = "";
+  return (/** @type {unknown} */ body) => {
+    const text = JSON.stringify(body) ?? "";
+    if (sent && sent !== text) key = newKey();
+    sent = text;
+    return key;
+  };
 }
 
 /** @param {string} method @param {string} path @param {Options} [options] @returns {Promise<Answer>} */
+async function write(method, path, options) {
+  const answer = await request(method, path, options);
+  if (!options?.keep) reloadAll();
+  return answer;
+}
+
+/** A dangerous action asks for the password again, then continues.
+ * @param {string} method @param {string} path @param {Options} [options] @returns {Promise<Answer>} */
 async function request(method, path, options = {}) {
   const known = method === "GET" ? takeFirst(path) : null;
   if (known) return known;
   if (!options.quiet) busy.value++;
   try {
     return await tryOften(method, path, options);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "confirmation_required") throw error;
+    const { askPassword } = await import("./password.js");
+    if (!(await askPassword())) throw error;
+    return await tryOften(method, path, { ...options, key: options.key ? newKey() : undefined });
   } finally {
     if (!options.quiet) busy.value--;
   }
@@ -100,7 +119,7 @@ async function once(method, path, options) {
   const headers = { Accept: "application/json" };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (options.etag) headers["If-Match"] = options.etag;
-  if (options.key && method === "POST") headers["Idempotency-Key"] = options.key;
+  if (options.key && method === "POST") headers["Idempotency-Key"] = String(options.key);
   let response;
   try {
     response = await fetch(`/console${path}`, {
@@ -127,7 +146,8 @@ async function readResponse(response) {
   const served = response.headers.get("X-Kantoor-Version");
   if (served && version && served !== version) outdated.value = true;
   const text = await response.text();
-  if (response.status === 401) {
+  if (response.status === 401 && !leaving) {
+    leaving = true;
     location.assign(`/sign-in?to=${encodeURIComponent(location.pathname + location.search)}`);
   }
   let body;

@@ -9,7 +9,7 @@ import { Button, Problem, Skeleton, Toasts } from "./parts.js";
 import { place, startRouter } from "./router.js";
 import { loadSchema, me, tableAt } from "./schema.js";
 import { Side, TopBar } from "./shell.js";
-import { loadWords, t, tableName } from "./words.js";
+import { loadRest, loadWords, t, tableName } from "./words.js";
 
 async function start() {
   await Promise.all([loadSchema(), loadWords()]);
@@ -19,8 +19,12 @@ async function start() {
   const root = document.getElementById("app");
   root?.replaceChildren();
   if (root) render(h(App, null), root);
+  setTimeout(() => void loadRest().catch(() => {}), REST_AFTER);
   setTimeout(() => void import("./live.js").then(({ startLive }) => startLive()), LIVE_AFTER);
 }
+
+/** What other screens need is loaded when the first one is there. */
+const REST_AFTER = 400;
 
 /** Live updates begin when the first screen is there. */
 const LIVE_AFTER = 1500;
@@ -44,7 +48,7 @@ function Screen({ route }) {
   const [view, setView] = useState(/** @type {{ draw: (() => import("./html.js").Children) | null, error: unknown }} */ ({ draw: null, error: null }));
   useEffect(() => {
     let current = true;
-    route.load().then((draw) => { if (current) setView({ draw, error: null }); }, (error) => { if (current) setView({ draw: null, error }); });
+    Promise.all([route.load(), route.first ? null : loadRest()]).then(([draw]) => { if (current) setView({ draw, error: null }); }, (error) => { if (current) setView({ draw: null, error }); });
     return () => { current = false; };
   }, [route.key]);
   useEffect(() => {
@@ -82,7 +86,7 @@ function applyTheme() {
 
 // Which screen belongs to an address. Hand-made screens are modules of their own, imported when they are opened.
 
-/** @typedef {{ key: string, title: string, load: () => Promise<() => import("./html.js").Children> }} Route */
+/** @typedef {{ key: string, title: string, first?: boolean, load: () => Promise<() => import("./html.js").Children> }} Route `first`: it does without the rest. */
 /** @typedef {import("./schema.js").Table} Table */
 
 /** @param {string} path @returns {Route} */
@@ -90,9 +94,11 @@ export function routeOf(path) {
   const table = tableAt(path);
   if (table) return ofTable(table, path.slice(table.address.length + 1).split("/").filter(Boolean));
   switch (path) {
-    case "/": return { key: "home", title: t("menu.home"), load: async () => { const { Home } = await import("./screens/home.js"); return () => h(Home, null); } };
+    case "/": return { key: "home", title: t("menu.home"), first: true, load: async () => { const { Home } = await import("./screens/home.js"); return () => h(Home, null); } };
     case "/settings": return { key: "settings", title: t("menu.settings"), load: async () => { const { Settings } = await import("./screens/settings.js"); return () => h(Settings, null); } };
     case "/me": return { key: "me", title: t("me.title"), load: async () => { const { Me } = await import("./screens/me.js"); return () => h(Me, null); } };
+    case "/settings/audit": return { key: "audit", title: t("audit.title"), load: async () => { const { Audit } = await import("./screens/audit.js"); return () => h(Audit, null); } };
+    case "/settings/mail": return { key: "mails", title: t("mails.title"), load: async () => { const { Mails } = await import("./screens/mails.js"); return () => h(Mails, null); } };
     case "/hours": return { key: "hours", title: t("menu.hours"), load: async () => { const { Hours } = await import("./screens/hours.js"); return () => h(Hours, null); } };
     default: return { key: "nowhere", title: t("missing.title"), load: async () => { const { Nowhere } = await import("./screens/nowhere.js"); return () => h(Nowhere, null); } };
   }
@@ -117,8 +123,11 @@ function list(table, title) {
   }
   if (table.key === "tickets") return inbox(table, "", title);
   if (table.key === "files") return { key, title, load: async () => { const { Files } = await import("./screens/files.js"); return () => h(Files, { table }); } };
+  if (table.key === "users") return { key, title, load: async () => { const { Users } = await import("./screens/users.js"); return () => h(Users, { table }); } };
+  if (table.key === "keys") return { key, title, load: async () => { const { Keys } = await import("./screens/keys.js"); return () => h(Keys, { table }); } };
+  if (table.key === "batches") return { key, title, load: async () => { const { Batches } = await import("./screens/batches.js"); return () => h(Batches, { table }); } };
   if (table.key === "flows") return { key, title, load: async () => { const { Flows } = await import("./screens/flow.js"); return () => h(Flows, { table }); } };
-  return { key, title, load: async () => { const { ListPage } = await import("./list.js"); return () => h(ListPage, { table }); } };
+  return { key, title, first: true, load: async () => { const { ListPage } = await import("./list.js"); return () => h(ListPage, { table }); } };
 }
 
 /** @param {Table} table @param {string | null} id @param {string} title @returns {Route} */

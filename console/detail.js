@@ -10,7 +10,7 @@ import { showOnce } from "./once.js";
 import { Button, Card, Empty, Facts, Head, Menu, Pill, Problem, Skeleton, deleteLater, say, sayError } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go } from "./router.js";
-import { can, itemPath, may, titleOf, valueOf } from "./schema.js";
+import { can, itemPath, may, me, titleOf, valueOf } from "./schema.js";
 import { Value } from "./value.js";
 import { actionName, fieldName, t, tableName, word } from "./words.js";
 
@@ -79,7 +79,7 @@ function fits(action, item) {
   if (action === "cancel") return ["queued", "running", "waiting", "pending_approval", "retrying"].includes(status);
   if (action === "retry") return status === "failed";
   if (action === "invite") return status === "invited";
-  if (action === "remove-two-factor") return status === "active";
+  if (action === "remove-two-factor") return status === "active" && item.id !== me.value.user.id;
   return action !== "adopt";
 }
 

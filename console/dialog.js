@@ -53,7 +53,7 @@ export function Dialog({ title, action, danger, wide, single, close, run, childr
   useEffect(() => {
     const before = document.activeElement;
     box.current?.showModal();
-    /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".dialog-body :is(input, select, textarea):not([type=file])") ?? box.current?.querySelector("[type=submit]"))?.focus();
+    /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".dialog-body :is(input, select, textarea):not([type=file], [tabindex=\"-1\"])") ?? box.current?.querySelector("[type=submit]"))?.focus();
     return () => before instanceof HTMLElement && before.focus();
   }, []);
   const submit = async () => {

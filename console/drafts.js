@@ -1,5 +1,6 @@
 // Nothing typed is lost: what stands in a form is kept in the browser, per user and address, until it is saved or a week
 // old. Signing out clears it.
+import { patch } from "./api.js";
 import { me } from "./schema.js";
 
 const WEEK = 7 * 24 * 3600 * 1000;
@@ -45,18 +46,32 @@ export function dropAllDrafts() {
   }
 }
 
-/** What the user chose on this browser: columns, theme, density.
+/** What the user chose, by the path of its name: theme, columns.invoices. The server keeps it; the browser has a copy.
  * @param {string} name @param {any} fallback */
 export function chosen(name, fallback) {
-  try {
-    return JSON.parse(localStorage.getItem(`chosen ${name}`) ?? "null") ?? fallback;
-  } catch {
-    return fallback;
-  }
+  const all = me.value.preferences ?? readChosen();
+  return name.split(".").reduce((/** @type {any} */ part, key) => part?.[key], all) ?? fallback;
 }
 
-/** @param {string} name @param {unknown} value */
-export const choose = (name, value) => write(`chosen ${name}`, value);
+/** @param {string} name @param {unknown} value null takes it back. */
+export function choose(name, value) {
+  const [top = "", key] = name.split(".");
+  const all = { ...(me.value.preferences ?? readChosen()) };
+  all[top] = key ? { ...all[top], [key]: value } : value;
+  me.value = { ...me.value, preferences: all };
+  write(CHOSEN, all);
+  patch("/v1/me", { preferences: { [top]: all[top] } }, { quiet: true, keep: true }).catch(() => {});
+}
+
+const CHOSEN = "chosen";
+
+function readChosen() {
+  try {
+    return JSON.parse(localStorage.getItem(CHOSEN) ?? "{}") ?? {};
+  } catch {
+    return {};
+  }
+}
 
 /** Storage may be full or switched off; the form then works without drafts.
  * @param {string} key @param {unknown} value */

@@ -38,7 +38,7 @@ export function FieldRow({ table, field, name = fieldName(table, field.name), va
 }
 
 /** @param {Field} field */
-export const wide = (field) => (field.length ?? 0) > 255 && !["emails", "email", "link", "choice"].includes(field.kind) || ["texts", "data"].includes(field.kind);
+export const wide = (field) => (field.length ?? 0) > 255 && !["subject", "title", "name"].includes(field.name) && !["emails", "email", "link", "choice"].includes(field.kind) || ["texts", "data"].includes(field.kind);
 
 /** @param {string} table @param {Field} field @param {Control} control @param {(typed: string) => void} [onNew] */
 export function controlOf(table, field, control, onNew) {
@@ -60,17 +60,17 @@ export function controlOf(table, field, control, onNew) {
 /** @type {Record<string, "email" | "url">} */
 const TYPES = { email: "email", website: "url" };
 
-/** @param {Control & { length?: number, type?: "text" | "email" | "url" | "password", long?: boolean, placeholder?: string }} properties */
-export function TextBox({ id, value, onChange, invalid, describedBy, disabled, length, type = "text", long, placeholder, label: name }) {
-  const shared = { id, value: value ?? "", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, maxLength: length || undefined };
-  if (long) return textarea({ ...shared, rows: 4, onInput: (event) => onChange(event.currentTarget.value) });
+/** @param {Control & { length?: number, type?: "text" | "email" | "url" | "password", long?: boolean, placeholder?: string, autocomplete?: string, inputMode?: "numeric" | "text" }} properties */
+export function TextBox({ id, value, onChange, invalid, describedBy, disabled, length, type = "text", long, placeholder, autocomplete, inputMode, label: name }) {
+  const shared = { id, value: value ?? "", disabled, placeholder, autocomplete, inputMode, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, maxLength: length || undefined };
+  if (long) return textarea(/** @type {any} */ ({ ...shared, rows: 4, onInput: (/** @type {any} */ event) => onChange(event.currentTarget.value) }));
   return input(/** @type {any} */ ({ ...shared, type, onInput: (/** @type {any} */ event) => onChange(event.currentTarget.value) }));
 }
 
 /** @param {Control & { options: [string, string][], empty?: boolean }} properties */
 export const ChoiceBox = ({ id, value, onChange, options, empty, invalid, describedBy, disabled, label: name }) =>
   div({ class: "select" }, select({ id, value: value ?? "", disabled, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, onChange: (event) => onChange(event.currentTarget.value) },
-    empty || !value ? option({ value: "" }, "") : null,
+    (empty || !value) && !options.some(([key]) => key === "") ? option({ value: "" }, "") : null,
     value && !options.some(([key]) => key === value) ? option({ value }, String(value)) : null,
     options.map(([key, text]) => option({ key, value: key }, text))), h(Icon, { name: "down", class: "caret" }));
 

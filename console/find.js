@@ -1,17 +1,16 @@
 // Find (Ctrl K): one field for going, doing and finding.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api.js";
-import { secondLine } from "./combobox.js";
 import { openDialog } from "./dialog.js";
 import { dialog, div, h, input, li, span, ul } from "./html.js";
 import { allShortcuts } from "./keys.js";
 import { go } from "./router.js";
-import { can, tables, titleOf } from "./schema.js";
+import { addressOf, can, tables } from "./schema.js";
+import { shortNumber } from "./value.js";
 import { t, tableName, word } from "./words.js";
 import { Icon } from "./parts.js";
 
 /** @typedef {{ key: string, icon: string, label: string, detail: string, run: () => void }} Hit */
-const SEARCHED = ["clients", "invoices", "quotes", "deals", "tickets", "projects", "products", "subscriptions", "suppliers", "workorders"];
 const WAIT = 150;
 
 export function openFind() {
@@ -27,9 +26,9 @@ function Find({ close }) {
   useEffect(() => { box.current?.showModal(); }, []);
   useEffect(() => {
     const words = typed.trim();
-    if (words.length < 2) return setRecords([]);
+    if (words.length === 0) return setRecords([]);
     const abort = new AbortController();
-    const timer = setTimeout(async () => setRecords(await search(words, abort.signal)), WAIT);
+    const timer = setTimeout(() => void search(words, abort.signal).then(setRecords, () => {}), WAIT);
     return () => { clearTimeout(timer); abort.abort(); };
   }, [typed]);
   const hits = [...commands(typed), ...records].slice(0, 30);
@@ -57,7 +56,7 @@ function commands(typed) {
   const news = all.filter((table) => can(table, "create") && table.key !== "files").map((table) => ({ key: `new ${table.key}`, icon: "plus", label: word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() })), detail: "", run: () => go(`${table.address}/new`) }));
   const lists = all.filter((table) => can(table, "list")).map((table) => ({ key: `list ${table.key}`, icon: table.key in ICONS ? table.key : "right", label: tableName(table.key), detail: table.address.startsWith("/settings") ? t("menu.settings") : "", run: () => go(table.address) }));
   const here = allShortcuts().filter((shortcut) => !/^(n |g )/.test(shortcut.key) && shortcut.key !== "Ctrl+k").map((shortcut) => ({ key: `do ${shortcut.key}`, icon: "flows", label: shortcut.label, detail: shortcut.key, run: () => shortcut.run(new KeyboardEvent("keydown")) }));
-  const pages = [["/", "menu.home", "home"], ["/hours", "menu.hours", "hours"], ["/settings", "menu.settings", "settings"], ["/me", "me.title", "clients"]].map(([href, label, icon]) => ({ key: `page ${href}`, icon: icon ?? "", label: word([label ?? ""], ""), detail: "", run: () => go(href ?? "/") }));
+  const pages = [["/", "menu.home", "home"], ["/hours", "menu.hours", "hours"], ["/settings", "menu.settings", "settings"], ["/me", "me.title", "clients"], ["/settings/mail", "mails.title", "mail"], ["/settings/audit", "audit.title", "hours"], ["/hours?view=approve", "hours.to_approve", "hours"]].map(([href, label, icon]) => ({ key: `page ${href}`, icon: icon ?? "", label: word([label ?? ""], ""), detail: "", run: () => go(href ?? "/") }));
   if (!words) return [...lists.filter((hit) => MAIN.includes(hit.key)), ...news.slice(0, 6)];
   const fits = (/** @type {Hit} */ hit) => hit.label.toLowerCase().includes(words);
   return [...pages.filter(fits), ...lists.filter(fits), ...news.filter(fits), ...here.filter(fits)].slice(0, 7);
@@ -66,13 +65,14 @@ function commands(typed) {
 const MAIN = ["list invoices", "list quotes", "list clients", "list deals", "list tickets", "list tasks"];
 const ICONS = { invoices: 1, quotes: 1, workorders: 1, subscriptions: 1, products: 1, clients: 1, suppliers: 1, deals: 1, tickets: 1, tasks: 1, projects: 1, files: 1, flows: 1 };
 
-/** Records of every kind. A server without /v1/search is asked kind by kind.
+/** Records of every kind, in one request.
  * @param {string} words @param {AbortSignal} abort @returns {Promise<Hit[]>} */
 async function search(words, abort) {
-  const kinds = SEARCHED.map((key) => tables[key]).filter((table) => table !== undefined).filter((table) => can(table, "list"));
-  const answers = await Promise.all(kinds.map((table) => get(`${table.path}?per_page=4&search=${encodeURIComponent(words)}`, { abort, quiet: true }).then((answer) => ({ table, items: answer.data }), () => ({ table, items: [] }))));
-  return answers.flatMap(({ table, items }) => items.map((/** @type {any} */ item) => ({
-    key: item.id, icon: table.key, label: table.names?.[0] === "number" ? [item.number.startsWith("DRAFT-") ? t("document.draft") : item.number, item.title].join(" · ") : titleOf(table, item),
-    detail: [tableName(table.key, 1), item.title ? "" : secondLine(item)].filter(Boolean).join(" · "), run: () => go(`${table.address}/${item.id}`),
-  })));
+  const { data } = await get(`/v1/search?q=${encodeURIComponent(words)}`, { abort, quiet: true });
+  return data.map((/** @type {any} */ item) => {
+    const table = Object.values(tables).find((one) => one.one === item.type);
+    const name = shortNumber(item.name) || item.detail;
+    const document = table?.names?.[0] === "number";
+    return { key: item.id, icon: table && table.key in ICONS ? table.key : "right", label: document && item.detail ? `${name} · ${item.detail}` : name, detail: [table ? tableName(table.key, 1) : "", document ? "" : item.detail].filter(Boolean).join(" · "), run: () => go(addressOf(item.path)) };
+  });
 }

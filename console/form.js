@@ -2,7 +2,7 @@
 // with the version it was read with.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, get, newKey, patch, post, useLoad } from "./api.js";
+import { ApiError, formKey, get, patch, post, useLoad } from "./api.js";
 import { dropDraft, keepDraft, readDraft } from "./drafts.js";
 import { FieldRow } from "./field.js";
 import { a, div, form, h, li, section, span, strong, ul } from "./html.js";
@@ -39,8 +39,7 @@ function Editing({ table, item, etag }) {
   const restored = useSignal(kept !== null);
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
-  const key = useMemo(newKey, []);
-  const sent = useRef({ text: "", key });
+  const key = useMemo(formKey, []);
   useEffect(() => { if (kept) values.value = { ...start, ...kept.value }; }, []);
 
   const fields = table.fields.filter((field) => (item ? field.patch : field.create) && editable(field));
@@ -61,16 +60,13 @@ function Editing({ table, item, etag }) {
     busy.value = true;
     error.value = null;
     try {
-      const text = JSON.stringify(body);
-      // A corrected form is another request, so it gets another key.
-      if (sent.current.text && sent.current.text !== text) sent.current.key = newKey();
-      sent.current.text = text;
-      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key: sent.current.key });
+      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key });
       dropDraft(draftName);
       say(t("saved"));
       showOnce(answer);
       const id = answer.data?.id ?? item?.id;
-      go(id && table.verbs.get ? `${table.address}/${id}` : back, { replace: true });
+      // Whoever made a key has seen all there is to see.
+      go(id && table.verbs.get && table.key !== "keys" ? `${table.address}/${id}` : back, { replace: true });
     } catch (problem) {
       if (item && problem instanceof ApiError && problem.status === 412) {
         const theirs = await get(itemPath(table, item.id));
@@ -90,7 +86,7 @@ function Editing({ table, item, etag }) {
   };
   useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(), always: true }]);
   const title = item ? titleOf(table, item) || tableName(table.key, 1) : word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }));
-  return form({ class: "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
+  return form({ class: table.key === "corporate_identities" ? "page narrow with-aside" : "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
     h(Head, { title, over: a({ href: table.address }, tableName(table.key)) }),
     restored.value && kept ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { values.value = start; restored.value = false; dropDraft(draftName); } }, t("draft.discard"))) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields }) : null,
@@ -138,7 +134,11 @@ export function ErrorList({ table, error, fields }) {
 }
 
 /** @param {import("./api.js").FieldError} detail */
-export const detailText = (detail) => word([`field_error.${detail.code}`], detail.message);
+export const detailText = (detail) => word([`field_error.${detail.code}.${last(detail.field)}`, `field_error.${detail.code}`], detail.message);
+
+/** The field at the end of a path: unit_price of rows[2].unit_price.
+ * @param {string} path */
+const last = (path) => path.slice(path.lastIndexOf(".") + 1).replace(/\[\d+\]$/, "");
 
 /** @param {ApiError} error @returns {Record<string, string>} */
 export const errorsByField = (error) => Object.fromEntries(error.details.map((detail) => [root(detail.field), detailText(detail)]));
@@ -153,7 +153,7 @@ const editable = (field) => !["rows", "lines", "custom", "data"].includes(field.
 function initial(table, item, query) {
   const given = new URLSearchParams(query);
   return Object.fromEntries(table.fields.map((field) => [field.name,
-    item ? (valueOf(item, field.name) ?? "") : (given.get(field.name) ?? (field.kind === "boolean" ? field.default ?? false : field.kind === "choice" ? field.default ?? (field.choices?.length && field.choices.length <= 4 ? field.choices[0] : "") : field.default ?? ""))]));
+    item ? (valueOf(item, field.name) ?? "") : (given.get(field.name) ?? (field.kind === "boolean" ? field.default ?? false : field.default ?? ""))]));
 }
 
 /** @param {Field[]} fields @param {Item} values */

@@ -1,26 +1,26 @@
 // What happened to a record, newest first.
+import { useState } from "preact/hooks";
 import { useLoad } from "./api.js";
-import { h, li, ol, span } from "./html.js";
-import { Card, Moment } from "./parts.js";
-import { may } from "./schema.js";
-import { t, word } from "./words.js";
+import { ChangeLine, told } from "./change.js";
+import { button, h, li, ol, p } from "./html.js";
+import { Card } from "./parts.js";
+import { itemPath } from "./schema.js";
+import { t } from "./words.js";
 
-const SHOWN = 15;
+const FEW = 6;
+const MANY = 100;
 
 /** @param {{ table: import("./schema.js").Table, item: import("./api.js").Item }} properties */
 export function History({ table, item }) {
-  const loaded = useLoad(may("audit.read") ? `/v1/changes?entity_type=${table.one}&entity_id=${item.id}&before=0&limit=${SHOWN}` : null);
-  // A server without these parameters ignores them and answers with everything.
-  const known = loaded.answer && !(loaded.answer.meta.ignored_params ?? []).length;
-  const changes = known ? /** @type {import("./api.js").Item[]} */ (loaded.answer?.data ?? []) : [];
-  const own = changes.filter((change) => change.entity_id === item.id);
-  const lines = own.length > 0 ? own.map((change) => ({ key: change.seq, text: eventName(change.type), at: change.timestamp })) : [
-    { key: "updated", text: t("history.changed"), at: item.meta?.updated_at ?? item.updated_at },
-    { key: "created", text: t("history.created"), at: item.meta?.created_at ?? item.created_at },
-  ];
-  const shown = lines.filter((line, place) => line.at && !(place === 0 && line.key === "updated" && line.at === lines[1]?.at));
-  return h(Card, { title: t("history") }, ol({ class: "timeline" }, shown.map((line) => li({ key: line.key }, span(null, line.text), span({ class: "soft" }, h(Moment, { at: line.at }))))));
+  const [all, setAll] = useState(false);
+  const loaded = useLoad(`${itemPath(table, item.id)}/history?per_page=${all ? MANY : FEW}`);
+  const changes = /** @type {import("./api.js").Item[]} */ (loaded.answer?.data ?? []);
+  const total = loaded.answer?.meta.total ?? changes.length;
+  if (loaded.error) return null;
+  return h(Card, { title: t("history"), class: "history" },
+    loaded.answer && changes.length === 0 ? p({ class: "soft" }, t("history.none")) : ol({ class: "changes" }, told(changes).map((change) => {
+      const before = changes.find((other) => other.seq < change.seq && other.timestamp !== change.timestamp);
+      return li({ key: change.seq }, h(ChangeLine, { change, before: before ?? (changes.length === total ? { data: null } : undefined) }));
+    })),
+    !all && total > changes.length ? button({ type: "button", class: "link", onClick: () => setAll(true) }, t("history.all", { n: total })) : null);
 }
-
-/** @param {string} type invoice.paid */
-export const eventName = (type) => word([`event.${type}`, `event.${type.split(".")[1]}`], type.replace(/[._]/g, " "));

@@ -17,7 +17,7 @@ const makers = /** @type {Makers} */ (
 );
 
 export const {
-  a, article, aside, b, button, caption, circle, code, dd, details, dialog, div, dl, dt, fieldset, figure, footer, form, g, h1, h2,
+  a, article, aside, b, button, caption, circle, code, datalist, dd, details, dialog, div, dl, dt, fieldset, figure, footer, form, g, h1, h2,
   h3, header, iframe, img, input, kbd, label, legend, li, line, main, nav, ol, optgroup, option, output, p, path, pre, rect, section, select,
   small, span, strong, summary, svg, table, tbody, td, text, textarea, tfoot, th, thead, time, tr, ul,
 } = makers;

@@ -31,7 +31,7 @@ export function startKeys() {
     const modal = document.querySelector("dialog[open]");
     const pair = Date.now() - beforeAt < 1200 ? `${before} ${pressed}` : "";
     const shortcuts = [...registered].reverse().flatMap((own) => own.current);
-    const allowed = shortcuts.filter((shortcut) => shortcut.key.startsWith("Ctrl+") || shortcut.key.startsWith("Alt+") || (!typing && chosen("single keys", true)));
+    const allowed = shortcuts.filter((shortcut) => shortcut.key.startsWith("Ctrl+") || shortcut.key.startsWith("Alt+") || (!typing && chosen("single_keys", true)));
     const open = modal ? allowed.filter((shortcut) => shortcut.always) : allowed;
     const found = open.find((shortcut) => shortcut.key === pair) ?? open.find((shortcut) => shortcut.key === pressed);
     before = pressed;

@@ -4,14 +4,14 @@ import { useEffect, useRef } from "preact/hooks";
 import { useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
 import { ColumnChooser, Filters } from "./filters.js";
-import { count, moneyOfCents } from "./format.js";
+import { count, money, moneyOfCents } from "./format.js";
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
 import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery } from "./router.js";
-import { can, fieldOf, titleOf, valueOf } from "./schema.js";
+import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
 import { Value, isNumeric, shortNumber } from "./value.js";
 import { fieldName, t, tableName, word } from "./words.js";
 
@@ -31,8 +31,9 @@ export function ListPage({ table }) {
   return div({ class: "page list-page" },
     h(Head, { title: tableName(table.key), over: table.address.startsWith("/settings") ? a({ href: "/settings" }, t("menu.settings")) : undefined },
       table.key === "deals" ? h(Button, { quiet: true, icon: "deals", href: "/deals" }, t("board.board")) : null,
+      table.key === "subscriptions" && tables.batches && can(tables.batches, "list") ? h(Button, { quiet: true, icon: "pay", href: tables.batches.address }, tableName("batches")) : null,
       add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null),
-    taste.tabs ? h(StatusTabs, { table, tabs: taste.tabs }) : null,
+    h(StatusTabs, { table, tabs: taste.tabs ?? [] }),
     h(ListCard, { table, loaded, add }));
 }
 
@@ -45,7 +46,21 @@ function StatusTabs({ table, tabs }) {
     const current = parameter ? now.get(parameter) === value : names.every((one) => !now.get(one ?? ""));
     return { href: table.address + (query ? `?${query}` : ""), label: word([`tab.${table.key}.${name}`, `tab.${name}`, `status.${name}`], name), current };
   });
-  return h(Tabs, { items, label: t("list.views") });
+  const own = viewsOf(table);
+  const chosenView = own.find((view) => view.query === viewQuery());
+  const all = [...items.map((item) => ({ ...item, current: item.current && !chosenView })), ...own.map((view) => ({ href: `${table.address}?${view.query}`, label: view.name, current: view === chosenView }))];
+  if (own.length > 0 && tabs.length === 0) all.unshift({ href: table.address, label: t("tab.all"), current: !chosenView });
+  return all.length === 0 ? null : h(Tabs, { items: all, label: t("list.views") });
+}
+
+/** Views are names for an address: filters, sort and search, without the page.
+ * @param {Table} table @returns {{ name: string, query: string }[]} */
+export const viewsOf = (table) => chosen(`views.${table.key}`, []);
+
+export function viewQuery() {
+  const query = new URLSearchParams(place.value.query);
+  query.delete("page");
+  return query.toString();
 }
 
 /** @param {{ table: Table, loaded: import("./api.js").Loaded, add: boolean }} properties */
@@ -65,17 +80,28 @@ function ListCard({ table, loaded, add }) {
     ...(add ? [{ key: "n n", label: t("list.new"), run: () => go(`${table.address}/new`) }] : []),
   ]);
   const none = loaded.answer && rows.length === 0 && !loaded.loading;
+  const sum = useSum(table, rows.length > 1);
   return div({ class: "card list" },
     none && !filtered ? null : div({ class: "list-bar" },
       h(Filters, { table, searching }),
-      div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : ""),
-      h(ColumnChooser, { table, open: choosing, columns, onChange: (names) => { columns.value = names; choose(`columns ${table.key}`, names); } })),
+      div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
+      h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => void import("./views.js").then(({ openViews }) => openViews(table)) }),
+      h(ColumnChooser, { table, open: choosing, columns, onChange: (names) => { columns.value = names; choose(`columns.${table.key}`, names); } })),
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
     none ? nothing(table, filtered, add) : null,
     rows.length > 0 ? h(Rows, { table, rows, columns: columns.value, selected, dim: loaded.loading }) : null,
     h(Selection, { table, rows, selected }),
     (meta.pages ?? 1) > 1 ? h(Pages, { meta }) : null);
+}
+
+/** What all records of the list add up to, asked when the page is drawn.
+ * @param {Table} table @param {boolean} several */
+function useSum(table, several) {
+  const amount = tasteOf(table.key).amount;
+  const query = viewQuery();
+  const sums = useLoad(amount && several ? `${table.path}?per_page=1&sums=${amount}${query ? `&${query}` : ""}` : null).answer?.meta.sums;
+  return amount && sums?.[amount] !== undefined ? money(sums[amount]) : "";
 }
 
 /** @param {Table} table @param {boolean} filtered @param {boolean} add */
@@ -88,7 +114,7 @@ function nothing(table, filtered, add) {
 
 /** @param {Table} table @returns {string[]} */
 function columnsOf(table) {
-  const kept = chosen(`columns ${table.key}`, null);
+  const kept = chosen(`columns.${table.key}`, null);
   const known = (/** @type {string[]} */ names) => names.filter((name) => fieldOf(table, name)?.in?.includes("list"));
   if (Array.isArray(kept) && known(kept).length > 0) return known(kept);
   const tasted = known(tasteOf(table.key).columns ?? []);

@@ -19,7 +19,7 @@ export function startLive() {
 
 function open() {
   if (stream || document.hidden) return;
-  stream = new EventSource(`/console/v1/events/stream${lastSeq ? `?after=${lastSeq}` : ""}`);
+  stream = new EventSource(`/console/v1/events/stream?data=0${lastSeq ? `&after=${lastSeq}` : ""}`);
   // Every event has its own type; the default handler sees none of them.
   for (const type of TYPES) stream.addEventListener(type, heard);
   stream.onmessage = heard;

@@ -34,9 +34,12 @@ const fact = (name, value) => div({ class: "paper-fact" }, span({ class: "soft" 
 /** @param {string} name @param {string} value @param {string} [extra] */
 const total = (name, value, extra = "") => tr({ class: extra }, td({ colSpan: 4 }, name), td({ class: "number" }, value));
 
+/** Browsers show an empty dark viewer for a moment between the end of loading and the first page. */
+const DRAWN_AFTER = 500;
+
 /** The PDF of a document. The browser's viewer is dark until the page is there, so it is hidden until then.
  * @param {{ src: string, title: string }} properties */
 export function PdfSheet({ src, title }) {
   const [ready, setReady] = useState(false);
-  return div({ class: "sheet" }, iframe({ key: src, class: ready ? "pdf" : "pdf waiting", src: `${src}#toolbar=0&navpanes=0&view=FitH`, title, onLoad: () => setReady(true) }));
+  return div({ class: "sheet" }, iframe({ key: src, class: ready ? "pdf" : "pdf waiting", src: `${src}#toolbar=0&navpanes=0&view=FitH`, title, onLoad: () => setTimeout(() => setReady(true), DRAWN_AFTER) }));
 }

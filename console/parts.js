@@ -10,20 +10,20 @@ import { choiceName, errorText, t } from "./words.js";
 /** @typedef {import("./html.js").Children} Children */
 
 /** @param {{ icon?: string, primary?: boolean, danger?: boolean, quiet?: boolean, small?: boolean, href?: string, type?: "button" | "submit",
- *   disabled?: boolean, busy?: boolean, label?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, class?: string }} properties */
-export function Button({ icon, primary, danger, quiet, small, href, type = "button", disabled, busy, label, onClick, children, form, target, class: extra = "" }) {
+ *   disabled?: boolean, busy?: boolean, label?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, download?: string, class?: string }} properties */
+export function Button({ icon, primary, danger, quiet, small, href, type = "button", disabled, busy, label, onClick, children, form, target, download, class: extra = "" }) {
   const classes = ["button", primary && "primary", danger && "danger", quiet && "quiet", small && "small", !children && "square", busy && "busy", extra].filter(Boolean).join(" ");
   const inside = [icon ? h(Icon, { name: icon }) : null, children ? span(null, children) : null];
   const name = children ? undefined : label;
-  if (href) return a({ class: classes, href, "aria-label": name, title: label, target }, inside);
+  if (href) return a({ class: classes, href, "aria-label": name, title: label, target, download }, inside);
   return button({ class: classes, type, disabled: disabled || busy, "aria-busy": busy || undefined, "aria-label": name, title: label, onClick, form }, inside);
 }
 
 /** A status: a tone and a word.
- * @param {{ table: string, field: string, value: unknown }} properties */
-export function Pill({ table, field, value }) {
+ * @param {{ table: string, field: string, value: unknown, tone?: string }} properties */
+export function Pill({ table, field, value, tone }) {
   if (value === null || value === undefined || value === "") return null;
-  return span({ class: `pill ${toneOf(String(value))}` }, choiceName(table, field, String(value)));
+  return span({ class: `pill ${tone ?? toneOf(String(value))}` }, choiceName(table, field, String(value)));
 }
 
 /** @param {{ title: Children, over?: Children, beside?: Children, children?: Children }} properties The children are the actions. */
@@ -60,10 +60,15 @@ export const Skeleton = ({ rows = 4 }) => div({ class: "skeleton", "aria-hidden"
 export function Problem({ error, retry }) {
   const known = error instanceof ApiError ? error : null;
   return div({ class: "problem", role: "alert" }, h(Icon, { name: "alert" }),
-    div(null, strong(null, errorText(known ?? { message: error instanceof Error ? error.message : "" })),
+    div(null, strong(null, errorText(known ?? { message: error instanceof Error ? error.message : "" })), more(known) ? p(null, more(known)) : null,
       known?.requestId ? p({ class: "soft" }, `${t("error.request")} ${known.requestId}`) : null),
     retry ? h(Button, { small: true, onClick: retry }, t("again")) : null);
 }
+
+/** What the server adds to an error whose code says too little.
+ * @param {ApiError | null} error */
+const more = (error) => (error && VAGUE.has(error.code) && errorText(error) !== error.message ? error.message : "");
+const VAGUE = new Set(["invalid_transition", "forbidden", "in_use", "locked", "quota_exceeded", "limit_reached", "conflict"]);
 
 /** @param {{ items: { href: string, label: Children, count?: number | undefined, current?: boolean }[], label: string }} properties */
 export const Tabs = ({ items, label }) =>
@@ -150,7 +155,7 @@ export function sayError(error) {
   const known = error instanceof ApiError ? error : null;
   const first = known?.details[0];
   const sentence = errorText(known ?? { message: error instanceof Error ? error.message : String(error) });
-  say(first && known?.code === "validation_failed" ? `${sentence} ${known.message}` : sentence, { error: true, detail: known?.requestId ? `${t("error.request")} ${known.requestId}` : "" });
+  say(first && known?.code === "validation_failed" ? `${sentence} ${known.message}` : sentence, { error: true, detail: [more(known), known?.requestId ? `${t("error.request")} ${known.requestId}` : ""].filter(Boolean).join(" · ") });
 }
 
 /** @param {number} id */
@@ -208,6 +213,8 @@ const SHAPES = {
   more: "M3.500 8h.01M8 8h.01M12.500 8h.01",
   filter: "M2 3.500h12M4.500 8h7M6.500 12.500h3",
   columns: "M2 3h12v10H2zM6 3v10M10 3v10",
+  bell: "M4 11.500V7a4 4 0 0 1 8 0v4.500l1 1H3zM6.800 14.300h2.400",
+  star: "M8 2l1.800 3.900 4.200.500-3.100 2.900.800 4.200L8 11.400l-3.700 2.100.800-4.200L2 6.400l4.200-.500z",
   check: "M3 8.500 6.500 12 13 4.500",
   edit: "M10.500 3 13 5.500 5.500 13H3v-2.500z",
   trash: "M2.500 4h11M6 4V2.500h4V4M4 4l.7 10h6.600L12 4",

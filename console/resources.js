@@ -26,7 +26,7 @@ const TASTE = {
   clients: { icon: "clients", columns: ["company_name", "firstname", "email", "phone", "city", "debtor_number"], groups: /** @type {any} */ (CONTACT), card: { title: "company_name", sub: ["city", "email"] } },
   suppliers: { icon: "suppliers", columns: ["company_name", "firstname", "email", "phone", "city"], groups: /** @type {any} */ (CONTACT), card: { title: "company_name", sub: ["city", "email"] } },
   deals: { icon: "deals", status: "status", amount: "amount", columns: ["title", "client_id", "phase_id", "priority", "expected_close_date", "status", "amount"], card: { title: "title", sub: ["client_id", "phase_id"], end: "amount", status: "status" } },
-  tickets: { icon: "tickets", status: "status", columns: ["number", "subject", "client_name", "priority", "status", "created_at"], card: { title: "subject", sub: ["number", "client_name"], status: "status" } },
+  tickets: { icon: "tickets", groups: [["ticket", ["subject", "client_id", "project_id", "priority", "status", "assignee_id"]], ["sender", ["client_name", "email"]]], status: "status", columns: ["number", "subject", "client_name", "priority", "status", "created_at"], card: { title: "subject", sub: ["number", "client_name"], status: "status" } },
   tasks: { icon: "tasks", status: "status", columns: ["title", "category", "client_id", "project_id", "deadline", "status"], card: { title: "title", sub: ["client_id", "deadline"], status: "status" }, tabs: [["open", "status=open"], ["completed", "status=completed"], ["all", ""]] },
   projects: { icon: "projects", status: "status" },
   notes: { icon: "note" },

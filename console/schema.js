@@ -86,6 +86,14 @@ export function tableAt(path) {
   return Object.values(tables).find((table) => !table.parent && table.verbs.list && (path === table.address || path.startsWith(`${table.address}/`)));
 }
 
+/** The console address of an API path: /v1/invoices?payment_status=overdue is /invoices?payment_status=overdue.
+ * @param {string} path */
+export function addressOf(path) {
+  if (path.startsWith("/v1/mails")) return `/settings/mail${path.slice("/v1/mails".length)}`;
+  const table = Object.values(tables).find((one) => path === one.path || path.startsWith(`${one.path}?`) || path.startsWith(`${one.path}/`));
+  return table ? table.address + path.slice(table.path.length) : "/";
+}
+
 /** The name by which people know a record.
  * @param {Table} table @param {Item} item */
 export function titleOf(table, item) {

@@ -1,9 +1,10 @@
 // The frame around every screen: the menu, the top bar, and what belongs to the user.
-import { useLoad } from "./api.js";
+import { useEffect, useState } from "preact/hooks";
+import { post, useLoad } from "./api.js";
 import { choose, dropAllDrafts } from "./drafts.js";
 import { a, button, div, h, header, kbd, nav, span, strong } from "./html.js";
 import { useKeys } from "./keys.js";
-import { Icon, Menu } from "./parts.js";
+import { Icon, Menu, sayError } from "./parts.js";
 import { go, place } from "./router.js";
 import { can, may, me, tables } from "./schema.js";
 import { t, tableName, word } from "./words.js";
@@ -20,9 +21,9 @@ const GROUPS = [
 /** @param {{ close: () => void }} properties */
 export function Side({ close }) {
   const path = place.value.path;
-  const overdue = useLoad(may("invoices.read") ? "/v1/invoices?payment_status=overdue&per_page=1" : null).answer?.meta.total ?? 0;
+  const counted = useCounted();
   return div({ class: "side-box" }, div({ class: "scrim", onClick: close }), nav({ class: "side", "aria-label": t("menu") },
-    a({ class: "side-head", href: "/" }, span({ class: "mark", "aria-hidden": "true" }, initials(me.value.account.name ?? "")), strong(null, me.value.account.name)),
+    h(Account, null),
     GROUPS.map(([group, entries]) => {
       const shown = entries.filter(allowed);
       return shown.length === 0 ? null : div({ key: group + entries[0], class: "side-group" },
@@ -30,11 +31,36 @@ export function Side({ close }) {
         shown.map((entry) => {
           const href = entry === "home" ? "/" : tables[entry]?.address && entry !== "settings" ? tables[entry].address : `/${entry}`;
           const current = href === "/" ? path === "/" : path === href || path.startsWith(`${href}/`);
-          const number = entry === "invoices" ? overdue : 0;
+          const number = counted[entry] ?? 0;
           return a({ key: entry, href, "aria-current": current ? "page" : undefined }, h(Icon, { name: entry }), span(null, word([`menu.${entry}`], tableName(entry))),
-            number > 0 ? span({ class: "badge", title: t("menu.overdue", { n: number }) }, String(number)) : null);
+            number > 0 ? span({ class: entry === "invoices" ? "badge" : "badge calm" }, number > 99 ? "99+" : String(number), span({ class: "hidden" }, ` ${t(/** @type {any} */ (`badge.${entry}`))}`)) : null);
         }));
     })));
+}
+
+/** The numbers behind entries of the menu.
+ * @returns {Record<string, number>} */
+function useCounted() {
+  const all = /** @type {any[]} */ (useLoad("/v1/overview").answer?.data ?? []);
+  const of = (/** @type {string} */ name) => all.find((one) => one.name === name)?.count ?? 0;
+  return { invoices: of("invoices_overdue"), tickets: of("tickets_waiting"), flows: of("runs_to_approve") };
+}
+
+/** The account; whoever has several switches here. */
+function Account() {
+  const account = me.value.account;
+  const others = (me.value.accounts ?? []).filter((/** @type {any} */ one) => one.id !== account.id);
+  const head = [span({ class: "mark", "aria-hidden": "true" }, initials(account.name ?? "")), strong(null, account.name)];
+  if (others.length === 0) return a({ class: "side-head", href: "/" }, head);
+  return h(Menu, { label: t("account.switch"), quiet: true, align: "left", class: "accounts", items: others.map((/** @type {any} */ one) => ({ label: one.name, run: () => void switchAccount(one.id) })) }, head, h(Icon, { name: "down", class: "caret" }));
+}
+
+/** @param {string} id */
+async function switchAccount(id) {
+  try {
+    await post("/account", { account_id: id }, { keep: true });
+    location.assign("/");
+  } catch (error) { sayError(error); }
 }
 
 const openFind = () => void import("./find.js").then((find) => find.openFind());
@@ -64,9 +90,19 @@ export function TopBar({ openMenu }) {
     button({ type: "button", class: "button quiet square menu-button", "aria-label": t("menu"), onClick: openMenu }, h(Icon, { name: "menu" })),
     button({ type: "button", class: "find-button", onClick: openFind }, h(Icon, { name: "search" }), span(null, t("find.title")), kbd(null, "Ctrl K")),
     div({ class: "top-end" },
+      h(Bell, null),
       h(Menu, { label: t("new"), icon: "plus", showLabel: true, class: "new-menu", items: news.map((table) => ({ label: tableName(table.key, 1), icon: table.key, href: `${table.address}/new` })) }),
       h(Menu, { label: me.value.user.name ?? "", quiet: true, items: userMenu(), class: "user-menu" }, span({ class: "avatar", "aria-hidden": "true" }, initials(me.value.user.name ?? "?")), span({ class: "hidden" }, me.value.user.name))));
 }
+
+/** What needs attention, from everywhere; loaded when the first screen is there. */
+function Bell() {
+  const [shown, setShown] = useState(/** @type {typeof import("./attention.js") | null} */ (null));
+  useEffect(() => { const timer = setTimeout(() => void import("./attention.js").then(setShown), BELL_AFTER); return () => clearTimeout(timer); }, []);
+  return shown ? h(shown.BellMenu, null) : span({ class: "bell" });
+}
+
+const BELL_AFTER = 800;
 
 /** @type {Record<string, string>} */
 const NEW_KEYS = { invoices: "i", quotes: "q", clients: "c", tasks: "t", deals: "d", tickets: "s", products: "p", subscriptions: "a", projects: "r" };

@@ -1,7 +1,7 @@
 // What the steps of a flow have, until the server tells it: types, fields, operators, events.
 import { word } from "./words.js";
 
-/** @typedef {{ name: string, kind: "text" | "long" | "json" | "choice" | "boolean" | "conditions", choices?: string[] }} StepField */
+/** @typedef {{ name: string, kind: "text" | "long" | "json" | "choice" | "boolean" | "conditions" | "duration", choices?: string[] }} StepField */
 /** @typedef {import("./api.js").Item} Item */
 
 /** @param {string} name @returns {StepField} */
@@ -12,7 +12,7 @@ const long = (name) => ({ name, kind: "long" });
 /** @type {Record<string, StepField[]>} */
 const FIELDS = {
   send_email: [text("to"), text("cc"), text("subject"), long("body"), { name: "attach_pdf", kind: "boolean" }],
-  create_task: [text("title"), { name: "category", kind: "choice", choices: ["task", "call", "meeting"] }, text("deadline"), long("notes"), text("client_id"), text("deal_id"), text("project_id")],
+  create_task: [text("title"), { name: "category", kind: "choice", choices: ["task", "call", "meeting"] }, { name: "deadline", kind: "duration" }, long("notes"), text("client_id"), text("deal_id"), text("project_id")],
   create_note: [long("body"), text("client_id"), text("invoice_id"), text("project_id"), text("deal_id")],
   create_ticket: [text("subject"), { name: "priority", kind: "choice", choices: ["low", "normal", "high", "urgent"] }, text("client_name"), text("client_email"), text("client_id")],
   create_deal: [text("title"), text("amount"), text("client_id"), text("expected_close_date")],
@@ -22,7 +22,7 @@ const FIELDS = {
   update: [{ name: "fields", kind: "json" }, text("entity_type"), text("id")],
   http: [text("url"), { name: "method", kind: "choice", choices: ["POST", "GET", "PUT", "PATCH", "DELETE"] }, { name: "headers", kind: "json" }, { name: "body", kind: "json" }],
   trigger: [text("event"), { name: "data", kind: "json" }],
-  wait: [text("for"), text("until")],
+  wait: [{ name: "for", kind: "duration" }, text("until")],
   approval: [text("message")],
   condition: [{ name: "conditions", kind: "conditions" }],
 };

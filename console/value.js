@@ -7,7 +7,7 @@ import { a, div, h, span } from "./html.js";
 import { Icon, Moment, Pill } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { can, tables, titleOf, valueOf } from "./schema.js";
-import { choiceName, language, t } from "./words.js";
+import { choiceName, language, t, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Field} Field */
 
@@ -38,7 +38,7 @@ export function Value({ table, field, value, plain }) {
     case "iban": return iban(value);
     case "country": return countryName(value);
     case "color": return span({ class: "swatch-line" }, span({ class: "swatch", style: { backgroundColor: value } }), value);
-    case "texts": return Array.isArray(value) ? (value[0] === "*" && field.name === "scopes" ? t("scope.all") : value.join(", ")) : String(value);
+    case "texts": return Array.isArray(value) ? (field.name === "scopes" ? scopesText(value) : value.join(", ")) : String(value);
     case "custom": return null;
     case "data": case "rows": case "lines": return null;
     default: return isStatus(table, field.name) ? h(Pill, { table, field: field.name, value }) : String(value);
@@ -47,6 +47,18 @@ export function Value({ table, field, value, plain }) {
 
 /** @param {string} table @param {string} name */
 const isStatus = (table, name) => tasteOf(table).status === name || name === "status" || name === "priority" && table === "deals";
+
+/** Scopes as people say them: everything, reading everything, or the areas.
+ * @param {string[]} scopes */
+export function scopesText(scopes) {
+  if (scopes.includes("*")) return t("scope.all");
+  const areas = [...new Set(scopes.map((scope) => scope.split(".")[0] ?? ""))];
+  const names = areas.map((area) => {
+    const name = word([`area.${area}`], area);
+    return scopes.includes(`${area}.write`) ? name : t("scope.only_read", { area: name });
+  });
+  return names.length > 3 ? t("scope.more", { areas: names.slice(0, 2).join(", "), n: names.length - 2 }) : names.join(", ");
+}
 
 // Names of linked records.
 

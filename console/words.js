@@ -1,5 +1,6 @@
-// Words in the language of the reader. words/en.json is the type of the keys.
-/** @typedef {keyof typeof import("./words/en.json")} Word */
+// Words in the language of the reader. The English files are the type of the keys. The first screen needs one file; the
+// words and the styles of the other screens come after it.
+/** @typedef {keyof typeof import("./words/en.json") | keyof typeof import("./words/en.screens.json")} Word */
 /** @typedef {Record<string, string | number>} Values */
 
 /** @type {Record<string, any>} */
@@ -7,9 +8,30 @@ let words = {};
 export const language = document.documentElement.lang === "nl" ? "nl" : "en";
 const plural = new Intl.PluralRules(language);
 
+const assets = document.documentElement.dataset.assets ?? "";
+
 export async function loadWords() {
-  const assets = document.documentElement.dataset.assets ?? "";
-  words = await fetch(`${assets}/words/${language}.json`).then((response) => response.json());
+  words = { ...words, ...(await fetch(`${assets}/words/${language}.json`).then((response) => response.json())) };
+}
+
+/** @type {Promise<void> | null} */
+let rest = null;
+
+/** Loads what lists and Home do without: the words and the styles of all other screens.
+ * @returns {Promise<void>} */
+export function loadRest() {
+  rest ??= Promise.all([
+    fetch(`${assets}/words/${language}.screens.json`).then((response) => response.json()).then((more) => { words = { ...words, ...more }; }),
+    loadStyle(`${assets}/screens.css`),
+  ]).then(() => {});
+  rest.catch(() => { rest = null; });
+  return rest;
+}
+
+/** @param {string} href @returns {Promise<void>} */
+function loadStyle(href) {
+  if (document.querySelector(`link[href="${href}"]`)) return Promise.resolve();
+  return new Promise((done, failed) => document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload: () => done(), onerror: failed })));
 }
 
 /** Returns a sentence with its values; the value `n` chooses between singular and plural.

@@ -7,7 +7,8 @@ import { History } from "../history.js";
 import { a, div, h, li, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
-import { Button, Card, Empty, Facts, Head, Menu, Pill, Skeleton, Tabs } from "../parts.js";
+import { Button, Card, Empty, Facts, Head, Menu, Skeleton, Tabs } from "../parts.js";
+import { Mandate } from "./mandate.js";
 import { go } from "../router.js";
 import { can, itemPath, may, tables, titleOf, valueOf } from "../schema.js";
 import { RelatedLine, Value, countryName } from "../value.js";
@@ -40,7 +41,7 @@ export function ClientPage({ table, id, part }) {
     h(Tabs, { label: name, items: TABS.map((tab) => ({ href: `${table.address}/${id}${tab ? `/${tab}` : ""}`, current: tab === part, label: tab === "" ? t("client.overview") : word([`client.${tab}`], tableName(tab)) })) }),
     div({ class: "columns" },
       div({ class: "column-main" }, part === "details" ? [...details(table, item), h(Custom, { key: "custom", table, item })] : (SHOWN[part] ?? []).map((key) => h(Related, { key, table: key, id, few: part === "", alone: (SHOWN[part] ?? []).length === 1 }))),
-      div({ class: "column-side" }, h(Reach, { item }), h(Mandate, { id }), h(History, { table, item }))));
+      div({ class: "column-side" }, h(Reach, { item }), h(Mandate, { client: item }), h(History, { table, item }))));
 }
 
 /** @param {{ id: string }} properties */
@@ -68,7 +69,7 @@ export function Related({ table: key, id, few, alone }) {
   if (!table || !loaded.answer) return null;
   const rows = /** @type {Item[]} */ (loaded.answer.data);
   const total = loaded.answer.meta.total ?? rows.length;
-  if (rows.length === 0 && few) return null;
+  if (rows.length === 0 && few) return key === "invoices" && can(table, "create") ? h(Card, { class: "only-child" }, h(Empty, { icon: "clients", title: t("client.nothing"), text: t("client.nothing_text") }, ["invoices", "quotes"].map((one) => h(Button, { key: one, primary: one === "invoices", icon: "plus", href: `/${one}/new?client_id=${id}` }, word([`new.${one}`], ""))))) : null;
   const add = can(table, "create") ? h(Button, { small: true, icon: "plus", href: `${table.address}/new?client_id=${id}` }, t("new")) : null;
   if (rows.length === 0) return h(Card, { title: tableName(key) }, h(Empty, { icon: key, title: t("client.nothing") }, add));
   return h(Card, { title: [tableName(key), span({ class: "count" }, ` ${total}`)], actions: [total > rows.length ? a({ key: "all", href: `${table.address}?client_id=${id}` }, t("tab.all")) : null, add] },
@@ -90,13 +91,6 @@ function Custom({ table, item }) {
   const fields = useCustomFields(table).filter((field) => item.custom_fields?.[field.key] !== undefined);
   if (fields.length === 0) return null;
   return h(Card, { title: tableName("custom_fields") }, h(Facts, { facts: fields.map((field) => /** @type {[string, import("../html.js").View]} */ ([field.label, h(Value, { table: "custom", field, value: item.custom_fields[field.key] })])) }));
-}
-
-/** @param {{ id: string }} properties */
-function Mandate({ id }) {
-  const mandate = useLoad(may("relations.read") ? `/v1/clients/${id}/direct-debit/mandate` : null).answer?.data;
-  if (!mandate?.id && !mandate?.reference) return null;
-  return h(Card, { title: t("client.mandate") }, h(Facts, { facts: [[t("field.status"), h(Pill, { table: "mandates", field: "status", value: mandate.status })], [t("field.reference"), mandate.reference ?? mandate.mandate_reference], [t("field.iban"), mandate.iban ? iban(mandate.iban) : ""]] }));
 }
 
 /** @param {Table} table @param {Item} item */

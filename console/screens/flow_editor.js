@@ -5,7 +5,7 @@ import { ApiError, newKey, patch, post, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
-import { a, button, div, form, h, input, label, li, ol, p, span, strong, textarea } from "../html.js";
+import { a, button, datalist, div, form, h, input, label, li, ol, option, p, span, strong, textarea } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Button, Card, Head, Icon, Menu, Problem, Skeleton, say } from "../parts.js";
 import { go, place } from "../router.js";
@@ -13,6 +13,7 @@ import { itemPath } from "../schema.js";
 import { EVENTS, OPERATORS, STEP_TYPES, stepFields, stepName } from "../steps.js";
 import { choiceName, fieldName, t, tableName, word } from "../words.js";
 import { STEP_ICONS } from "./flow.js";
+import { DurationBox, FieldPicker, ScheduleBox, useEventFields } from "./flow_fields.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -39,6 +40,7 @@ function Editing({ table, item, etag }) {
   /** @param {Item} changes */
   const set = (changes) => { flow.value = { ...flow.value, ...changes }; keepDraft(draftName, () => plain(flow.value)); };
   const steps = /** @type {Item[]} */ (flow.value.steps);
+  const fields = useEventFields(flow.value.trigger_type === "event" ? flow.value.trigger_key : "");
   /** @param {number} at @param {Item} changes */
   const setStep = (at, changes) => set({ steps: steps.map((step, place) => (place === at ? { ...step, ...changes } : step)) });
   /** @param {number} at @param {string} type */
@@ -69,34 +71,38 @@ function Editing({ table, item, etag }) {
       div({ class: "field" }, label({ for: "flow-name" }, t("field.name")), h(TextBox, { id: "flow-name", value: flow.value.name, length: 255, onChange: (name) => set({ name }) })),
       div({ class: "field" }, label({ for: "flow-description" }, t("field.description")), h(TextBox, { id: "flow-description", value: flow.value.description, onChange: (description) => set({ description }) })),
       div({ class: "field" }, label({ for: "flow-type" }, t("field.trigger_type")), h(ChoiceBox, { id: "flow-type", value: flow.value.trigger_type, onChange: (type) => set({ trigger_type: type, trigger_key: "" }), options: ["event", "custom", "schedule"].map((one) => /** @type {[string, string]} */ ([one, choiceName("flows", "trigger_type", one)])) })),
-      div({ class: "field" }, label({ for: "flow-key" }, t("field.trigger_key")), flow.value.trigger_type === "event" ? h(ChoiceBox, { id: "flow-key", value: flow.value.trigger_key, empty: true, onChange: (key) => set({ trigger_key: key }), options: EVENTS.map((one) => /** @type {[string, string]} */ ([one, word([`trigger.${one}`], one)])) }) : h(TextBox, { id: "flow-key", value: flow.value.trigger_key, placeholder: flow.value.trigger_type === "schedule" ? "30 8 * * 1-5" : "order.shipped", onChange: (key) => set({ trigger_key: key }) }))),
-      div({ class: "flow-conditions" }, h(Conditions, { conditions: flow.value.conditions, root: "data.", onChange: (conditions) => set({ conditions }) }))),
+      div({ class: "field" }, label({ for: "flow-key" }, t("field.trigger_key")), flow.value.trigger_type === "event" ? h(ChoiceBox, { id: "flow-key", value: flow.value.trigger_key, empty: true, onChange: (key) => set({ trigger_key: key }), options: EVENTS.map((one) => /** @type {[string, string]} */ ([one, word([`trigger.${one}`], one)])) }) : flow.value.trigger_type === "schedule" ? h(ScheduleBox, { id: "flow-key", value: flow.value.trigger_key, onChange: (key) => set({ trigger_key: key }) }) : h(TextBox, { id: "flow-key", value: flow.value.trigger_key, placeholder: "order.shipped", onChange: (key) => set({ trigger_key: key }) }))),
+      div({ class: "flow-conditions" }, h(Conditions, { conditions: flow.value.conditions, root: "data.", fields, onChange: (conditions) => set({ conditions }) }))),
     asJson.value ? h(Card, { title: "JSON" }, h(JsonBox, { label: t("field.steps"), value: plain(flow.value).steps, onChange: (list) => set({ steps: withKeys({ steps: list }).steps }) }))
       : ol({ class: "flow-editor" }, steps.map((step, at) => [adding(at), li({ key: step.key, class: "card flow-edit", onKeyDown: (event) => { if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown") && !(event.target instanceof HTMLSelectElement)) { event.preventDefault(); move(at, event.key === "ArrowUp" ? -1 : 1); } } },
         div({ class: "card-head" }, span({ class: "attention-icon" }, h(Icon, { name: STEP_ICONS[step.type] ?? "right" })), strong(null, `${at + 1}. ${stepName(step.type)}`),
           span({ class: "actions" }, h(Button, { small: true, quiet: true, icon: "up", label: t("flow.up"), disabled: at === 0, onClick: () => move(at, -1) }), h(Button, { small: true, quiet: true, icon: "down", label: t("flow.down"), disabled: at === steps.length - 1, onClick: () => move(at, 1) }), h(Button, { small: true, quiet: true, icon: "close", label: t("delete"), onClick: () => set({ steps: steps.filter((_, place) => place !== at) }) }))),
         wrong.filter((detail) => detail.field.startsWith(`steps[${at}]`)).map((detail) => p({ key: detail.field, class: "wrong" }, detail.message)),
-        div({ class: "fields" }, stepFields(step).map((field) => h(StepControl, { key: field.name, step, field, id: `${step.key}-${field.name}`, onChange: (value) => setStep(at, { [field.name]: value }) }))))]), adding(steps.length)),
+        div({ class: "fields" }, stepFields(step).map((field) => h(StepControl, { key: field.name, step, field, fields, id: `${step.key}-${field.name}`, onChange: (value) => setStep(at, { [field.name]: value }) }))))]), adding(steps.length)),
     p({ class: "help" }, t("flow.placeholders")));
 }
 
-/** @param {{ step: Item, field: import("../steps.js").StepField, id: string, onChange: (value: any) => void }} properties */
-function StepControl({ step, field, id, onChange }) {
+/** @param {{ step: Item, field: import("../steps.js").StepField, fields: import("./flow_fields.js").EventField[], id: string, onChange: (value: any) => void }} properties */
+function StepControl({ step, field, fields, id, onChange }) {
   const name = fieldName("steps", field.name);
   const value = step[field.name];
   if (field.kind === "boolean") return div({ class: "field switch" }, input({ id, type: "checkbox", checked: Boolean(value), onChange: (event) => onChange(event.currentTarget.checked) }), label({ for: id }, name));
-  if (field.kind === "conditions") return div({ class: "field wide" }, h(Conditions, { conditions: value ?? [], root: "record.", onChange }));
+  if (field.kind === "conditions") return div({ class: "field wide" }, h(Conditions, { conditions: value ?? [], root: "record.", fields, onChange }));
+  if (field.kind === "duration") return div({ class: "field" }, label({ for: id }, name), h(DurationBox, { id, value: value ?? "", onChange, dayOnly: field.name === "deadline" }));
   const control = field.kind === "choice" ? h(ChoiceBox, { id, value, empty: true, onChange, options: (field.choices ?? []).map((one) => /** @type {[string, string]} */ ([one, word([`mail.${one}`], choiceName("steps", field.name, one))])) })
     : field.kind === "json" ? h(JsonBox, { id, label: name, value: value ?? {}, onChange }) : h(TextBox, { id, value: typeof value === "object" ? JSON.stringify(value) : value, long: field.kind === "long", onChange });
-  return div({ class: field.kind === "long" || field.kind === "json" ? "field wide" : "field" }, label({ for: id }, name), control);
+  const texts = field.kind === "text" || field.kind === "long";
+  return div({ class: field.kind === "long" || field.kind === "json" ? "field wide with-picker" : "field with-picker" }, label({ for: id }, name), control,
+    texts && fields.length > 0 ? h(FieldPicker, { fields, onPick: (path) => onChange([value, `{{ ${path} }}`].filter(Boolean).join(field.name.endsWith("_id") ? "" : " ")) }) : null);
 }
 
-/** @param {{ conditions: Item[], root: string, onChange: (conditions: Item[]) => void }} properties */
-function Conditions({ conditions, root, onChange }) {
+/** @param {{ conditions: Item[], root: string, fields: import("./flow_fields.js").EventField[], onChange: (conditions: Item[]) => void }} properties */
+function Conditions({ conditions, root, fields, onChange }) {
+  const list = `${root}fields`;
   /** @param {number} at @param {Item} changes */
   const set = (at, changes) => onChange(conditions.map((one, place) => (place === at ? { ...one, ...changes } : one)));
-  return div({ class: "conditions" }, conditions.map((one, at) => div({ key: at, class: "condition" },
-    input({ type: "text", value: one.field, "aria-label": t("flow.field"), onInput: (event) => set(at, { field: event.currentTarget.value }) }),
+  return div({ class: "conditions" }, datalist({ id: list }, fields.map((field) => option({ key: field.path, value: field.path.replace(/^data\./, root) }, field.name))), conditions.map((one, at) => div({ key: at, class: "condition" },
+    input({ type: "text", list, value: one.field, "aria-label": t("flow.field"), onInput: (event) => set(at, { field: event.currentTarget.value }) }),
     h(ChoiceBox, { id: `${root}-op-${at}`, label: t("flow.operator"), value: one.op, onChange: (op) => set(at, { op }), options: OPERATORS.map((op) => /** @type {[string, string]} */ ([op, word([`operator.${op}`], op)])) }),
     input({ type: "text", value: typeof one.value === "string" ? one.value : JSON.stringify(one.value ?? ""), "aria-label": t("flow.value"), onInput: (event) => set(at, { value: readValue(event.currentTarget.value) }) }),
     h(Button, { small: true, quiet: true, icon: "close", label: t("delete"), onClick: () => onChange(conditions.filter((_, place) => place !== at)) }))),

@@ -1,16 +1,17 @@
 // Hours of a week: projects and activities as rows, days as columns, sums both ways. Typing in a cell saves it.
+// What was submitted is approved in a view of its own.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, patch, post, remove } from "../api.js";
+import { get, patch, post, remove, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { Dialog, openDialog } from "../dialog.js";
-import { TextBox } from "../field.js";
+import { ChoiceBox, TextBox } from "../field.js";
 import { hours, nearDay, plusDays, today } from "../format.js";
-import { div, h, input, label, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
+import { button, div, h, input, label, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Empty, Head, Pill, Problem, Skeleton, say, sayError } from "../parts.js";
+import { Button, Empty, Head, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { place, setQuery } from "../router.js";
-import { can, tables } from "../schema.js";
+import { can, may, me, tables } from "../schema.js";
 import { language, t } from "../words.js";
 import { readMinutes } from "./project.js";
 import { LinkName } from "../value.js";
@@ -18,9 +19,21 @@ import { LinkName } from "../value.js";
 /** @typedef {import("../api.js").Item} Item */
 /** @typedef {{ project: string, activity: string }} Line */
 
-const MAX_PROJECTS = 30;
+const MAX_PAGES = 5;
 
 export function Hours() {
+  const [approval, setApproval] = useState(/** @type {typeof import("./approve.js") | null} */ (null));
+  const approving = new URLSearchParams(place.value.query).get("view") === "approve";
+  useEffect(() => { if (approving) void import("./approve.js").then(setApproval); }, [approving]);
+  const waiting = useLoad("/v1/hours?status=submitted&per_page=1").answer?.meta.total ?? 0;
+  const tabs = h(Tabs, { label: t("list.views"), items: [{ href: "/hours", label: t("hours.week"), current: !approving }, { href: "/hours?view=approve", label: t("hours.to_approve"), count: waiting || undefined, current: approving }] });
+  if (!approving) return h(Week, { tabs });
+  return approval ? h(approval.Approve, { tabs }) : div({ class: "page" }, h(Skeleton, { rows: 6 }));
+}
+
+/** @param {{ tabs: import("../html.js").View }} properties */
+function Week({ tabs }) {
+  const who = useWho();
   const monday = mondayOf(new URLSearchParams(place.value.query).get("week") ?? today());
   const days = Array.from({ length: 7 }, (_, place) => plusDays(monday, place));
   const entries = useSignal(/** @type {Item[] | null} */ (null));
@@ -29,44 +42,52 @@ export function Hours() {
   const edits = tables.projects ? can(tables.projects, "patch") : false;
   const load = async () => {
     try {
-      entries.value = await ofWeek(monday, days[6] ?? monday);
+      entries.value = await ofWeek(monday, days[6] ?? monday, who.id);
       error.value = null;
     } catch (problem) { error.value = problem; }
   };
-  useEffect(() => { entries.value = null; added.value = []; void load(); }, [monday]);
+  useEffect(() => { entries.value = null; added.value = []; void load(); }, [monday, who.id]);
   const week = (/** @type {number} */ step) => setQuery({ week: plusDays(monday, 7 * step) });
   useKeys([{ key: "[", label: t("hours.previous"), run: () => week(-1) }, { key: "]", label: t("hours.next"), run: () => week(1) }]);
+  // A phone shows one day at a time.
+  const [picked, setPicked] = useState("");
+  const single = picked && days.includes(picked) ? picked : days.includes(today()) ? today() : monday;
+  const columns = narrow() ? [single] : days;
   const all = entries.value ?? [];
   const lines = linesOf(all, added.value);
   const name = new Intl.DateTimeFormat(language === "nl" ? "nl-NL" : "en-GB", { weekday: "short", timeZone: "UTC" });
   const drafts = all.filter((entry) => entry.status === "draft" || entry.status === "rejected");
   const submit = async () => {
     try {
-      for (const entry of drafts) await post(`/v1/projects/${entry.project}/hours/${entry.id}/submit`, undefined);
+      await post("/v1/hours/submit", { ids: drafts.map((entry) => entry.id) });
       say(t("hours.submitted"));
     } catch (problem) { sayError(problem); }
     await load();
   };
   const add = () => openDialog(({ close }) => h(AddLine, { close, add: (line) => { added.value = [...added.value, line]; } }));
   const copy = async () => {
-    const before = await ofWeek(plusDays(monday, -7), plusDays(monday, -1)).catch(() => []);
+    const before = await ofWeek(plusDays(monday, -7), plusDays(monday, -1), who.id).catch(() => []);
     added.value = [...added.value, ...linesOf(before, [])];
   };
   return div({ class: "page" },
-    h(Head, { title: t("menu.hours"), beside: span({ class: "soft" }, `${nearDay(monday)} – ${nearDay(days[6])}`) },
+    h(Head, { title: t("menu.hours"), beside: span({ class: "soft" }, `${nearDay(monday)} – ${nearDay(days[6])}`) }, who.box,
       h(Button, { icon: "left", label: t("hours.previous"), onClick: () => week(-1) }), h(Button, { onClick: () => setQuery({ week: "" }) }, t("hours.this_week")), h(Button, { icon: "right", label: t("hours.next"), onClick: () => week(1) }),
       edits ? h(Button, { icon: "plus", onClick: add }, t("hours.add")) : null, edits && drafts.length > 0 ? h(Button, { primary: true, onClick: () => void submit() }, t("hours.submit_week")) : null),
+    tabs,
+    narrow() ? div({ class: "week-days", role: "group", "aria-label": t("hours.day") }, days.map((one) => button({ key: one, type: "button", "aria-pressed": one === single, onClick: () => setPicked(one) }, span(null, name.format(new Date(one))), span(null, String(Number(one.slice(8)))), span({ class: "soft" }, dash(total(all.filter((entry) => entry.date === one))) || "\u00a0")))) : null,
     error.value ? h(Problem, { error: error.value, retry: () => void load() }) : null,
     entries.value === null ? h(Skeleton, { rows: 6 }) : lines.length === 0 ? div({ class: "card" }, h(Empty, { icon: "hours", title: t("hours.empty"), text: t("hours.empty_text") }, h(Button, { primary: true, icon: "plus", onClick: add }, t("hours.add")), h(Button, { onClick: () => void copy() }, t("hours.copy"))))
       : div({ class: "card list week-box" }, tableElement({ class: "week" },
-        thead(null, tr(null, th({ scope: "col" }, t("field.project_id")), days.map((one) => th({ key: one, scope: "col", class: one === today() ? "number now" : "number" }, name.format(new Date(one)), span({ class: "soft" }, ` ${Number(one.slice(8))}`))), th({ scope: "col", class: "number" }, t("field.total_incl_vat")))),
+        thead(null, tr(null, th({ scope: "col" }, t("field.project_id")), columns.map((one) => th({ key: one, scope: "col", class: one === today() ? "number now" : "number" }, name.format(new Date(one)), span({ class: "soft" }, ` ${Number(one.slice(8))}`))), th({ scope: "col", class: "number" }, t("field.total_incl_vat")))),
         tbody(null, lines.map((line) => {
           const own = all.filter((entry) => entry.project === line.project && entry.activity_name === line.activity);
           return tr({ key: `${line.project} ${line.activity}` }, th({ scope: "row" }, h(LinkName, { table: "projects", id: line.project }), line.activity ? div({ class: "soft" }, line.activity) : null),
-            days.map((one) => td({ key: one, class: "number" }, h(Cell, { line, date: one, entries: own.filter((entry) => entry.date === one), edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
+            columns.map((one) => td({ key: one, class: "number" }, h(Cell, { line, date: one, entries: own.filter((entry) => entry.date === one), edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
         })),
-        tfoot(null, tr(null, th({ scope: "row" }, t("field.total_incl_vat")), days.map((one) => td({ key: one, class: "number" }, dash(total(all.filter((entry) => entry.date === one))))), td({ class: "number sum" }, hours(total(all))))))));
+        tfoot(null, tr(null, th({ scope: "row" }, t("field.total_incl_vat")), columns.map((one) => td({ key: one, class: "number" }, dash(total(all.filter((entry) => entry.date === one))))), td({ class: "number sum" }, hours(total(all))))))));
 }
+
+const narrow = () => matchMedia("(max-width: 720px)").matches;
 
 /** @param {number} minutes */
 const dash = (minutes) => (minutes ? hours(minutes) : "");
@@ -102,8 +123,10 @@ function Cell({ line, date, entries, edits, saved }) {
     const target = rows[rows.indexOf(/** @type {Element} */ (row)) + down]?.children[[...(row?.children ?? [])].indexOf(/** @type {Element} */ (cell)) + across];
     /** @type {HTMLElement | null | undefined} */ (target?.querySelector("input"))?.focus();
   };
-  if (locked) return minutes ? span({ class: "locked" }, hours(minutes), only ? h(Pill, { table: "hours", field: "status", value: only.status }) : null) : null;
-  return input({
+  const status = entries.every((entry) => entry.status === entries[0]?.status) ? entries[0]?.status : "";
+  const pill = minutes && status && status !== "draft" ? h(Pill, { table: "hours", field: "status", value: status }) : null;
+  if (locked) return minutes ? span({ class: "locked" }, hours(minutes), pill) : null;
+  return [input({
     ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : "", "aria-label": `${line.activity} ${nearDay(date)}`, "aria-invalid": typed !== null && typed.trim() !== "" && readMinutes(typed) === null ? true : undefined,
     value: typed ?? dash(minutes), onInput: (event) => setTyped(event.currentTarget.value), onFocus: (event) => event.currentTarget.select(), onBlur: () => void save(),
     onKeyDown: (event) => {
@@ -114,7 +137,7 @@ function Cell({ line, date, entries, edits, saved }) {
       else return;
       event.preventDefault();
     },
-  });
+  }), pill ? span({ class: "locked" }, pill) : null];
 }
 
 /** @param {{ close: () => void, add: (line: Line) => void }} properties */
@@ -126,12 +149,26 @@ function AddLine({ close, add }) {
     div({ class: "field" }, label({ for: "add-activity" }, t("field.activity_name")), h(TextBox, { id: "add-activity", value: activity, length: 255, onChange: setActivity })));
 }
 
-/** The hours of all projects between two days. One request per project, until the server lists hours across projects.
- * @param {string} from @param {string} to @returns {Promise<Item[]>} */
-async function ofWeek(from, to) {
-  const projects = await get(`/v1/projects?per_page=${MAX_PROJECTS}`, { quiet: true });
-  const answers = await Promise.all(projects.data.map((/** @type {Item} */ project) => get(`/v1/projects/${project.id}/hours?from=${from}&to=${to}&per_page=100`, { quiet: true }).then((answer) => answer.data.map((/** @type {Item} */ entry) => ({ ...entry, project: project.id })))));
-  return answers.flat();
+/** Whose hours are shown: one's own, as soon as there are colleagues. */
+function useWho() {
+  const people = /** @type {Item[]} */ (useLoad(may("users.read") ? "/v1/users?status=active&per_page=100" : null).answer?.data ?? []);
+  const chosen = new URLSearchParams(place.value.query).get("user_id");
+  const id = chosen === "all" ? "" : chosen ?? (people.length > 1 ? me.value.user.id ?? "" : "");
+  const box = people.length < 2 ? null : h(ChoiceBox, { id: "hours-who", label: t("hours.whose"), value: id || "all", onChange: (value) => setQuery({ user_id: value === me.value.user.id ? "" : value }), options: [...people.map((one) => /** @type {[string, string]} */ ([one.id, one.name || one.email])), ["all", t("audit.everybody")]] });
+  return { id, box };
+}
+
+/** The hours of all projects between two days.
+ * @param {string} from @param {string} to @param {string} user @returns {Promise<Item[]>} */
+async function ofWeek(from, to, user) {
+  /** @type {Item[]} */
+  const all = [];
+  for (let page = 1; page <= MAX_PAGES; page++) {
+    const { data, meta } = await get(`/v1/hours?from=${from}&to=${to}&per_page=100&page=${page}${user ? `&user_id=${user}` : ""}`, { quiet: true });
+    all.push(...data.map((/** @type {Item} */ entry) => ({ ...entry, project: entry.meta?.project_id })));
+    if (page >= (meta.pages ?? 1)) break;
+  }
+  return all;
 }
 
 /** @param {Item[]} entries @param {Line[]} added @returns {Line[]} */

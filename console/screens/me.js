@@ -1,18 +1,19 @@
 // My account: language, theme, density, shortcuts, password, sessions.
 import { useState } from "preact/hooks";
-import { patch, remove, useLoad } from "../api.js";
+import { ApiError, patch, post, remove, useLoad } from "../api.js";
 import { choose, chosen } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { div, fieldset, form, h, input, label, legend, li, p, span, strong, ul } from "../html.js";
 import { Button, Card, Facts, Head, Moment, Problem, say, sayError } from "../parts.js";
 import { can, me, tables } from "../schema.js";
 import { choiceName, t, word } from "../words.js";
+import { TwoStep } from "./two_step.js";
 
 export function Me() {
   const user = me.value.user;
   return div({ class: "page narrow" }, h(Head, { title: t("me.title") }),
     h(Card, { title: user.name }, h(Facts, { facts: [[t("field.email"), user.email], [t("field.role"), choiceName("users", "role", user.role ?? "")], [t("me.account"), me.value.account.name], [t("me.version"), me.value.version]] })),
-    h(Look, null), h(Password, null), h(Sessions, null));
+    h(Look, null), h(Password, null), h(TwoStep, null), h(Sessions, null));
 }
 
 function Look() {
@@ -33,7 +34,7 @@ function Look() {
   return h(Card, { title: t("me.look") }, div({ class: "fields" },
     table && can(table, "patch") ? div({ class: "field" }, label({ for: "me-language" }, t("field.language")), h(ChoiceBox, { id: "me-language", value: me.value.user.language, onChange: (value) => void setLanguage(value), options: [["nl", "Nederlands"], ["en", "English"]] })) : null,
     radios("theme", ["auto", "light", "dark"], "auto"), radios("density", ["normal", "compact"], "normal"),
-    div({ class: "field switch" }, input({ id: "me-keys", type: "checkbox", checked: chosen("single keys", true), onChange: (event) => { choose("single keys", event.currentTarget.checked); setRound(Date.now()); } }), label({ for: "me-keys" }, t("me.keys")))));
+    div({ class: "field switch" }, input({ id: "me-keys", type: "checkbox", checked: chosen("single_keys", true), onChange: (event) => { choose("single_keys", event.currentTarget.checked); setRound(Date.now()); } }), label({ for: "me-keys" }, t("me.keys")))));
 }
 
 function Password() {
@@ -44,16 +45,18 @@ function Password() {
   const save = async () => {
     setBusy(true);
     setError(null);
-    const response = await fetch("/console/password", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ current_password: old, password: next }) }).catch(() => null);
-    const body = response && !response.ok ? await response.json().catch(() => ({})) : {};
-    setBusy(false);
-    if (!response?.ok) return setError(new Error(response?.status === 401 ? t("me.password_wrong") : body.error?.details?.[0]?.message ?? body.error?.message ?? t("error.connection_lost")));
+    try {
+      await post("/password", { current_password: old, password: next }, { keep: true });
+    } catch (problem) {
+      const known = problem instanceof ApiError ? problem : null;
+      return setError(known?.status === 403 ? new Error(t("me.password_wrong")) : known?.details[0] ? new Error(known.details[0].message) : problem);
+    } finally { setBusy(false); }
     setOld("");
     setNext("");
     say(t("me.password_changed"));
   };
   return form({ onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: t("me.password") }, error ? h(Problem, { error }) : null,
-    div({ class: "fields" }, div({ class: "field" }, label({ for: "me-old" }, t("me.password_now")), h(TextBox, { id: "me-old", type: "password", value: old, onChange: setOld })), div({ class: "field" }, label({ for: "me-next" }, t("me.password_new")), h(TextBox, { id: "me-next", type: "password", value: next, onChange: setNext }), p({ class: "help" }, t("me.password_help")))),
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "me-old" }, t("me.password_now")), h(TextBox, { id: "me-old", type: "password", autocomplete: "current-password", value: old, onChange: setOld })), div({ class: "field" }, label({ for: "me-next" }, t("me.password_new")), h(TextBox, { id: "me-next", type: "password", autocomplete: "new-password", value: next, onChange: setNext }), p({ class: "help" }, t("me.password_help")))),
     div({ class: "card-foot" }, h(Button, { type: "submit", busy, disabled: !old || next.length < 12 }, t("me.password_change")))));
 }
 

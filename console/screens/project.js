@@ -1,6 +1,6 @@
 // The page of a project: budget against hours and invoices, hours with their approval, tasks and documents.
 import { useMemo, useState } from "preact/hooks";
-import { newKey, post, remove, useLoad } from "../api.js";
+import { formKey, post, remove, useLoad } from "../api.js";
 import { Missing } from "../detail.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { DayBox, TextBox } from "../field.js";
@@ -71,7 +71,7 @@ function LogHours({ project, close }) {
   const [date, setDate] = useState(today());
   const [time, setTime] = useState("");
   const [activity, setActivity] = useState("");
-  const key = useMemo(newKey, []);
+  const key = useMemo(formKey, []);
   const minutes = readMinutes(time);
   const run = async () => { await post(`/v1/projects/${project}/hours`, { date, minutes, ...(activity ? { activity_name: activity } : {}) }, { key }); say(t("saved")); };
   return h(Dialog, { title: t("project.log"), action: t("save"), close, run, disabled: !minutes || !date },

@@ -1,6 +1,6 @@
 // A new client without leaving what is being made: only the name and how to reach them.
 import { useMemo, useState } from "preact/hooks";
-import { newKey, post } from "../api.js";
+import { formKey, post } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { TextBox } from "../field.js";
 import { div, fieldset, h, input, label, legend, span } from "../html.js";
@@ -15,7 +15,7 @@ export const openQuickClient = (typed, done) => openDialog(({ close }) => h(Quic
 /** @param {{ typed: string, done: (client: Item) => void, close: () => void }} properties */
 function QuickClient({ typed, done, close }) {
   const [client, setClient] = useState(/** @type {Item} */ ({ type: "company", company_name: typed, firstname: "", lastname: "", email: "" }));
-  const key = useMemo(newKey, []);
+  const key = useMemo(formKey, []);
   const company = client.type === "company";
   /** @param {string} name */
   const control = (name) => ({ id: `quick-${name}`, value: client[name], onChange: (/** @type {string} */ value) => setClient({ ...client, [name]: value }) });

@@ -1,6 +1,6 @@
 // The dialogs of a document: send, payment, credit.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, newKey, post } from "../api.js";
+import { formKey, get, post } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { money, moneyOfCents, today } from "../format.js";
@@ -28,7 +28,7 @@ export const openCents = (invoice) => cents(invoice.total_incl_vat) - cents(invo
 function Send({ table, id, close }) {
   const [mail, setMail] = useState(/** @type {Item | null} */ (null));
   const [error, setError] = useState(/** @type {unknown} */ (null));
-  const key = useMemo(newKey, []);
+  const key = useMemo(formKey, []);
   useEffect(() => { get(`${itemPath(table, id)}/send-preview`).then((answer) => setMail({ cc: "", include_pdf: true, ...answer.data }), setError); }, []);
   /** @param {string} name */
   const control = (name) => ({ id: `send-${name}`, value: mail?.[name], onChange: (/** @type {any} */ value) => setMail({ ...mail, [name]: value }) });
@@ -54,7 +54,7 @@ function Payment({ invoice, close }) {
   const [amount, setAmount] = useState(fromCents(open));
   const [date, setDate] = useState(today());
   const [method, setMethod] = useState("banktransfer");
-  const key = useMemo(newKey, []);
+  const key = useMemo(formKey, []);
   const methods = tables.payments?.fields.find((field) => field.name === "method")?.choices ?? [];
   const rest = open - cents(amount);
   const run = async () => {
@@ -73,7 +73,7 @@ function Payment({ invoice, close }) {
 function Credit({ invoice, etag, close, done }) {
   const rows = /** @type {Item[]} */ (invoice.rows ?? []);
   const [chosen, setChosen] = useState(/** @type {ReadonlySet<number>} */ (new Set(rows.map((_, place) => place).filter((place) => !rows[place]?.credited))));
-  const key = useMemo(newKey, []);
+  const key = useMemo(formKey, []);
   const all = chosen.size === rows.filter((row) => !row.credited).length;
   const sum = rows.filter((_, place) => chosen.has(place)).reduce((total, row) => total + cents(row.total_incl_vat), 0n);
   const run = async () => {

@@ -1,11 +1,13 @@
 // Settings: a page of subjects, and the settings of the account in sections that are saved one by one.
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { ApiError, patch, useLoad } from "../api.js";
 import { FieldRow } from "../field.js";
 import { changes, errorsByField } from "../form.js";
 import { size } from "../format.js";
-import { a, div, form, h, span, strong } from "../html.js";
+import { a, div, form, h, p, span, strong } from "../html.js";
 import { Button, Card, Facts, Head, Icon, Problem, Skeleton, say } from "../parts.js";
+import { place } from "../router.js";
 import { can, fieldOf, may, tables } from "../schema.js";
 import { t, tableName, word } from "../words.js";
 
@@ -18,6 +20,8 @@ const SUBJECTS = [
   ["support", ["ticket_statuses", "ticket_channels", "email_domains"]],
   ["access", ["users", "keys", "webhook_endpoints"]],
 ];
+/** Subjects that are no table: the key of their words, the address, the icon, the scope. @type {Record<string, [string, string, string, string][]>} */
+const PAGES = { support: [["mails", "/settings/mail", "mail", "invoices.read"]], access: [["audit", "/settings/audit", "hours", "audit.read"]] };
 /** @type {Record<string, string>} */
 const ICONS = { corporate_identities: "edit", tax_rates: "invoices", payment_terms: "hours", custom_fields: "columns", pipelines: "deals", phases: "columns", deal_sources: "link", ticket_statuses: "tickets", ticket_channels: "mail", email_domains: "send", users: "clients", keys: "link", webhook_endpoints: "flows" };
 
@@ -29,14 +33,19 @@ const SECTIONS = [
   ["timers", ["document_draft_days", "quote_silent_days", "subscription_expiring_days", "deal_stalled_days", "deal_phase_idle_days", "deal_no_followup_days", "ticket_stale_days", "mail_unanswered_days", "customer_inactive_days", "customer_no_followup_days", "runs_kept_days"]],
 ];
 
+/** Settings that belong to one way of collecting. @type {Record<string, string[]>} */
+const OF_PROVIDER = { mollie_key: ["mollie"], online_payments: ["mollie", "sandbox"], verification_amount: ["mollie", "sandbox"], creditor_id: ["manual"] };
+
 export function Settings() {
   const loaded = useLoad(may("settings.read") ? "/v1/settings" : null);
+  useEffect(() => { if (loaded.answer && place.value.hash) document.getElementById(place.value.hash)?.scrollIntoView(); }, [loaded.answer !== null]);
   const usage = useLoad(may("settings.read") ? "/v1/settings/usage" : null).answer?.data;
   return div({ class: "page settings" }, h(Head, { title: t("menu.settings") }),
     SUBJECTS.map(([subject, keys]) => {
-      const shown = keys.map((key) => tables[key]).filter((table) => table !== undefined).filter((table) => can(table, "list"));
-      return shown.length === 0 ? null : div({ key: subject, class: "subjects" }, strong({ class: "label" }, word([`settings.${subject}`], subject)), div({ class: "subject-grid" }, shown.map((table) =>
-        a({ key: table.key, class: "subject", href: table.address }, span({ class: "attention-icon" }, h(Icon, { name: ICONS[table.key] ?? "settings" })), span(null, strong(null, tableName(table.key)), span({ class: "soft" }, word([`settings.${table.key}`], "")))))));
+      const own = keys.map((key) => tables[key]).filter((table) => table !== undefined).filter((table) => can(table, "list")).map((table) => ({ key: table.key, href: table.address, icon: ICONS[table.key] ?? "settings", name: tableName(table.key) }));
+      const pages = (PAGES[subject] ?? []).filter(([, , , scope]) => may(scope)).map(([key, href, icon]) => ({ key, href, icon, name: word([`${key}.title`], key) }));
+      return own.length + pages.length === 0 ? null : div({ key: subject, class: "subjects" }, strong({ class: "label" }, word([`settings.${subject}`], subject)), div({ class: "subject-grid" }, [...own, ...pages].map((one) =>
+        a({ key: one.key, class: "subject", href: one.href }, span({ class: "attention-icon" }, h(Icon, { name: one.icon })), span(null, strong(null, one.name), span({ class: "soft" }, word([`settings.${one.key}`], "")))))));
     }),
     loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 6 }) : SECTIONS.map(([name, fields]) => h(Section, { key: name, name, fields, item: loaded.answer?.data, etag: loaded.answer?.etag ?? "" })),
     usage ? h(Card, { title: t("settings.usage") }, h(Facts, { facts: [[tableName("files"), `${usage.files} · ${size(usage.file_bytes)}`], [t("settings.mails_today"), String(usage.mails_today)]] })) : null);
@@ -45,8 +54,11 @@ export function Settings() {
 /** @param {{ name: string, fields: string[], item: Item, etag: string }} properties */
 function Section({ name, fields, item, etag }) {
   const table = tables.settings;
-  const own = fields.map((one) => (table ? fieldOf(table, one) : undefined)).filter((field) => field !== undefined).filter((field) => field.patch);
   const edited = useSignal(/** @type {Item} */ ({}));
+  const provider = edited.value.provider ?? item.provider;
+  const own = fields.filter((one) => !(one in OF_PROVIDER) || OF_PROVIDER[one]?.includes(provider)).map((one) => (table ? fieldOf(table, one) : undefined)).filter((field) => field !== undefined).filter((field) => field.patch)
+    // The sandbox is for test accounts and for servers that allow it.
+    .map((field) => (field.name === "provider" && item.provider !== "sandbox" && !item.demo ? { ...field, choices: (field.choices ?? []).filter((choice) => choice !== "sandbox") } : field));
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   const values = { ...item, ...edited.value };
@@ -63,8 +75,9 @@ function Section({ name, fields, item, etag }) {
     } catch (problem) { error.value = problem; } finally { busy.value = false; }
   };
   if (own.length === 0) return null;
-  return form({ onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: word([`settings.section.${name}`], name) },
+  return form({ id: name, onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: word([`settings.section.${name}`], name) },
     error.value ? h(Problem, { error: error.value }) : null,
     div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; } }))),
+    name === "payments" && provider === "manual" && tables.batches ? p({ class: "help" }, a({ href: tables.batches.address }, tableName("batches"))) : null,
     disabled ? null : div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy: busy.value, disabled: Object.keys(body).length === 0 }, t("save")))));
 }

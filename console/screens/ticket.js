@@ -1,6 +1,6 @@
 // The inbox: tickets on the left, the conversation in the middle, the client on the right.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { newKey, patch, post, useLoad } from "../api.js";
+import { formKey, patch, post, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { a, aside, button, div, h, h1, h2, section, span, textarea } from "../html.js";
 import { useKeys } from "../keys.js";
@@ -18,7 +18,8 @@ import { LinkName, linked } from "../value.js";
 export function Inbox({ table, id }) {
   const query = place.value.query;
   const statuses = /** @type {Item[]} */ (useLoad("/v1/ticket-statuses").answer?.data ?? []).filter((status) => status.active !== false);
-  const loaded = useLoad(`/v1/tickets?per_page=50${query ? `&${query}` : ""}`);
+  const sort = table.sorts?.includes("last_message_at") ? "&sort=last_message_at&order=desc" : "";
+  const loaded = useLoad(`/v1/tickets?per_page=50${query ? `&${query}` : ""}${sort}`);
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
   const at = rows.findIndex((row) => row.id === id);
   /** @param {number} step */
@@ -33,11 +34,15 @@ export function Inbox({ table, id }) {
       div({ class: "inbox-rows" },
         loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null, !loaded.answer ? h(Skeleton, { rows: 8 }) : null,
         loaded.answer && rows.length === 0 ? h(Empty, { icon: "tickets", title: t("ticket.none"), text: t("ticket.none_text") }) : null,
-        rows.map((row) => a({ key: row.id, class: "inbox-row", href: `/tickets/${row.id}${query ? `?${query}` : ""}`, "aria-current": row.id === id ? "true" : undefined },
-          span({ class: "who" }, row.client_name || row.client_email || "–"), span({ class: "when" }, h(Moment, { at: row.last_message_at ?? row.created_at })), span({ class: "topic" }, row.subject),
+        rows.map((row) => a({ key: row.id, class: waits(row) ? "inbox-row unanswered" : "inbox-row", href: `/tickets/${row.id}${query ? `?${query}` : ""}`, "aria-current": row.id === id ? "true" : undefined },
+          span({ class: "who" }, row.client_name || row.client_email || "–", waits(row) ? span({ class: "hidden" }, ` (${t("ticket.unanswered")})`) : null), span({ class: "when" }, h(Moment, { at: row.meta?.last_message_at || row.created_at })), span({ class: "topic" }, row.subject),
           span({ class: "state" }, h(Pill, { table: "tickets", field: "status", value: row.status }), row.priority === "high" || row.priority === "urgent" ? h(Pill, { table: "tickets", field: "priority", value: row.priority }) : null, row.number))))),
     id ? h(Conversation, { key: id, table, id, statuses }) : h(Empty, { icon: "tickets", title: t("ticket.choose"), text: t("ticket.choose_text") }));
 }
+
+/** Whether the client had the last word.
+ * @param {Item} row */
+const waits = (row) => row.meta?.last_message_from === "client" && !/^closed$/i.test(row.status);
 
 /** @param {{ table: Table, id: string, statuses: Item[] }} properties */
 function Conversation({ table, id, statuses }) {
@@ -78,7 +83,7 @@ function Reply({ item, statuses }) {
   const [text, setText] = useState(() => readDraft(draftName)?.value ?? "");
   const [busy, setBusy] = useState(false);
   const [round, setRound] = useState(0);
-  const key = useMemo(newKey, [round]);
+  const key = useMemo(formKey, [round]);
   const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   /** @param {"reply" | "note"} next */
   const begin = (next) => { setKind(next); requestAnimationFrame(() => box.current?.focus()); };

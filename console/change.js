@@ -1,0 +1,84 @@
+// A line of the log: who did what, and when; on request, what was different before.
+import { useEffect, useState } from "preact/hooks";
+import { get } from "./api.js";
+import { day } from "./format.js";
+import { button, div, h, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
+import { Icon, Moment } from "./parts.js";
+import { tables } from "./schema.js";
+import { Value } from "./value.js";
+import { fieldName, t, word } from "./words.js";
+
+/** @typedef {import("./api.js").Item} Item */
+
+/** @param {string} type invoice.paid */
+export const eventName = (type) => word([`event.${type}`, `event.${type.split(".")[1]}`], type.replace(/[._]/g, " "));
+
+/** @param {string} entity The type of record in the log: client, tax_rate. */
+export const tableOf = (entity) => Object.values(tables).find((table) => table.one === entity || (entity === "api_key" && table.key === "keys"));
+
+/** Who did it. Programs and people have names; the rest is Kantoor itself.
+ * @param {Item} change */
+export function actorName(change) {
+  if (change.actor_type === "job") return t("actor.job");
+  if (change.actor_type === "visitor") return word([`actor.${change.actor}`], t("actor.visitor"));
+  if (change.actor_type === "operator") return t("actor.operator");
+  if (change.actor_type === "flow") return t("actor.flow", { name: change.actor_name || "" });
+  return change.actor_name || t("actor.unknown");
+}
+
+/** A line that opens to show what changed.
+ * @param {{ change: Item, before?: Item, children?: import("./html.js").Children }} properties `before` is the previous line of the record, if known. */
+export function ChangeLine({ change, before, children }) {
+  const [open, setOpen] = useState(false);
+  return div({ class: "change" },
+    div({ class: "change-line" },
+      button({ type: "button", class: "button quiet square small", "aria-expanded": open, "aria-label": t("change.show", { what: eventName(change.type) }), onClick: () => setOpen(!open) }, h(Icon, { name: open ? "down" : "right" })),
+      div({ class: "change-words" }, children ?? span(null, eventName(change.type)), div({ class: "soft" }, actorName(change), " · ", h(Moment, { at: change.timestamp })))),
+    open ? h(Difference, { change, before }) : null);
+}
+
+/** One line for what happened at once: "sent" says more than the "updated" that comes with it.
+ * @param {Item[]} changes */
+export const told = (changes) => changes.filter((change) => !change.type.endsWith(".updated") || !changes.some((other) => other !== change && other.entity_id === change.entity_id && other.timestamp === change.timestamp && !other.type.endsWith(".updated")));
+
+/** At most so many lines of a record belong to one change. */
+const AT_ONCE = 6;
+
+/** @param {{ change: Item, before?: Item }} properties */
+function Difference({ change, before }) {
+  const [earlier, setEarlier] = useState(/** @type {Item | null | undefined} */ (before?.data));
+  useEffect(() => {
+    if (earlier !== undefined) return;
+    get(`/v1/changes?entity_type=${change.entity_type}&entity_id=${change.entity_id}&order=desc&before=${change.seq}&limit=${AT_ONCE}`, { quiet: true })
+      .then((answer) => setEarlier(answer.data.find((/** @type {Item} */ other) => other.timestamp !== change.timestamp)?.data ?? null), () => setEarlier(null));
+  }, []);
+  if (earlier === undefined) return div({ class: "soft change-more" }, t("busy"));
+  const table = tableOf(change.entity_type);
+  const lines = differences(earlier ?? {}, change.data ?? {});
+  if (lines.length === 0) return div({ class: "soft change-more" }, t("change.nothing"));
+  /** @param {string} name @param {unknown} value */
+  const shown = (name, value) => {
+    const field = table?.fields.find((one) => one.name === name);
+    if (value === undefined || value === null || value === "") return span({ class: "soft" }, "–");
+    if (typeof value === "object") return span({ class: "soft" }, Array.isArray(value) && value.every((one) => typeof one === "string") ? value.join(", ") : t("change.changed"));
+    if (/^\d{4}-\d\d-\d\d$/.test(String(value))) return day(String(value));
+    return field && table ? h(Value, { table: table.key, field, value, plain: true }) : String(value === true ? t("yes") : value === false ? t("no") : value);
+  };
+  return div({ class: "change-more" }, tableElement({ class: "difference" },
+    thead(null, tr(null, th({ scope: "col" }, t("change.field")), earlier ? th({ scope: "col" }, t("change.before")) : null, th({ scope: "col" }, earlier ? t("change.after") : t("change.value")))),
+    tbody(null, lines.map(([name, old, now]) => tr({ key: name }, th({ scope: "row" }, fieldName(table?.key ?? "", name)), earlier ? td(null, shown(name, old)) : null, td(null, shown(name, now)))))));
+}
+
+const QUIET = new Set(["updated_at", "created_at", "version", "id", "web_url", "pdf_url", "file_url", "payment_url", "external_id"]);
+
+/** The fields that differ, with both values. Only those with a value, for a record that is new.
+ * @param {Item} before @param {Item} after @returns {[string, unknown, unknown][]} */
+export function differences(before, after) {
+  const [old, now] = [flat(before), flat(after)];
+  return Object.keys({ ...old, ...now })
+    .filter((name) => !QUIET.has(name) && JSON.stringify(old[name] ?? "") !== JSON.stringify(now[name] ?? ""))
+    .map((name) => [name, old[name], now[name]]);
+}
+
+/** @param {Item} item @returns {Item} */
+const flat = (item) => ({ ...item, meta: undefined, ...(typeof item.meta === "object" ? item.meta : {}) });

@@ -1,0 +1,59 @@
+// Direct-debit files for the bank: what was collected when, and a new file of everything that waits.
+import { useMemo, useState } from "preact/hooks";
+import { formKey, post, useLoad } from "../api.js";
+import { Dialog, openDialog } from "../dialog.js";
+import { DayBox } from "../field.js";
+import { count, day, dayOf, money, nearDay } from "../format.js";
+import { a, div, fieldset, h, input, label, legend, p, span, strong, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
+import { useKeys } from "../keys.js";
+import { Button, Empty, Head, Problem, Skeleton, say } from "../parts.js";
+import { can } from "../schema.js";
+import { choiceName, t, tableName } from "../words.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+
+/** @param {{ table: Table }} properties */
+export function Batches({ table }) {
+  const loaded = useLoad(`${table.path}?per_page=100`);
+  const settings = useLoad("/v1/settings").answer?.data;
+  const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  const add = () => openDialog(({ close }) => h(New, { table, close }));
+  const adds = can(table, "create") && settings?.provider === "manual";
+  useKeys(adds ? [{ key: "n n", label: t("new.batches"), run: add }] : []);
+  return div({ class: "page" },
+    h(Head, { title: tableName("batches"), over: a({ href: "/subscriptions" }, tableName("subscriptions")) }, adds ? h(Button, { primary: true, icon: "plus", onClick: add }, t("new.batches")) : null),
+    settings && settings.provider !== "manual" ? div({ class: "notice calm" }, span(null, t(settings.provider === "mollie" ? "batches.by_mollie" : "batches.by_sandbox")), h(Button, { small: true, href: "/settings#payments" }, t("menu.settings"))) : null,
+    loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
+    !loaded.answer && !loaded.error ? div({ class: "card" }, h(Skeleton, { rows: 4 })) : null,
+    loaded.answer && rows.length === 0 ? div({ class: "card" }, h(Empty, { icon: "pay", title: t("batches.none"), text: t("batches.none_text") }, adds ? h(Button, { primary: true, icon: "plus", onClick: add }, t("new.batches")) : null)) : null,
+    rows.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows" },
+      thead(null, tr(null, th({ scope: "col" }, t("field.collection_date")), th({ scope: "col" }, t("field.scheme")), th({ scope: "col", class: "number" }, t("field.count")), th({ scope: "col", class: "number amount" }, t("field.amount")), th({ scope: "col", class: "when" }, t("field.created_at")), th({ scope: "col", class: "button-column" }, span({ class: "hidden" }, t("download"))))),
+      tbody(null, rows.map((row) => tr({ key: row.id },
+        td({ class: "card-title" }, strong(null, day(row.collection_date)), div({ class: "soft mono" }, row.message_id)), td({ class: "card-line-2" }, choiceName("batches", "scheme", row.scheme)),
+        td({ class: "number card-none" }, count(row.count)), td({ class: "number card-end" }, money(row.amount)), td({ class: "when card-none" }, nearDay(dayOf(row.created_at))),
+        td({ class: "card-status" }, h(Button, { small: true, icon: "download", href: contentOf(row), download: `${row.message_id || "incasso"}.xml` }, t("download")))))))) : null);
+}
+
+/** @param {Item} row */
+const contentOf = (row) => `/console/v1/direct-debit/batches/${row.id}/content`;
+
+/** @param {{ table: Table, close: () => void }} properties */
+function New({ table, close }) {
+  const [date, setDate] = useState("");
+  const [scheme, setScheme] = useState("core");
+  const [made, setMade] = useState(/** @type {Item | null} */ (null));
+  const key = useMemo(formKey, []);
+  if (made) return h(Dialog, { key: "made", title: t("batches.made"), action: t("once.kept"), single: true, close, run: async () => {} }, p(null, t("batches.made_text", { n: made.count, count: count(made.count), amount: money(made.amount), date: day(made.collection_date) })),
+    div(null, h(Button, { primary: true, icon: "download", href: contentOf(made), download: `${made.message_id || "incasso"}.xml` }, t("batches.download"))));
+  const run = async () => {
+    const body = { scheme, ...(date ? { collection_date: date } : {}) };
+    const { data } = await post(table.path, body, { key });
+    say(t("batches.made"));
+    setMade(data);
+    return new Promise(() => {});
+  };
+  return h(Dialog, { title: t("new.batches"), action: t("batches.make"), close, run }, p({ class: "soft" }, t("batches.new_text")),
+    div({ class: "field" }, label({ for: "batch-date" }, t("field.collection_date")), h(DayBox, { id: "batch-date", value: date, onChange: setDate }), p({ class: "help" }, t("batches.date_help"))),
+    fieldset({ class: "field choice" }, legend(null, t("field.scheme")), div({ class: "radios" }, ["core", "b2b"].map((one) => label({ key: one }, input({ type: "radio", name: "scheme", checked: scheme === one, onChange: () => setScheme(one) }), span(null, choiceName("batches", "scheme", one)))))));
+}

@@ -1,0 +1,60 @@
+// Controls of the flow editor for people who do not program: how long to wait, when to start, and the fields of the event.
+import { useState } from "preact/hooks";
+import { useLoad } from "../api.js";
+import { tableOf } from "../change.js";
+import { ChoiceBox, NumberBox, TextBox } from "../field.js";
+import { div, h } from "../html.js";
+import { Menu } from "../parts.js";
+import { fieldName, t } from "../words.js";
+
+/** @typedef {{ id: string, value: string, onChange: (value: any) => void }} Control */
+
+/** @type {[string, RegExp, (number: string) => string][]} */
+const UNITS = [["days", /^P(\d+)D$/, (number) => `P${number}D`], ["hours", /^PT(\d+)H$/, (number) => `PT${number}H`], ["minutes", /^PT(\d+)M$/, (number) => `PT${number}M`]];
+
+/** A duration as a number and a unit: P3D is 3 days. Anything else stays a text.
+ * @param {Control & { dayOnly?: boolean }} properties */
+export function DurationBox({ id, value, onChange, dayOnly }) {
+  const found = UNITS.find(([, pattern]) => pattern.test(value ?? ""));
+  const [unit, setUnit] = useState(found?.[0] ?? "days");
+  if (value && !found) return h(TextBox, { id, value, onChange });
+  const number = found ? (found[1].exec(value)?.[1] ?? "") : "";
+  /** @param {string} amount @param {string} of */
+  const set = (amount, of) => onChange(/^\d+$/.test(amount) ? UNITS.find(([name]) => name === of)?.[2](amount) : "");
+  return div({ class: "duration" }, h(NumberBox, { id, value: number, onChange: (amount) => set(String(amount), unit) }),
+    h(ChoiceBox, { id: `${id}-unit`, label: t("flow.unit"), value: unit, onChange: (next) => { setUnit(next); set(number, next); }, options: UNITS.slice(0, dayOnly ? 1 : 3).map(([name]) => /** @type {[string, string]} */ ([name, t(/** @type {any} */ (`unit.${name}`))])) }));
+}
+
+/** @type {[string, string][]} */
+const SCHEDULES = [["0 8 * * *", "schedule.daily"], ["0 8 * * mon-fri", "schedule.workdays"], ["0 8 * * mon", "schedule.weekly"], ["0 8 1 * *", "schedule.monthly"]];
+
+/** When a flow starts: often used moments, or a cron expression.
+ * @param {Control} properties */
+export function ScheduleBox({ id, value, onChange }) {
+  const [own, setOwn] = useState(Boolean(value) && !SCHEDULES.some(([cron]) => cron === value));
+  return div({ class: "duration" },
+    h(ChoiceBox, { id, value: own ? "own" : value, onChange: (next) => { setOwn(next === "own"); onChange(next === "own" ? value : next); }, options: [...SCHEDULES.map(([cron, word]) => /** @type {[string, string]} */ ([cron, t(/** @type {any} */ (word))])), ["own", t("schedule.own")]] }),
+    own ? h(TextBox, { id: `${id}-cron`, label: t("schedule.own"), value, placeholder: "30 8 * * mon-fri", onChange }) : null);
+}
+
+/** @typedef {{ path: string, name: string }} EventField */
+
+/** The fields of the record that an event is about, by their names.
+ * @param {string} event @returns {EventField[]} */
+export function useEventFields(event) {
+  const data = useLoad("/v1/automation/vocabulary").answer?.data;
+  const types = /** @type {string[]} */ (data?.events?.find((/** @type {any} */ one) => one.event === event)?.entity_types ?? []);
+  const type = types[0] ?? "";
+  const fields = /** @type {any[]} */ (data?.records?.[type] ?? []);
+  return fields.filter((field) => !["array", "object"].includes(field.type)).map((field) => {
+    const last = field.path.slice(field.path.lastIndexOf(".") + 1);
+    return { path: field.path, name: fieldName(tableOf(type)?.key ?? "", last) };
+  });
+}
+
+/** Puts a field of the event into a text.
+ * @param {{ fields: EventField[], onPick: (path: string) => void }} properties */
+export const FieldPicker = ({ fields, onPick }) =>
+  h(Menu, { label: t("flow.insert_field"), icon: "plus", quiet: true, class: "field-picker", items: fields.slice(0, MAX_FIELDS).map((field) => ({ label: field.name, note: field.path.replace(/^data\./, ""), run: () => onPick(field.path) })) });
+
+const MAX_FIELDS = 40;

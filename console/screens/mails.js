@@ -1,0 +1,59 @@
+// Outgoing mail, newest first: what was sent, what failed and why, and trying again.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get, post } from "../api.js";
+import { tableOf } from "../change.js";
+import { a, div, h, p, span, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
+import { Button, Empty, Head, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
+import { place } from "../router.js";
+import { may } from "../schema.js";
+import { t, tableName, word } from "../words.js";
+
+/** @typedef {import("../api.js").Item} Item */
+const LIMIT = 50;
+const TABS = ["", "failed", "retrying", "sent"];
+
+export function Mails() {
+  const status = new URLSearchParams(place.value.query).get("status") ?? "";
+  const { mails, more, error, loading, next, again } = useMails(status);
+  return div({ class: "page list-page" },
+    h(Head, { title: t("mails.title"), over: a({ href: "/settings" }, t("menu.settings")) }, h(Button, { href: "/settings/email-domains", icon: "send" }, tableName("email_domains"))),
+    h(Tabs, { label: t("list.views"), items: TABS.map((tab) => ({ href: `/settings/mail${tab ? `?status=${tab}` : ""}`, current: status === tab, label: tab ? word([`choice.mails.status.${tab}`], tab) : t("tab.all") })) }),
+    error ? h(Problem, { error, retry: again }) : null,
+    mails.length === 0 && loading ? div({ class: "card" }, h(Skeleton, { rows: 6 })) : null,
+    mails.length === 0 && !loading && !error ? div({ class: "card" }, h(Empty, { icon: "mail", title: status ? t("list.nothing_found") : t("mails.none"), text: status ? "" : t("mails.none_text") })) : null,
+    mails.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows" },
+      thead(null, tr(null, th({ scope: "col" }, t("field.subject")), th({ scope: "col", class: "address" }, t("mails.to")), th({ scope: "col", class: "when" }, t("field.created_at")), th({ scope: "col", class: "status wide-status" }, t("field.status")), th({ scope: "col", class: "button-column" }, span({ class: "hidden" }, t("again"))))),
+      tbody(null, mails.map((mail) => h(Row, { key: mail.id, mail, again }))))) : null,
+    more ? div({ class: "audit-more" }, h(Button, { busy: loading, onClick: next }, t("mails.more"))) : null);
+}
+
+/** @param {{ mail: Item, again: () => void }} properties */
+function Row({ mail, again }) {
+  const table = tableOf(mail.about);
+  const retry = () => post(`/v1/mails/${mail.id}/retry`, undefined).then(() => { say(t("mails.queued")); again(); }, sayError);
+  return tr(null,
+    td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && mail.status !== "sent" ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, mail.reason) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
+    td({ class: "card-line-2" }, mail.recipient), td({ class: "when card-none" }, h(Moment, { at: mail.created_at })),
+    td({ class: "card-end" }, h(Pill, { table: "mails", field: "status", value: mail.status, tone: mail.status === "sent" ? "good" : undefined })),
+    td({ class: "card-status" }, mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, onClick: () => void retry() }, t("again")) : null));
+}
+
+/** @param {string} status */
+function useMails(status) {
+  const [state, setState] = useState(/** @type {{ mails: Item[], more: boolean, last: string, error: unknown, loading: boolean }} */ ({ mails: [], more: false, last: "", error: null, loading: true }));
+  const round = useRef(0);
+  /** @param {Item[]} mails @param {string} last */
+  const load = (mails, last) => {
+    const own = ++round.current;
+    setState((before) => ({ ...before, loading: true, error: null }));
+    get(`/v1/mails?limit=${LIMIT}${status ? `&status=${status}` : ""}${last ? `&before=${last}` : ""}`).then(
+      (answer) => { if (round.current === own) setState({ mails: [...mails, ...answer.data], more: Boolean(answer.meta.has_more), last: answer.meta.last_id ?? "", error: null, loading: false }); },
+      (error) => { if (round.current === own) setState((before) => ({ ...before, error, loading: false })); });
+  };
+  useEffect(() => {
+    setState({ mails: [], more: false, last: "", error: null, loading: true });
+    load([], "");
+    return () => { round.current++; };
+  }, [status]);
+  return { ...state, next: () => load(state.mails, state.last), again: () => load([], "") };
+}
