@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{files, text};
 
 /// The rooms of the business. A room imports the engine and the rooms listed before it.
-const ROOMS: [&str; 24] = [
+const ROOMS: [&str; 25] = [
     "files",
     "typesetting",
     "settings",

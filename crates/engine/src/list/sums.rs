@@ -61,11 +61,11 @@ pub fn member<R: Record>(
         let mut out = Vec::new();
         for (place, field) in chosen.iter().enumerate() {
             let mut record = R::default();
-            (field.from_db)(&mut record, row, place + 1)?;
+            field.from_db(&mut record, row, place + 1)?;
             out.extend_from_slice(if place == 0 { b"\"" } else { b",\"" });
             out.extend_from_slice(name(field).as_bytes());
             out.extend_from_slice(b"\":");
-            (field.to_json)(&record, &field.info.rules, &mut out);
+            field.to_json(&record, &field.info.rules, &mut out);
         }
         Ok::<_, Error>(Some(String::from_utf8(out).unwrap_or_default()))
     })?;
