@@ -111,6 +111,7 @@ fn a_moved_or_changed_value_is_named(db: Db) {
 }
 
 fn plain_text_is_only_accepted_from_an_earlier_version(db: Db) {
+    kantoor::registry::install();
     let binary = Binary::start(&db, "", &["--set", "workers=0"]);
     let key = binary.client.key.clone();
     fill(&binary.client);

@@ -112,8 +112,9 @@ impl KeySource {
     /// written.
     pub fn record(&self, schema: u32) -> std::io::Result<()> {
         let KeySource::File(path) = self else { return Ok(()) };
+        let ends_a_line = std::fs::read(path)?.ends_with(b"\n");
         let mut file = OpenOptions::new().append(true).open(path)?;
-        file.write_all(format!("\n{SCHEMA}{schema}\n").as_bytes())?;
+        file.write_all(format!("{}{SCHEMA}{schema}\n", if ends_a_line { "" } else { "\n" }).as_bytes())?;
         file.sync_all()
     }
 
