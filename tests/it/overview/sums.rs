@@ -40,15 +40,20 @@ fn too_many_records_are_not_added_up(db: Db) {
     let client = server.client();
     let owner = client.post("/v1/clients", json!({"company_name": "Ster"})).expect(201).id();
     let deal = client.post("/v1/deals", json!({"title": "Oven", "client_id": owner, "amount": 1})).expect(201).id();
-    let fill = format!(
-        "INSERT INTO deals (account_id, id, created_at, updated_at, version, title, amount, status, priority, pipeline_id,
-                            phase_id, client_id, expected_close_date, assignee_id)
-         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100000)
-         SELECT account_id, 'x' || CAST(n AS TEXT), created_at, updated_at, version, title, amount, status, priority,
-                pipeline_id, phase_id, client_id, expected_close_date, assignee_id
-         FROM deals CROSS JOIN numbers WHERE id = '{deal}'"
-    );
-    server.execute(&fill);
+    // In parts, since a statement may only take some seconds.
+    let fill = |first: i64, last: i64| {
+        format!(
+            "INSERT INTO deals (account_id, id, created_at, updated_at, version, title, amount, status, priority, pipeline_id,
+                                phase_id, client_id, expected_close_date, assignee_id)
+             WITH RECURSIVE numbers (n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM numbers WHERE n < {last})
+             SELECT account_id, 'x' || CAST(n AS TEXT), created_at, updated_at, version, title, amount, status, priority,
+                    pipeline_id, phase_id, client_id, expected_close_date, assignee_id
+             FROM deals CROSS JOIN numbers WHERE id = '{deal}'"
+        )
+    };
+    for part in 0..20 {
+        server.execute(&fill(part * 5000 + 1, part * 5000 + 5000));
+    }
     let meta = client.get("/v1/deals?sums=amount").expect(200).json()["meta"].clone();
     assert_eq!((&meta["sums"], &meta["sums_limit"]), (&json!(null), &json!(100_000)));
     server.execute("DELETE FROM deals WHERE id = 'x7'");
