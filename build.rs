@@ -1,6 +1,5 @@
 //! Lists the files of the console, which release builds contain. Debug builds read them from the folder, so that a reload
 //! of the page shows an edit.
-#![expect(clippy::print_stdout, reason = "this is how a build script speaks to Cargo")]
 
 use std::path::{Path, PathBuf};
 

@@ -18,5 +18,6 @@ pub const PAGES: &[Page] = &[
         route: assets::route,
         answer: |app, request| Box::pin(assets::answer(app, request)),
     },
+    Page { prefix: assets::ICON, route: assets::route, answer: |app, request| Box::pin(assets::answer(app, request)) },
     Page { prefix: "/", route: frame::route, answer: |app, request| Box::pin(frame::answer(app, request)) },
 ];

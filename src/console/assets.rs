@@ -21,6 +21,9 @@ use super::{files, modules, schema};
 /// The prefix of their paths.
 pub const PREFIX: &str = "/assets/";
 
+/// Where browsers look for the icon of pages that name none.
+pub const ICON: &str = "/favicon.ico";
+
 /// The description of all records, which is drawn from the registry.
 const SCHEMA: &str = "schema.json";
 
@@ -133,8 +136,11 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let refuse = |code, message: &str| reply::error_response(&Error::new(code, message), &request_id, false);
     let mut response = if matches!(*request.method(), Method::GET | Method::HEAD) {
         let assets = current();
-        let wanted = request.uri().path().strip_prefix(PREFIX).and_then(|rest| rest.split_once('/'));
-        let found = wanted.filter(|(hash, _)| *hash == assets.hash).and_then(|(_, file)| assets.served.get(file));
+        let path = request.uri().path();
+        let wanted = path.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/'));
+        let file = wanted.filter(|(hash, _)| *hash == assets.hash).map(|(_, file)| file);
+        let file = if path == ICON { Some("icon.png") } else { file };
+        let found = file.and_then(|file| assets.served.get(file));
         match found {
             Some(file) => file.answer(&request),
             None => refuse(Code::NotFound, "This file does not exist."),
@@ -144,6 +150,9 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     };
     reply::finish(&mut response, &request_id);
     let headers = response.headers_mut();
+    if request.uri().path() == ICON {
+        headers.insert("cache-control", HeaderValue::from_static("public, max-age=86400"));
+    }
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
     if request.method() == Method::HEAD { dispatch::without_body(response) } else { response }

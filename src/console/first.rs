@@ -85,7 +85,7 @@ pub fn beginning(path: &str, query: &str) -> Option<Beginning> {
     let own = SCREENS.iter().find_map(|Line(address, module, asks)| {
         let id = matches(address, &parts)?;
         let asks = asks.iter().map(|ask| ask.replace("{id}", id).replace("{query}", &more));
-        Some(Beginning { module: *module, asks: asks.collect() })
+        Some(Beginning { module, asks: asks.collect() })
     });
     let Beginning { module, asks } = own.or_else(|| of_table(&parts, &more))?;
     let asks = EVERYWHERE.iter().map(ToString::to_string).chain(asks);

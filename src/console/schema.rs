@@ -45,9 +45,9 @@ fn at<'r>(resource: &'r Resource, method: Method, path: &str) -> Option<&'r Rout
 fn table(resource: &Resource) -> Option<Value> {
     let (shape, item) = (resource.shape, item(resource).filter(|_| !resource.fields.is_empty())?);
     let is_alone = item == resource.path;
-    let list = at(resource, Method::Get, &resource.path).filter(|_| !is_alone);
+    let list = at(resource, Method::Get, &resource.path).filter(|route| route.lists());
     let create = at(resource, Method::Post, &resource.path);
-    if list.is_none() && create.is_none() && !is_alone {
+    if list.is_none() && !is_alone {
         return None;
     }
     let patch = at(resource, Method::Patch, &item).or_else(|| at(resource, Method::Put, &item));

@@ -111,6 +111,7 @@ fn files_are_compressed_and_kept() {
     {
         assert_eq!(get(&format!("{folder}/{file}"), "gzip").status, 404, "{file}");
     }
+    assert_eq!(get("/favicon.ico", "gzip").expect(200).header("content-type"), "image/png");
     assert_eq!(get("/assets/0000000000000000/app.js", "gzip").expect(404).header("cache-control"), "private, no-cache");
     assert_eq!(client.post(&format!("{folder}/app.js"), json!({})).status, 405);
 }

@@ -65,7 +65,8 @@ fn every_screen_opens_on_a_phone_without_an_error() {
     let Some(mut browser) = Chromium::start(&client.base, 390, 844) else { return };
     browser.open("/");
     sign_in(&mut browser);
-    browser.wait_until("document.querySelector('main h1') !== null && !document.querySelector('[aria-busy=true]')");
+    browser
+        .wait_until("document.querySelector('#app main h1') !== null && !document.querySelector('[aria-busy=true]')");
     let id = |path: &str| client.get(path).expect(200).data()[0]["id"].as_str().unwrap().to_string();
     let (invoice, customer) = (id("/v1/invoices"), id("/v1/clients"));
     let (invoice, customer) = (format!("/invoices/{invoice}"), format!("/clients/{customer}"));
@@ -88,7 +89,7 @@ fn every_screen_opens_on_a_phone_without_an_error() {
     for path in screens {
         browser.open(path);
         browser.wait_until(&format!(
-            "location.pathname === {} && document.querySelector('main h1') !== null && !document.querySelector('[aria-busy=true]')",
+            "location.pathname === {} && document.querySelector('#app main h1') !== null && !document.querySelector('[aria-busy=true]')",
             json!(path)
         ));
         let wide = browser.evaluate("document.documentElement.scrollWidth > innerWidth + 1");
