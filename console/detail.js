@@ -2,11 +2,11 @@
 import { post, remove, useLoad } from "./api.js";
 import { Deliveries } from "./deliveries.js";
 import { confirm } from "./dialog.js";
-import { a, div, h } from "./html.js";
+import { a, div, h, p, span } from "./html.js";
 import { useKeys } from "./keys.js";
 import { groupsOf } from "./form.js";
 import { History } from "./history.js";
-import { showOnce } from "./once.js";
+import { CopyBox, showOnce } from "./once.js";
 import { Button, Card, Empty, Facts, Head, Menu, Pill, Problem, Skeleton, deleteLater, say, sayError } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go } from "./router.js";
@@ -37,7 +37,7 @@ function Record({ table, item, etag }) {
   const editing = `${table.address}/${item.id}/edit`;
   const status = tasteOf(table.key).status ?? "status";
   useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(editing) }] : []);
-  const fields = table.fields.filter((field) => field.in?.includes("detail") && !["custom", "data", "rows", "lines"].includes(field.kind) && field.name !== status && field.name !== "updated_at" && field.name !== "created_at");
+  const fields = table.fields.filter((field) => field.in?.includes("detail") && !["custom", "data", "rows", "lines"].includes(field.kind) && field.name !== status && field.name !== "updated_at" && field.name !== "created_at" && !["txt_name", "txt_value"].includes(field.name));
   return div({ class: "page" },
     h(Head, { title: titleOf(table, item) || tableName(table.key, 1), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: status, value: item[status] }) },
       h(Actions, { table, item, etag }), edits ? h(Button, { icon: "edit", href: editing }, t("edit")) : null,
@@ -45,8 +45,16 @@ function Record({ table, item, etag }) {
     div({ class: "columns" },
       div({ class: "column-main" }, groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
         h(Facts, { facts: group.filter((field) => hasValue(valueOf(item, field.name))).map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
+        table.key === "email_domains" ? h(DnsRecord, { item }) : null,
         table.key === "webhook_endpoints" ? h(Deliveries, { id: item.id }) : null),
       div({ class: "column-side" }, h(History, { table, item }))));
+}
+
+/** What the owner of a domain adds at their provider, to copy.
+ * @param {{ item: Item }} properties */
+function DnsRecord({ item }) {
+  return h(Card, { title: t("domain.record"), class: "dns" }, p({ class: "soft" }, t(item.status === "verified" ? "domain.keep" : "domain.add")),
+    [["txt_name", t("domain.name")], ["txt_value", t("domain.value")]].map(([name = "", label = ""]) => div({ key: name, class: "field" }, span({ class: "label" }, label), h(CopyBox, { value: item[name] ?? "", label }))));
 }
 
 /** @param {unknown} value */
