@@ -16,28 +16,31 @@ const SCREENS: &[Line] = &[
     Line(
         "/",
         "screens/home.js",
-        &[
-            "/v1/reports/revenue",
-            "/v1/reports/open",
-            "/v1/invoices?payment_status=overdue&per_page=100",
-            "/v1/quotes?payment_status=open&per_page=1",
-            "/v1/tickets?status=New&per_page=1",
-            "/v1/tickets?status=Open&per_page=1",
-            "/v1/automation/runs?status=pending_approval&per_page=1",
-            "/v1/automation/runs?status=failed&per_page=1",
-            "/v1/clients?per_page=1",
-            "/v1/invoices?per_page=6",
-        ],
+        &["/v1/clients?per_page=1", "/v1/invoices?per_page=6", "/v1/reports/revenue", "/v1/reports/open"],
     ),
     Line("/me", "screens/me.js", &["/v1/me/sessions"]),
-    Line("/hours", "screens/hours.js", &[]),
+    Line("/hours", "screens/hours.js", &["/v1/hours?status=submitted&per_page=1"]),
     Line("/settings", "screens/settings.js", &["/v1/settings", "/v1/settings/usage"]),
+    Line("/settings/users", "screens/users.js", &["/v1/users?per_page=100"]),
+    Line("/settings/api-keys", "screens/keys.js", &["/v1/api-keys?per_page=100"]),
+    Line("/settings/audit", "screens/audit.js", &["/v1/changes?order=desc&limit=50"]),
+    Line("/settings/mail", "screens/mails.js", &["/v1/mails?limit=50"]),
+    Line("/batches", "screens/batches.js", &["/v1/direct-debit/batches?per_page=100", "/v1/settings"]),
     Line("/deals", "screens/board.js", &["/v1/pipelines", "/v1/phases"]),
-    Line("/tickets", "screens/ticket.js", &["/v1/ticket-statuses", "/v1/tickets?per_page=50{query}"]),
+    Line(
+        "/tickets",
+        "screens/ticket.js",
+        &["/v1/ticket-statuses", "/v1/tickets?per_page=50&sort=last_message_at&order=desc{query}"],
+    ),
     Line(
         "/tickets/{id}",
         "screens/ticket.js",
-        &["/v1/ticket-statuses", "/v1/tickets?per_page=50{query}", "/v1/tickets/{id}", "/v1/tickets/{id}/messages"],
+        &[
+            "/v1/ticket-statuses",
+            "/v1/tickets?per_page=50&sort=last_message_at&order=desc{query}",
+            "/v1/tickets/{id}",
+            "/v1/tickets/{id}/messages",
+        ],
     ),
     Line("/files", "screens/files.js", &[]),
     Line("/files/{id}", "screens/files.js", &["/v1/files/{id}"]),
@@ -64,7 +67,7 @@ const SCREENS: &[Line] = &[
 ];
 
 /// What every screen begins with.
-const EVERYWHERE: [&str; 3] = ["/v1/me", "/v1/overview", "/v1/invoices?payment_status=overdue&per_page=1"];
+const EVERYWHERE: [&str; 2] = ["/v1/me", "/v1/overview"];
 
 /// Where the settings are: a list of settings is below it.
 const SETTINGS: &str = "settings";
