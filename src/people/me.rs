@@ -13,13 +13,18 @@ use store::Tx;
 
 use crate::people::preferences::{self, Chosen};
 use crate::people::session;
-use crate::people::user::User;
+use crate::people::user::{User, memberships};
 
 static SHAPE: Shape = Shape::new("me", "me", &["The caller."]);
 static SESSION: Shape = Shape::new("session", "my_sessions", &["A session of the caller."]);
 
 const ME: &[Part] = &[
     Part("account", "object", "The account: `id`, `name`, `time_zone`, `now` and `test_clock`."),
+    Part(
+        "accounts",
+        "array",
+        "The accounts in which the person is an active user: `id` and `name`; empty if a key calls.",
+    ),
     Part("user", "object", "The user, as under `/v1/users`; empty if a key calls."),
     Part("key", "object", "The key: `id`, `name`, `expires_at` and `allowed_networks`; empty if a user calls."),
     Part("preferences", "object", "What the user chose, such as a theme or columns; empty if a key calls."),
@@ -87,22 +92,36 @@ fn patch(call: Call) -> Result<Work> {
 fn caller(tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
     let account = Account::numbered(tx, ctx.account)?;
     let zone = account.zone.iana_name().unwrap_or_default();
-    let (user, key, preferences) = match (&ctx.key, user_of(tx, ctx)?) {
-        (_, Some(user)) => (shown(ctx, &user)?, json!({}), preferences::of_user(tx, ctx, &user.base.id)?),
-        (Some(key), None) => (json!({}), shown_key(key), json!({})),
-        (None, None) => (json!({}), json!({}), json!({})),
+    let person = user_of(tx, ctx)?;
+    let (user, preferences, accounts) = match &person {
+        Some(user) => {
+            (shown(ctx, user)?, preferences::of_user(tx, ctx, &user.base.id)?, accounts_of(tx, &user.person_id)?)
+        }
+        None => (json!({}), json!({}), json!([])),
     };
+    let key = ctx.key.as_ref().filter(|_| person.is_none()).map_or_else(|| json!({}), |key| shown_key(key));
     Ok(Answer::json(&json!({
         "account": {
             "id": account.uid, "name": account.name, "time_zone": zone, "now": ctx.now.to_string(),
             "test_clock": account.has_test_clock,
         },
+        "accounts": accounts,
         "user": user,
         "key": key,
         "preferences": preferences,
         "scopes": ctx.key.as_ref().map_or_else(|| vec!["*".to_string()], |key| key.scopes.clone()),
         "version": env!("CARGO_PKG_VERSION"),
     })))
+}
+
+/// Returns the accounts of a person, so that they can switch.
+fn accounts_of(tx: &mut Tx, person: &str) -> Result<Value> {
+    let mut accounts = Vec::new();
+    for (number, _) in memberships(tx, person)? {
+        let account = Account::numbered(tx, number)?;
+        accounts.push(json!({"id": account.uid, "name": account.name}));
+    }
+    Ok(Value::Array(accounts))
 }
 
 fn shown_key(key: &Key) -> Value {

@@ -119,7 +119,10 @@ fn a_person_may_have_several_accounts(db: Db) {
     assert_eq!(browser.get("/console/v1/me").data()["user"]["role"], "member");
     let old = browser.clone();
     browser.enter("/console/account", json!({"account_id": second}));
-    assert_eq!(browser.get("/console/v1/me").data()["account"]["id"], json!(second));
+    let me = browser.get("/console/v1/me").data();
+    assert_eq!(me["account"]["id"], json!(second));
+    assert_eq!((&me["accounts"][0]["id"], &me["accounts"][1]["id"]), (&first, &json!(second)));
+    assert_eq!(one.get("/v1/me").data()["accounts"], json!([]));
     old.get("/console/v1/me").expect(401);
     let stranger = super::account(&server, &server.client()).uid;
     browser.post("/console/account", json!({"account_id": stranger})).expect(404);
