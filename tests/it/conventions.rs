@@ -311,7 +311,7 @@ fn heads_gzip_and_headers() {
     let ready = client.send("GET", "/ready", &[("authorization", "")], "").expect(200);
     assert_eq!(ready.json()["checks"], json!({"database": "ok", "migrations": "ok", "disk": "ok", "loops": "ok"}));
     assert_eq!(client.send("POST", "/health", &[], "").expect(405).header("allow"), "GET, HEAD");
-    assert_eq!(client.get("/favicon.ico").expect(404).code(), "not_found");
+    assert_eq!(client.get("/nowhere").expect(404).code(), "not_found");
 }
 
 #[test]

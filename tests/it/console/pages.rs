@@ -143,7 +143,7 @@ fn a_reader_gets_no_more_than_the_role_allows(db: Db) {
     let browser = owner(&server, &client, "olga@a.example");
     let (_, reader) = member(&client, "ina@a.example", "reader");
     for (path, asked) in [
-        ("/settings/api-keys", "/v1/api-keys?per_page=50"),
+        ("/settings/api-keys", "/v1/api-keys?per_page=100"),
         ("/settings/webhook-endpoints", "/v1/webhook-endpoints?per_page=50"),
     ] {
         assert!(first_data(&open(&browser, path).expect(200)).get(asked).is_some(), "{path}");
