@@ -113,7 +113,7 @@ function RowLine({ row, place, rates, changed, disabled, last, onRemove, onDrop,
     div({ class: "cell-unit", role: "cell" }, input({ type: "text", value: row.unit.value, maxLength: 64, placeholder: last ? "" : t("field.unit").toLowerCase(), "aria-label": `${number}, ${t("field.unit")}`, disabled, onInput: (event) => set(row.unit)(event.currentTarget.value) })),
     div({ class: "cell-price", role: "cell" }, h(NumberBox, { id: `${row.key}-price`, value: row.price.value, decimals: 2, onChange: set(row.price), label: `${number}, ${t("field.price")}`, disabled })),
     div({ class: "cell-vat select", role: "cell" }, select({ value: row.vat.value, "aria-label": `${number}, ${t("field.vat_rate")}`, disabled, onChange: (event) => set(row.vat)(event.currentTarget.value) },
-      !known && row.vat.value ? option({ value: row.vat.value }, percent(row.vat.value)) : null, rates.map((rate) => option({ key: rate.code, value: rate.code }, rate.label))), h(Icon, { name: "down", class: "caret" })),
+      !known && row.vat.value ? option({ value: row.vat.value }, rates.find((rate) => Number(rate.rate) === Number(row.vat.value))?.label ?? percent(row.vat.value)) : null, rates.map((rate) => option({ key: rate.code, value: rate.code }, rate.label))), h(Icon, { name: "down", class: "caret" })),
     span({ class: "cell-total", role: "cell" }, last && isBlank(row) ? "" : moneyOfCents(lineTotal(row.quantity.value || "1", row.price.value))),
     span({ class: "cell-remove", role: "cell" }, last || disabled ? null : button({ type: "button", class: "button quiet square small", "aria-label": `${number}: ${t("rows.remove")}`, title: t("rows.remove"), tabIndex: -1, onClick: onRemove }, h(Icon, { name: "close" }))));
 }

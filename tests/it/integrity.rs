@@ -267,7 +267,7 @@ fn detects_a_copy_without_its_wal() {
 
 #[test]
 fn verify_creates_nothing() {
-    let db = Db::sqlite();
+    let db = Db::sqlite().emptied();
     let (sound, words) = verify(&db);
     assert!(!sound && words.contains("does not exist"), "{words}");
     assert!(!db.data.join("kantoor.db").exists());
