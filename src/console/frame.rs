@@ -101,7 +101,7 @@ async fn page(app: &Arc<App>, head: &Parts) -> Result<Response<Body>> {
             answers.push((path, answer));
         }
     }
-    let mut response = draw(head, &caller, begins.module, &answers);
+    let mut response = draw(head, &caller, begins.module, &answers)?;
     *response.status_mut() = status;
     Ok(response)
 }
@@ -167,7 +167,7 @@ async fn ask(app: &Arc<App>, head: &Parts, caller: &AuthenticatedKey, path: &str
 }
 
 /// Draws the page.
-fn draw(head: &Parts, caller: &AuthenticatedKey, module: &str, answers: &[(String, Given)]) -> Response<Body> {
+fn draw(head: &Parts, caller: &AuthenticatedKey, module: &str, answers: &[(String, Given)]) -> Result<Response<Body>> {
     static TEMPLATES: LazyLock<minijinja::Environment<'static>> = LazyLock::new(|| {
         let mut templates = minijinja::Environment::new();
         let added = templates.add_template("frame.html", include_str!("frame.html"));
@@ -201,12 +201,12 @@ fn draw(head: &Parts, caller: &AuthenticatedKey, module: &str, answers: &[(Strin
         "first": first_data(answers),
     });
     let drawn = TEMPLATES.get_template("frame.html").and_then(|page| page.render(minijinja::Value::from(Serde(&data))));
-    debug_assert!(drawn.is_ok(), "{drawn:?}");
-    let mut response = Response::new(Body::from(drawn.unwrap_or_default()));
+    let drawn = drawn.map_err(|error| Error::internal(format!("the page cannot be drawn: {error}")))?;
+    let mut response = Response::new(Body::from(drawn));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     reply::insert(headers, HeaderName::from_static("content-security-policy"), &policy);
-    response
+    Ok(response)
 }
 
 /// The responses, by path, as JSON in a page: a `<` could end the element.

@@ -57,6 +57,8 @@ pub(crate) fn resource() -> Resource {
         .at("/v1/mails")
         .route(Method::Get, "", "List outgoing mail, newest first", list)
         .returns(Returns::Found(MEMBERS, QUERY))
+        // Those that the caller may not read are passed over.
+        .with(|route| route.visits_many = true)
         .extension()
         .route(Method::Post, "/{id}/retry", "Send a mail that failed again", retry)
         .returns(Returns::Parts(MEMBERS))

@@ -39,7 +39,7 @@ pub(crate) fn resource() -> Resource {
         .route(Method::Get, "", "List what needs attention", get)
         .returns(Returns::ListOfParts(MEMBERS))
         // Each item requires its own scope.
-        .with(|route| route.scope = String::new())
+        .with(|route| (route.scope, route.visits_many) = (String::new(), true))
         .extension()
 }
 

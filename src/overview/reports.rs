@@ -58,6 +58,7 @@ pub(crate) fn resource() -> Resource {
         .extension()
         .route(Method::Get, "/open", "Report what is still to be paid, by age", open)
         .returns(Returns::Parts(OPEN))
+        .with(|route| route.visits_many = true)
         .extension()
 }
 

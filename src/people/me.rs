@@ -11,9 +11,10 @@ use engine::resource::{Method, Part, RequestBody, Resource, Returns, Route};
 use serde_json::{Value, json};
 use store::Tx;
 
+use crate::people::entering::accounts_of;
 use crate::people::preferences::{self, Chosen};
 use crate::people::session;
-use crate::people::user::{User, memberships};
+use crate::people::user::User;
 
 static SHAPE: Shape = Shape::new("me", "me", &["The caller."]);
 static SESSION: Shape = Shape::new("session", "my_sessions", &["A session of the caller."]);
@@ -95,7 +96,9 @@ fn caller(tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
     let person = user_of(tx, ctx)?;
     let (user, preferences, accounts) = match &person {
         Some(user) => {
-            (shown(ctx, user)?, preferences::of_user(tx, ctx, &user.base.id)?, accounts_of(tx, &user.person_id)?)
+            let accounts = accounts_of(tx, &user.person_id)?;
+            let accounts = accounts.iter().map(|(account, _)| json!({"id": account.uid, "name": account.name}));
+            (shown(ctx, user)?, preferences::of_user(tx, ctx, &user.base.id)?, Value::Array(accounts.collect()))
         }
         None => (json!({}), json!({}), json!([])),
     };
@@ -112,16 +115,6 @@ fn caller(tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
         "scopes": ctx.key.as_ref().map_or_else(|| vec!["*".to_string()], |key| key.scopes.clone()),
         "version": env!("CARGO_PKG_VERSION"),
     })))
-}
-
-/// Returns the accounts of a person, so that they can switch.
-fn accounts_of(tx: &mut Tx, person: &str) -> Result<Value> {
-    let mut accounts = Vec::new();
-    for (number, _) in memberships(tx, person)? {
-        let account = Account::numbered(tx, number)?;
-        accounts.push(json!({"id": account.uid, "name": account.name}));
-    }
-    Ok(Value::Array(accounts))
 }
 
 fn shown_key(key: &Key) -> Value {

@@ -140,6 +140,8 @@ pub struct Route {
     pub also_needs: Option<&'static str>,
     /// Whether it has the strict rate limit of the trigger route, across all nodes.
     pub scarce: bool,
+    /// Whether it may visit many records even without a filter: a report, for example.
+    pub visits_many: bool,
     /// Whether the `meta` of its responses can have members, such as `warnings`.
     pub has_meta: bool,
     /// Parses the request outside the transaction, and returns the work to do inside it.

@@ -156,7 +156,9 @@ async fn walk(
     let ignored: Vec<String> =
         query.names().filter(|name| names_ignored && !route.takes(name)).map(str::to_string).collect();
     if reads {
-        let done = reads::read(app, &mut unsent, ctx, head.uri.path(), query, ignored, work).await?;
+        let path = head.uri.path().to_string();
+        let asked = reads::Asked { path, query, ignored, visits_many: route.visits_many };
+        let done = reads::read(app, &mut unsent, ctx, asked, work).await?;
         return Ok(reply::unless_known(&head.headers, respond(app, done, unsent).await?));
     }
     let done = write(app, ctx, &unsent, claim, ignored, work).await?;

@@ -13,20 +13,25 @@ use crate::error::{Code, Error, Result};
 /// A response of more bytes is large.
 const LARGE: usize = 256 * 1024;
 
+/// What a request to read asks for.
+pub struct Asked {
+    /// Its path.
+    pub path: String,
+    /// Its parameters.
+    pub query: Query,
+    /// The parameters that the route does not have.
+    pub ignored: Vec<String>,
+    /// Whether the route may visit many records, whatever its parameters.
+    pub visits_many: bool,
+}
+
 /// Runs a read.
-pub async fn read(
-    app: &App,
-    unsent: &mut Unsent,
-    caller: Actor,
-    path: &str,
-    query: Query,
-    ignored: Vec<String>,
-    work: Work,
-) -> Result<Reply> {
+pub async fn read(app: &App, unsent: &mut Unsent, caller: Actor, asked: Asked, work: Work) -> Result<Reply> {
+    let Asked { path, query, ignored, visits_many } = asked;
     let account = caller.account.number;
     // A filter or a search may match many records; pages and sorts use an index.
-    let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
-    let path = path.to_string();
+    let is_filter = |name: &str| !matches!(name, "page" | "per_page" | "sort" | "order" | "id");
+    let may_be_slow = visits_many || query.names().any(is_filter);
     let link = move |page| format!("{path}?{}", query.with_page(page));
     let read = Arc::new(move |tx: &mut store::Tx, max_response: usize| {
         let ctx = Ctx { max_response, ..caller.reading(tx)? };

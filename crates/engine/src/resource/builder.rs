@@ -177,6 +177,7 @@ impl Resource {
             },
             summary: summary.to_string(),
             extension: false,
+            visits_many: false,
             acts_with: None,
             also_needs: None,
             scarce: false,
