@@ -24,7 +24,7 @@ impl Verdicts {
             let fired = shared.fired();
             let ground = Ground::of(tx, &ctx, &fired)?;
             let Event { entity_type, data, name, .. } = ground.event(&fired);
-            let listeners = listening::listeners(tx, &ctx, name)?;
+            let listeners = listening::with_conditions(tx, &ctx, name)?;
             Ok::<_, Error>((entity_type.to_string(), data.to_string(), listeners))
         })?;
         let event = Event { name: &sent.event, entity_type: &entity_type, entity_id: "", data: &data };

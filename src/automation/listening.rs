@@ -16,7 +16,7 @@ pub struct Listener {
     pub trigger_type: String,
     /// The key of its trigger.
     pub trigger_key: String,
-    /// Its conditions, as JSON.
+    /// Its conditions, as JSON; empty if they are too long to be read within a transaction.
     pub conditions: String,
     /// How often a step is attempted.
     pub max_attempts: i64,
@@ -38,21 +38,40 @@ impl Listener {
     }
 }
 
-const LISTENERS: &str =
-    "SELECT id, name, trigger_type, trigger_key, conditions, max_attempts, definition_version FROM flows";
+/// Conditions of more bytes than this are not read within a transaction: hundreds of flows may listen to an event, each with
+/// 200 KB of conditions.
+const LONG: usize = 16 * 1024;
 
-/// Returns the active flows that listen to an event.
+/// Selects flows with their conditions, unless these are longer than `longest`.
+fn select(longest: usize) -> String {
+    format!(
+        "SELECT id, name, trigger_type, trigger_key,
+                CASE WHEN octet_length(conditions) <= {longest} THEN conditions ELSE '' END,
+                max_attempts, definition_version FROM flows"
+    )
+}
+
+/// Returns the active flows that listen to an event, without long conditions.
 pub fn listeners(tx: &mut Tx, ctx: &Ctx, event: &str) -> Result<Vec<Listener>> {
+    listening_to(tx, ctx, event, LONG)
+}
+
+/// Returns the active flows that listen to an event, with all their conditions.
+pub fn with_conditions(tx: &mut Tx, ctx: &Ctx, event: &str) -> Result<Vec<Listener>> {
+    listening_to(tx, ctx, event, i32::MAX as usize)
+}
+
+fn listening_to(tx: &mut Tx, ctx: &Ctx, event: &str, longest: usize) -> Result<Vec<Listener>> {
     // Scheduled flows have an empty event name.
     if event.is_empty() {
         return Ok(Vec::new());
     }
-    let sql = format!("{LISTENERS} WHERE account_id = $1 AND listens_to = $2 AND active = 1 ORDER BY id");
+    let sql = format!("{} WHERE account_id = $1 AND listens_to = $2 AND active = 1 ORDER BY id", select(longest));
     tx.all(&sql, &[ctx.account.into(), events::canonical(event).into()], Listener::from_row)
 }
 
-/// Returns a flow in its current state, whether or not it is active.
+/// Returns a flow in its current state, whether or not it is active, without long conditions.
 pub fn listener(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<Listener>> {
-    let sql = format!("{LISTENERS} WHERE account_id = $1 AND id = $2");
+    let sql = format!("{} WHERE account_id = $1 AND id = $2", select(LONG));
     tx.first(&sql, &[ctx.account.into(), id.into()], Listener::from_row)
 }

@@ -20,6 +20,7 @@ on_both![
     a_collection_in_a_file_is_pending_before_it_is_marked,
     a_file_has_no_collection_that_was_settled_before_it_was_written,
     conditions_that_take_long_are_evaluated_outside,
+    long_conditions_are_read_outside,
     an_endpoint_with_many_deliveries_is_disabled_in_small_steps,
     an_endpoint_with_many_deliveries_is_deleted_in_small_steps,
     deliveries_from_before_an_endpoint_was_disabled_are_never_sent,
@@ -287,6 +288,28 @@ fn conditions_that_take_long_are_evaluated_outside(db: Db) {
     let id = last["id"].as_str().unwrap();
     let run = client.get(&format!("/v1/automation/runs/{id}")).expect(200).data();
     assert!(run.to_string().contains(&note), "{run}");
+}
+
+fn long_conditions_are_read_outside(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for (kind, key, field) in [("custom", "order", "data.text"), ("event", "note.created", "data.body")] {
+        for last in ["other", "the text"] {
+            let mut conditions = vec![json!({"field": field, "op": "ne", "value": "y".repeat(1000)}); 49];
+            conditions.push(json!({"field": field, "op": "ne", "value": last}));
+            let body = json!({"name": last, "trigger_type": kind, "trigger_key": key, "conditions": conditions,
+                "steps": [{"type": "approval"}]});
+            client.post("/v1/automation/flows", body).expect(201);
+        }
+    }
+    let fired = json!({"event": "order", "data": {"text": "the text"}});
+    assert_eq!(client.post("/v1/automation/trigger", fired).expect(200).data()["matched"], 1);
+    let firm = client.post("/v1/clients", json!({"company_name": "x"})).expect(201).id();
+    client.post("/v1/notes", json!({"body": "the text", "client_id": firm})).expect(201);
+    assert_eq!(waiting(&server, "match_flows"), 1);
+    assert_eq!(total(&client, "/v1/automation/runs"), 1);
+    work_off(&server);
+    assert_eq!(total(&client, "/v1/automation/runs"), 2);
 }
 
 /// An endpoint with this many open deliveries, none of which is due.

@@ -16,6 +16,7 @@ on_both![
     each_kind_of_tampering_is_named,
     kept_heads_are_compared,
     a_tampered_log_is_not_signed,
+    a_line_that_a_failover_lost_is_not_signed,
     a_database_that_looks_old_is_not_signed,
     heads_survive_a_new_key,
     heads_are_sent_out,
@@ -202,6 +203,26 @@ fn a_tampered_log_is_not_signed(db: Db) {
 }
 
 /// Somebody who has read the source gives the logs the hashes of the version before heads, and deletes the heads.
+fn a_line_that_a_failover_lost_is_not_signed(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let store = &server.app.store;
+    let head = || {
+        let sql = format!("SELECT seq FROM log_heads WHERE account_id = {}", client.account);
+        store.read_now(move |tx| tx.int(&sql, &[])).unwrap()
+    };
+    client.post("/v1/products", json!({"name": "kept"})).expect(201);
+    let kept = server.last_seq(&client);
+    engine::heads::sign(store, &server.app.site.vault).unwrap();
+    assert_eq!(head(), kept);
+    // The old primary shows a line; the new one has another in its place.
+    client.post("/v1/products", json!({"name": "lost"})).expect(201);
+    let read = engine::heads::Successors::of_all(store, &server.app.site.vault).unwrap();
+    server.execute(&format!("UPDATE log SET hash = salt WHERE account_id = {} AND seq > {kept}", client.account));
+    read.save(store).unwrap();
+    assert_eq!(head(), kept);
+}
+
 fn a_database_that_looks_old_is_not_signed(db: Db) {
     business(&db);
     let app = kantoor::opening::open(db.config()).unwrap();

@@ -76,7 +76,7 @@ pub static CLIENT: Table = Table {
         ("default_revenue_account", Text, Listed), ("email_invoices", Text, Listed),
         ("email_reminders", Text, Listed), ("mail_salutation", Text, Listed), ("debtor_number", Text, Listed),
         ("custom_fields", Json, Listed), ("created_at", Kind::Moment, Meta), ("updated_at", Kind::Moment, Meta),
-        ("version", Int, Meta), ("external_id", Text, Meta),
+        ("version", Int, Meta), ("external_id", Text, Meta), ("owner_id", Link, Meta),
     ],
     indexes: &["company_name", "lastname", "email"],
     lists_all: true,
@@ -101,9 +101,9 @@ pub static INVOICE: Table = Table {
         ("corporate_identity_id", Text, Meta), ("project_id", Link, Meta), ("deal_id", Link, Meta),
         ("credited_invoice_id", Link, Meta), ("invoice_id", Link, Meta), ("quote_id", Link, Meta),
         ("subscription_id", Link, Meta), ("period_start", Link, Meta), ("period_end", Link, Meta),
-        ("paid_amount", Cents, Meta), ("credited_amount", Cents, Meta), ("accepted_at", Kind::Moment, Meta),
-        ("accepted_by", Text, Meta), ("rejected_at", Kind::Moment, Meta), ("viewed_at", Kind::Moment, Meta),
-        ("token", Text, Kept),
+        ("paid_amount", Cents, Meta), ("credited_amount", Cents, Meta), ("open_amount", Cents, Meta),
+        ("accepted_at", Kind::Moment, Meta), ("accepted_by", Text, Meta), ("rejected_at", Kind::Moment, Meta),
+        ("viewed_at", Kind::Moment, Meta), ("token", Text, Kept),
     ],
     indexes: &["number", "client_id", "payment_status", "invoice_date", "due_date"],
     lists_all: false,
@@ -230,12 +230,13 @@ pub const NUMBER: &str = "INSERT INTO numbers (account_id, last) VALUES ($1, 1)
     ON CONFLICT (account_id) DO UPDATE SET last = numbers.last + 1 RETURNING last";
 /// Values: number, when, account, id.
 pub const FINALIZE: &str = "UPDATE invoices SET number = $1, generation_mode = 'final', payment_status = 'open',
-    finalized_at = $2, updated_at = $2, revision = 1, version = version + 1 WHERE account_id = $3 AND id = $4";
+    open_amount = total_incl_vat, finalized_at = $2, updated_at = $2, revision = 1, version = version + 1
+    WHERE account_id = $3 AND id = $4";
 /// Values: account, id, invoice, amount, when.
 pub const PAYMENT: &str =
     "INSERT INTO payments (account_id, id, invoice_id, amount, created_at) VALUES ($1, $2, $3, $4, $5)";
 /// Values: amount, when, account, invoice.
-pub const PAID: &str = "UPDATE invoices SET paid_amount = paid_amount + $1,
+pub const PAID: &str = "UPDATE invoices SET paid_amount = paid_amount + $1, open_amount = open_amount - $1,
     payment_status = CASE WHEN paid_amount + $1 >= total_incl_vat THEN 'paid' ELSE 'partial' END, paid_at = $2,
     updated_at = $2, version = version + 1 WHERE account_id = $3 AND id = $4 RETURNING paid_amount, total_incl_vat";
 
@@ -346,6 +347,7 @@ impl Document {
             "version" => Some(Value::Int(1)),
             "generation_mode" => Some(Value::Text(sent.generation_mode.clone())),
             "payment_status" => Some(Value::Text(if is_final { "open" } else { "draft" }.to_string())),
+            "open_amount" if is_final => Some(Value::Int(net + vat)),
             "finalized_at" if is_final => Some(Value::Int(now.0)),
             "revision" if is_final => Some(Value::Int(1)),
             "language" => Some(Value::Text("nl".to_string())),

@@ -79,8 +79,7 @@ pub fn start(app: &Arc<App>) {
 
 /// Signs the heads of all chains that have grown.
 pub fn sign(store: &Store, vault: &Arc<Vault>) -> Result<()> {
-    let (state, ends) = read_all(store, vault)?;
-    save_successors(store, state.successors(vault, &ends, false)?)
+    Successors::of_all(store, vault)?.save(store)
 }
 
 /// Signs the heads of these chains, if they have one and have grown. Others are left to the next sweep.
@@ -102,7 +101,7 @@ pub fn sign_some(store: &Store, vault: &Arc<Vault>, accounts: &BTreeSet<i64>) ->
             false => found.wrong.push(account.uid),
         }
     }
-    save_successors(store, found)
+    found.save(store)
 }
 
 fn read_all(store: &Store, vault: &Arc<Vault>) -> Result<(State, HashMap<i64, End>)> {
@@ -113,22 +112,12 @@ fn read_all(store: &Store, vault: &Arc<Vault>) -> Result<(State, HashMap<i64, En
     })
 }
 
-fn save_successors(store: &Store, Successors { new, wrong }: Successors) -> Result<()> {
-    for uid in wrong {
-        tracing::error!(account = %uid, "The log does not continue its signed head, so it is not signed. Verify the database.");
-    }
-    if new.is_empty() {
-        return Ok(());
-    }
-    store.write_now(SHARED, move |tx| new.iter().try_for_each(|(account, head)| save(tx, *account, head)))
-}
-
 /// Signs the heads of a database from before there were any. Whether it is from before, the caller knows from elsewhere:
 /// deleting the heads makes every database look like one.
 pub fn sign_first(store: &Store, vault: &Arc<Vault>) -> Result<()> {
     let (state, ends) = read_all(store, vault)?;
     match state.heads.is_empty() {
-        true => save_successors(store, state.successors(vault, &ends, true)?),
+        true => state.successors(vault, &ends, true)?.save(store),
         false => Ok(()),
     }
 }
@@ -289,11 +278,38 @@ fn ends(tx: &mut Tx, vault: &Vault, state: &State) -> Result<HashMap<i64, End>> 
 
 /// What follows from the heads and the logs.
 #[derive(Default)]
-struct Successors {
+pub struct Successors {
     /// The heads to save, by account.
     new: Vec<(i64, Head)>,
     /// The ids of the accounts whose log does not continue its head.
     wrong: Vec<String>,
+}
+
+impl Successors {
+    /// Signs the ends of all chains that have grown, without saving them.
+    pub fn of_all(store: &Store, vault: &Arc<Vault>) -> Result<Successors> {
+        let (state, ends) = read_all(store, vault)?;
+        state.successors(vault, &ends, false)
+    }
+
+    /// Saves the heads whose row is still in the log. It may be lost: a primary shows a write that no standby has if
+    /// somebody cancels the wait for one, and another may be promoted since the log was read.
+    pub fn save(self, store: &Store) -> Result<()> {
+        for uid in self.wrong {
+            tracing::error!(account = %uid, "The log does not continue its signed head, so it is not signed. Verify the database.");
+        }
+        if self.new.is_empty() {
+            return Ok(());
+        }
+        store.write_now(SHARED, move |tx| {
+            for (account, head) in &self.new {
+                if *account == SHARED || hash_at(tx, *account, head.seq)? == head.hash {
+                    save(tx, *account, head)?;
+                }
+            }
+            Ok(())
+        })
+    }
 }
 
 /// What is signed and what is there.
