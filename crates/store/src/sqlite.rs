@@ -20,6 +20,9 @@ const PAGE: i64 = 8192;
 /// A checkpoint after this many bytes, four times SQLite's own: fewer syncs of the main file under load.
 const CHECKPOINT: i64 = 16 * 1024 * 1024;
 
+/// Pages that a transaction changes are kept in memory up to this many bytes.
+const SPILL: i64 = 32 * 1024 * 1024;
+
 /// How long another process (a `kantoor key create` beside the server) may hold the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -38,6 +41,9 @@ pub(crate) fn open(path: &Path) -> Result<Connection> {
     // 2 MB a connection hold the upper levels of the trees; more made no difference to reads of a
     // million records, where the time goes into the leaves.
     conn.pragma_update(None, "cache_size", -2_000)?;
+    // A commit of many accounts changes more pages than that. Without this, they would be written to the log before the
+    // commit, and again whenever another request of the same commit changes them.
+    conn.pragma_update(None, "cache_spill", SPILL / PAGE)?;
     conn.pragma_update(None, "temp_store", "memory")?;
     Ok(conn)
 }
