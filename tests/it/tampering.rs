@@ -70,13 +70,13 @@ fn saved(tables: &[&str]) -> (String, String) {
 
 /// What somebody does to the first account, and what it is called.
 const TAMPERING: &[(&str, &[&str])] = &[
-    ("DELETE FROM log WHERE account_id = 1 AND seq > 10", &["The end of the log was cut off: it has 10 entries"]),
+    ("DELETE FROM log WHERE account_id = 1 AND seq > 10", &["The end of the log was cut off: it has 10 lines"]),
     ("DELETE FROM log WHERE account_id = 1", &["The log was emptied: its signed head has "]),
     (
         "DELETE FROM log WHERE account_id = 1; DELETE FROM log_heads WHERE account_id = 1",
         &["Its signed head was deleted"],
     ),
-    ("UPDATE log SET data = '{}' WHERE account_id = 1 AND seq = 5", &["BROKEN at entry 5"]),
+    ("UPDATE log SET data = '{}' WHERE account_id = 1 AND seq = 5", &["BROKEN at line 5"]),
     ("DELETE FROM log_heads", &["Its signed head was deleted", "The signed list of accounts was deleted"]),
     ("UPDATE log_heads SET seq = seq - 1 WHERE account_id = 1", &["The signature of its signed head is not valid"]),
     ("UPDATE products SET price = price + 1 WHERE name = 'a'", &["Changed outside the log: price is "]),
@@ -112,7 +112,7 @@ fn each_kind_of_tampering_is_named(db: Db) {
     }
     hash_again(&db);
     let (good, words) = verify(&db, &[]);
-    assert!(!good && words.contains("The chain was hashed again: entry "), "{words}");
+    assert!(!good && words.contains("The chain was hashed again: line "), "{words}");
     assert!(!words.contains("BROKEN"), "the chain itself is intact: {words}");
     delete_account(&db, &["log_heads"]);
     let (good, words) = verify(&db, &[]);
@@ -165,7 +165,7 @@ fn kept_heads_are_compared(db: Db) {
     spoil(&db, &keep);
     spoil(&db, "DELETE FROM log WHERE account_id = 1 AND seq > 12; DELETE FROM log_heads WHERE account_id = 1");
     let (_, words) = verify(&db, &["--against", file]);
-    assert!(words.contains("The end of the log was cut off: it has 12 entries, and the kept head has "), "{words}");
+    assert!(words.contains("The end of the log was cut off: it has 12 lines, and the kept head has "), "{words}");
     spoil(&db, &restore);
     let text = std::fs::read_to_string(file).unwrap();
     let forged =
@@ -314,9 +314,9 @@ fn an_erased_record_stays_erased(db: Db) {
     spoil(&db, "CREATE TABLE kept AS SELECT * FROM tasks");
     binary.client.delete(&format!("/v1/tasks/{id}")).expect(204);
     let (done, words) = erase(&[]);
-    assert!(!done && words.contains("the log has 2 entries about this record"), "{words}");
+    assert!(!done && words.contains("the log has 2 lines about this record"), "{words}");
     let (done, words) = erase(&["--yes"]);
-    assert!(done && words.contains("Erased the data of 2 log entries"), "{words}");
+    assert!(done && words.contains("Erased the data of 2 log lines"), "{words}");
     let changes = binary.client.get("/v1/changes?limit=1000").expect(200);
     assert!(!changes.text.contains("Jansen"));
     let last = binary.client.get("/v1/changes?type=task.erased").data()[0].clone();
@@ -326,7 +326,7 @@ fn an_erased_record_stays_erased(db: Db) {
     assert!(good, "{words}");
     spoil(&db, "INSERT INTO tasks SELECT * FROM kept; DROP TABLE kept");
     let (good, words) = verify(&db, &[]);
-    assert!(!good && words.contains("whose last entry about it says that it was deleted"), "{words}");
+    assert!(!good && words.contains("whose last line about it says that it was deleted"), "{words}");
 }
 
 fn heads_are_sent_out(db: Db) {

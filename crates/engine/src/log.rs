@@ -1,4 +1,4 @@
-//! The log: one row per event, which serves as event, entry of the change feed and entry of the audit chain. It is
+//! The log: one line per event, which serves as event, in the change feed and in the audit chain. It is
 //! written in the transaction of the change, its numbers have no gaps within an account, and each row's hash covers the
 //! previous row.
 

@@ -49,12 +49,12 @@ impl Inspection<'_> {
         let found = self.look(account, "log", move |tx| Ok((log::last(tx, number)?, heads::hash_at(tx, number, seq)?)));
         let Some((last, hash)) = found else { return };
         let what = match last {
-            0 if seq > 0 => format!("The log was emptied: {name} has {seq} entries"),
+            0 if seq > 0 => format!("The log was emptied: {name} has {seq} lines"),
             last if last < seq => {
-                format!("The end of the log was cut off: it has {last} entries, and {name} has {seq}")
+                format!("The end of the log was cut off: it has {last} lines, and {name} has {seq}")
             }
             _ if is_intact && hash != head.hash => {
-                format!("The chain was hashed again: entry {seq} is not the one of {name}")
+                format!("The chain was hashed again: line {seq} is not the one of {name}")
             }
             _ => return,
         };
@@ -118,7 +118,7 @@ impl Inspection<'_> {
                     &account.uid,
                     table,
                     &id,
-                    "Deleted outside the log, which has no entry about its deletion",
+                    "Deleted outside the log, which has no line about its deletion",
                 );
             }
         }

@@ -115,7 +115,7 @@ pub enum Verdict {
 pub struct Walked {
     rows: i64,
     before: Vec<u8>,
-    /// The entries that the last step read, for entries with a record: their key and sequence number.
+    /// The lines that the last step read, for lines with a record: their key and sequence number.
     pub seen: Vec<((u64, u64), i64)>,
     erased: Erased,
 }
@@ -163,7 +163,7 @@ pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Wal
     if lines.is_empty() {
         return Ok(Err(match erased.unexplained() {
             Some((seq, at)) => {
-                Verdict::Broken { seq, at, why: "the entry was emptied, and no entry says that its record was erased" }
+                Verdict::Broken { seq, at, why: "the line was emptied, and no line says that its record was erased" }
             }
             None => Verdict::Whole { rows, head: hex(&before) },
         }));
@@ -171,10 +171,10 @@ pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Wal
     for line in lines {
         let broken = |why| Ok(Err(Verdict::Broken { seq: line.seq, at: Moment(line.at), why }));
         if line.seq != rows + 1 {
-            return broken("the previous entry is missing");
+            return broken("the previous line is missing");
         }
         if line.expected(account, &before).as_ref() != Some(&line.hash) {
-            return broken("the entry or the previous one was altered");
+            return broken("the line or the previous one was altered");
         }
         rows = line.seq;
         seen.extend(key_of(&line).map(|key| (key, rows)));

@@ -1,8 +1,8 @@
-//! The table behind the log.
+//! The table of the log.
 
 use store::Migration;
 
-/// The table behind the log.
+/// The table of the log.
 pub const MIGRATION: Migration = Migration {
     number: 3,
     name: "log",
