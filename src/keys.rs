@@ -24,6 +24,8 @@ use crate::keys::values::{Hash, Networks, Scopes};
 
 /// The first characters of a secret, which are shown.
 const HINT: usize = 9;
+/// Maximum number of keys of an account that work: each has a rate limit of its own.
+const MAX_KEYS: i64 = 1000;
 /// How many old secrets of a key are kept.
 const MAX_OLD: i64 = 10;
 /// How long the hash of an old secret is kept, so that a caller that still uses it is told why it no longer works.
@@ -109,9 +111,21 @@ fn create(call: Call) -> Result<Work> {
 
 /// Saves a new key with this secret, of which only the hash is stored.
 pub(crate) fn issue(tx: &mut Tx, ctx: &Ctx, key: &mut ApiKey, secret: &str) -> Result<()> {
+    check_room(tx, ctx)?;
     key.hash = Hash(accounts::hash(secret));
     key.hint = secret[..HINT].to_string();
     records::add(tx, ctx, key)
+}
+
+/// Rejects another key in an account that has the maximum. Keys that were revoked or have expired do not count.
+fn check_room(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let sql = "SELECT count(*) FROM keys
+               WHERE account_id = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)";
+    if tx.int(sql, &[ctx.account.into(), ctx.machine_now.0.into()])? < MAX_KEYS {
+        return Ok(());
+    }
+    let message = format!("An account may have at most {MAX_KEYS} API keys that work. Revoke one first.");
+    Err(Error::new(Code::LimitReached, message))
 }
 
 /// `PATCH /v1/api-keys/{id}`

@@ -296,6 +296,8 @@ fn the_feed_has_filters(db: Db) {
     }
     // Whoever follows a filter does not read the same lines again.
     assert_eq!(read("entity_id=nobody")["meta"]["last_seq"], last);
+    // Whoever is further than the log continues from there.
+    assert_eq!(read(&format!("entity_id=nobody&after={}", last + 7))["meta"]["last_seq"], last + 7);
     assert_eq!(seqs(&read("order=desc&limit=1")), [last]);
     for bad in ["order=up", "before=x", "limit=0"] {
         client.get(&format!("/v1/changes?{bad}")).expect(422);

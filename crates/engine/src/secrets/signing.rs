@@ -1,4 +1,4 @@
-//! Signatures with the keys for secrets. A signature names its key; whoever has the public key can check it.
+//! Signatures with the keys for secrets. A signature names its key.
 
 use ring::hmac;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
@@ -38,10 +38,5 @@ impl Signer {
     pub(super) fn proves(&self, text: &[u8], signature: &[u8]) -> bool {
         let public = UnparsedPublicKey::new(&ED25519, self.0.public_key().as_ref());
         signature.len() > ID && public.verify(text, &signature[ID..]).is_ok()
-    }
-
-    /// Returns the public key.
-    pub(super) fn public_key(&self) -> Vec<u8> {
-        self.0.public_key().as_ref().to_vec()
     }
 }

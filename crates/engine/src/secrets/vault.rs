@@ -12,6 +12,7 @@ use super::signing::{Proof, Signer};
 use crate::config::Config;
 use crate::contents::hex;
 use crate::error::{Code, Error, Result};
+use crate::random;
 
 /// The format of encrypted values.
 const VERSION: u8 = 1;
@@ -99,19 +100,11 @@ impl Vault {
         })
     }
 
-    /// Returns the public keys, the current one first, with the ids that signatures start with.
-    pub fn public_keys(&self) -> Vec<(KeyId, Vec<u8>)> {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        keys.iter().map(|key| (key.id, key.signer.public_key())).collect()
-    }
-
     /// Encrypts a value for its place.
     pub fn seal(&self, place: &Place, plain: &[u8]) -> Result<Vec<u8>> {
         let key = self.keys.read().unwrap_or_else(PoisonError::into_inner).first().cloned();
         let key = key.ok_or_else(|| Error::internal("there is no key for secrets"))?;
-        let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce)
-            .map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
+        let nonce = random::bytes::<NONCE_LEN>()?;
         let mut body = plain.to_vec();
         let aad = Aad::from(context(place, key.id));
         let sealed = key.cipher.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut body);
