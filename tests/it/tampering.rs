@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use engine::app::App;
 use kantoor::upkeep::anchor;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use web::scripted::{Reply, Scripted};
 
 use crate::cli::{kantoor, said};
@@ -22,6 +24,7 @@ on_both![
     rows_without_log_lines_are_signed,
     verifying_without_a_key_or_heads_fails,
     an_erased_record_stays_erased,
+    an_appended_line_is_named,
 ];
 
 /// Runs statements directly on the database.
@@ -198,6 +201,72 @@ fn a_tampered_log_is_not_signed(db: Db) {
         let (good, after) = verify(&db, &[]);
         assert!(!good, "{after}");
         assert_eq!(before.lines().count(), after.lines().count(), "{after}");
+    }
+}
+
+/// Appends a line to the log of the first account as somebody would who has read the source, with the hash of this version;
+/// returns its number.
+fn append(app: &App, version: i64) -> i64 {
+    let appended = app.store.write_now(1, move |tx| {
+        let sql = "SELECT seq, hash FROM log WHERE account_id = 1 ORDER BY seq DESC LIMIT 1";
+        let last = tx.first(sql, &[], |row| Ok::<_, store::Error>((row.int(0)?, row.bytes(1)?.to_vec())))?;
+        let (seq, before) = last.map(|(seq, hash)| (seq + 1, hash)).unwrap();
+        let (at, data, salt) = (1_800_000_000_000_i64, "{}", vec![7_u8; if version == 3 { 32 } else { 16 }]);
+        let text = |hasher: &mut Sha256, text: &str| {
+            hasher.update((text.len() as u64).to_be_bytes());
+            hasher.update(text);
+        };
+        let (kind, salt) = if version == 1 { ("", Vec::new()) } else { ("operator", salt) };
+        let mut digest = Sha256::new();
+        digest.update(&salt[..salt.len().min(16)]);
+        text(&mut digest, kind);
+        digest.update(data);
+        let mut hasher = Sha256::new();
+        hasher.update(&before);
+        if version > 1 {
+            hasher.update([u8::try_from(version).unwrap()]);
+        }
+        [1, seq, at].iter().for_each(|number: &i64| hasher.update(number.to_be_bytes()));
+        let last = if version == 1 { ["r", data] } else { [kind, "r"] };
+        ["a.b", "thing", "x", "operator"].iter().chain(&last).for_each(|one| text(&mut hasher, one));
+        if version > 1 {
+            hasher.update(digest.finalize());
+        }
+        let sql = "INSERT INTO log (account_id, seq, at, type, entity_type, entity_id, actor, actor_type, actor_name,
+                                    request_id, data, hash, version, salt)
+                   VALUES (1, $1, $2, 'a.b', 'thing', 'x', 'operator', $3, $3, 'r', $4, $5, $6, $7)";
+        let hash = hasher.finalize();
+        let values = [seq.into(), at.into(), kind.into(), data.into(), hash.as_slice().into(), version.into(), salt.as_slice().into()];
+        tx.execute(sql, &values)?;
+        Ok::<_, store::Error>(seq)
+    });
+    appended.unwrap()
+}
+
+/// A hash needs no key, but a mark does.
+fn an_appended_line_is_named(db: Db) {
+    business(&db);
+    for version in 1..=3 {
+        let app = kantoor::opening::open(db.config()).unwrap();
+        let line = append(&app, version);
+        let head = |app: &App| app.store.read_now(engine::heads::saved).unwrap()[&1].clone();
+        let before = head(&app);
+        engine::heads::sign(&app.store, &app.site.vault).unwrap();
+        assert_eq!(head(&app), before, "it is not signed");
+        drop(app);
+        let (good, words) = verify(&db, &[]);
+        let named = format!("Line {line} was appended outside the program");
+        assert!(!good && words.contains(&named) && !words.contains("BROKEN"), "{version}: {words}");
+        if version == 2 {
+            // As an earlier version wrote it, which only the key file knows: the start that upgrades signs it.
+            crate::secrets::forget_schema(&db);
+            assert!(verify(&db, &[]).0);
+            drop(kantoor::opening::open(db.config()).unwrap());
+        } else {
+            spoil(&db, &format!("DELETE FROM log WHERE account_id = 1 AND seq = {line}"));
+        }
+        let (good, words) = verify(&db, &[]);
+        assert!(good, "{version}: {words}");
     }
 }
 

@@ -34,7 +34,10 @@ impl Inspection<'_> {
             Some(head) if head.uid != account.uid => {
                 self.problem(&account.uid, "log_heads", "", "Its signed head belongs to another log");
             }
-            Some(head) => self.compare(account, head, is_intact, "its signed head"),
+            Some(head) => {
+                self.compare(account, head, is_intact, "its signed head");
+                self.unsigned(account, head, is_intact);
+            }
             // An account that was created in the meantime has one that was not read.
             None if place.is_none() => {}
             None => self.problem(&account.uid, "log_heads", "", "Its signed head was deleted"),
@@ -59,6 +62,16 @@ impl Inspection<'_> {
             _ => return,
         };
         self.problem(&account.uid, "log", "", what);
+    }
+
+    /// Checks that the program wrote the lines that are not signed yet.
+    fn unsigned(&mut self, account: &Account, head: &Head, is_intact: bool) {
+        let Some(vault) = self.vault.filter(|_| is_intact) else { return };
+        let (number, seq) = (account.number, head.seq);
+        let found = self.look(account, "log", move |tx| log::foreign(tx, vault, number, seq));
+        if let Some(seq) = found.flatten() {
+            self.problem(&account.uid, "log", "", format!("Line {seq} was appended outside the program: its mark is not valid"));
+        }
     }
 
     /// Checks the signature of a head.

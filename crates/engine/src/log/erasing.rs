@@ -30,7 +30,7 @@ pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
     let name = format!("{}{ERASED}", last.name.trim_end_matches(".deleted"));
     let mut count = 0;
     for line in lines.iter().filter(|line| !line.is_erased()) {
-        let digest = digest(&line.salt, &line.actor_name, &line.data);
+        let digest = digest(line.salt(), &line.actor_name, &line.data);
         tx.execute(
             "UPDATE log SET data = '', data_of = 0, actor_name = '', salt = $1, digest = $2
              WHERE account_id = $3 AND seq = $4",

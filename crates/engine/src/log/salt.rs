@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::random;
 
 /// Length of a salt.
-const LENGTH: usize = 16;
+pub(super) const LENGTH: usize = 16;
 /// Salts per call of the system.
 const TOGETHER: usize = 64;
 
