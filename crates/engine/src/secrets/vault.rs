@@ -249,7 +249,19 @@ mod tests {
 
     fn vault(keys: &[[u8; 32]]) -> Vault {
         let keys = keys.iter().map(|key| Key::new(key).unwrap()).collect();
-        Vault { source: KeySource::Setting(String::new()), keys: RwLock::new(keys) }
+        let source = KeySource::Setting(String::new());
+        Vault { source, keys: RwLock::new(keys), accepts_unmarked: AtomicBool::new(false) }
+    }
+
+    #[test]
+    fn a_mark_is_of_one_hash_and_one_of_the_keys() {
+        let (old, both, new) = (vault(&[[7; 32]]), vault(&[[8; 32], [7; 32]]), vault(&[[8; 32]]));
+        let mark = old.mark(b"hash").unwrap();
+        let is_mark = |vault: &Vault, hash: &[u8], mark: &[u8]| vault.is_mark(hash, mark).unwrap();
+        assert!(is_mark(&old, b"hash", &mark) && is_mark(&both, b"hash", &mark));
+        assert!(!is_mark(&new, b"hash", &mark) && !is_mark(&old, b"other", &mark));
+        assert!(!is_mark(&old, b"hash", &[]) && !is_mark(&old, b"hash", &mark[..15]));
+        assert_eq!(both.mark(b"hash").unwrap(), new.mark(b"hash").unwrap(), "the first key marks");
     }
 
     #[test]
