@@ -47,8 +47,15 @@ pub enum Proof {
     Operator,
     /// At an OpenID Connect issuer, which may say when, in seconds since 1970.
     Issuer(Option<i64>),
-    /// With another session of the same person: how and when it began, and when the person last proved who they are.
-    Session { via: Via, created_at: Moment, confirmed_at: Moment },
+    /// With another session of the same person.
+    Session {
+        /// How the person signed in.
+        via: Via,
+        /// When the person signed in.
+        created_at: Moment,
+        /// When the person last proved who they are.
+        confirmed_at: Moment,
+    },
 }
 
 /// What signing in leads to.

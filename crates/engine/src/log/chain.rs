@@ -101,7 +101,7 @@ impl Line {
     fn split_salt(&self) -> (&[u8], &[u8]) {
         match self.version {
             MARKED_VERSION => self.salt.split_at_checked(salt::LENGTH).unwrap_or_default(),
-            _ => (&self.salt, &[]),
+            _ => (&self.salt[..], &[]),
         }
     }
 
