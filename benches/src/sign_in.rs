@@ -37,10 +37,9 @@ pub fn tell(report: &mut Report, binary: &Path, folder: &Path, measured: Duratio
 
     let get = Workload::Get { rows: FEW };
     let in_session = Workload::GetInSession { rows: FEW };
-    let [session, key] =
-        in_turn([&|| load::run_as(&server, &secret, in_session, measured, CONNECTIONS), &|| {
-            load::run(&server, get, measured)
-        }]);
+    let [session, key] = in_turn([&|| load::run_as(&server, &secret, in_session, measured, CONNECTIONS), &|| {
+        load::run(&server, get, measured)
+    }]);
     server.stop();
     let seconds = times[ROUNDS / 2].as_secs_f64();
     report.value(&format!("{PEOPLE} people sign in at once, until the last is in"), seconds, "s", 3.0);

@@ -236,7 +236,15 @@ fn append(app: &App, version: i64) -> i64 {
                                     request_id, data, hash, version, salt)
                    VALUES (1, $1, $2, 'a.b', 'thing', 'x', 'operator', $3, $3, 'r', $4, $5, $6, $7)";
         let hash = hasher.finalize();
-        let values = [seq.into(), at.into(), kind.into(), data.into(), hash.as_slice().into(), version.into(), salt.as_slice().into()];
+        let values = [
+            seq.into(),
+            at.into(),
+            kind.into(),
+            data.into(),
+            hash.as_slice().into(),
+            version.into(),
+            salt.as_slice().into(),
+        ];
         tx.execute(sql, &values)?;
         Ok::<_, store::Error>(seq)
     });

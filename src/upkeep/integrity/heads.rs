@@ -70,7 +70,12 @@ impl Inspection<'_> {
         let (number, seq) = (account.number, head.seq);
         let found = self.look(account, "log", move |tx| log::foreign(tx, vault, number, seq));
         if let Some(seq) = found.flatten() {
-            self.problem(&account.uid, "log", "", format!("Line {seq} was appended outside the program: its mark is not valid"));
+            self.problem(
+                &account.uid,
+                "log",
+                "",
+                format!("Line {seq} was appended outside the program: its mark is not valid"),
+            );
         }
     }
 
@@ -127,12 +132,7 @@ impl Inspection<'_> {
         for some in lines.unseen().chunks(100) {
             let found = self.look(account, "log", |tx| engine::inspect::lines::gone(tx, number, some));
             for (table, id) in found.unwrap_or_default() {
-                self.problem(
-                    &account.uid,
-                    table,
-                    &id,
-                    "Deleted outside the log, which has no line about its deletion",
-                );
+                self.problem(&account.uid, table, &id, "Deleted outside the log, which has no line about its deletion");
             }
         }
     }

@@ -147,7 +147,10 @@ fn a_mail_that_failed_is_sent_again(db: Db) {
     let before = server.last_seq(&client);
     let queued = client.act(&path).expect(200).data();
     let line = client.get(&format!("/v1/changes?after={before}")).expect(200).data()[0].clone();
-    assert_eq!((&line["type"], &line["entity_id"], &line["actor_type"]), (&json!("mail.retried"), &failed["id"], &json!("key")));
+    assert_eq!(
+        (&line["type"], &line["entity_id"], &line["actor_type"]),
+        (&json!("mail.retried"), &failed["id"], &json!("key"))
+    );
     let data = json!({"id": failed["id"], "about": "ticket", "about_id": failed["about_id"]});
     assert_eq!(line["data"], data, "neither the recipient nor the subject");
     assert_eq!((&queued["status"], &queued["id"]), (&json!("queued"), &failed["id"]));

@@ -247,7 +247,11 @@ fn people_sign_in_at_an_issuer(db: Db) {
     // Nobody asks for a password that she does not have.
     server.execute("UPDATE sessions SET confirmed_at = 1");
     let page = ina.get("/two-factor").expect(200);
-    assert!(page.text.contains("You have no password here") && !page.text.contains("type=\"password\""), "{}", page.text);
+    assert!(
+        page.text.contains("You have no password here") && !page.text.contains("type=\"password\""),
+        "{}",
+        page.text
+    );
     // The issuer decides about second factors.
     client.patch("/v1/settings", json!({"two_factor": "all"})).expect(200);
     std::thread::sleep(std::time::Duration::from_millis(1050));

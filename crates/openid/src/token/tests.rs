@@ -120,7 +120,10 @@ fn an_issuer_with_https_uses_it_everywhere() {
     assert_eq!(read("https://issuer.example", "https://keys.example/k"), Ok(()));
     let plain = read("https://issuer.example", "http://issuer.example/k").unwrap_err();
     assert_eq!(plain.0, "one of its endpoints has no HTTPS");
-    assert_eq!(read("https://other.example", "https://other.example/k").unwrap_err().0, "it calls itself https://other.example");
+    assert_eq!(
+        read("https://other.example", "https://other.example/k").unwrap_err().0,
+        "it calls itself https://other.example"
+    );
 }
 
 #[test]
