@@ -85,9 +85,15 @@ ALTER TABLE log ADD COLUMN digest BLOB NOT NULL DEFAULT ''::BLOB;
 ",
 };
 
-/// From here on, the salt of a row is followed by a mark. The table is the same; the number tells which starts may accept rows
-/// without one.
-pub const MARKED: Migration = Migration { number: 103, name: "marked log lines", sql: "-- The table stays the same." };
+/// From here on, the salt of a row is followed by a mark. The tables stay the same; the number tells which starts may accept
+/// rows without one.
+pub const MARKED: Migration = Migration {
+    number: 103,
+    name: "marked log lines",
+    sql: "
+UPDATE log_heads SET seq = seq WHERE account_id = 0;
+",
+};
 
 /// The index behind the filter by type of record.
 pub const KINDS: Migration = Migration {
