@@ -38,12 +38,15 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     let carried = Carried { applied, recorded: vault.source().recorded(), trusts_all };
     let key =
         secrets::signing_key(&store, &vault, registry().secrets, carried.is_from_before(heads::MIGRATION.number))?;
+    let is_unmarked = carried.is_from_before(log::MARKED.number) && !store.read_now(Account::all)?.is_empty();
+    if is_unmarked {
+        // Also while this process runs: nodes of the earlier version may still write.
+        vault.accept_unmarked();
+    }
     if carried.is_from_before(heads::MIGRATION.number) {
         heads::sign_first(&store, &vault)?;
     }
-    if carried.is_from_before(log::MARKED.number) && !store.read_now(Account::all)?.is_empty() {
-        // Also while this process runs: nodes of the earlier version may still write.
-        vault.accept_unmarked();
+    if is_unmarked {
         heads::sign(&store, &vault)?;
     }
     let site = Arc::new(Site::open(key, vault, &config.public_url));
