@@ -119,9 +119,12 @@ pub(crate) fn issue(tx: &mut Tx, ctx: &Ctx, key: &mut ApiKey, secret: &str) -> R
 
 /// Rejects another key in an account that has the maximum. Keys that were revoked or have expired do not count.
 fn check_room(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-    let sql = "SELECT count(*) FROM keys
-               WHERE account_id = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)";
-    if tx.int(sql, &[ctx.account.into(), ctx.machine_now.0.into()])? < MAX_KEYS {
+    let table = format!("keys{}", tx.dialect().indexed_by("keys_live"));
+    let sql = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM {table}
+         WHERE account_id = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) LIMIT {MAX_KEYS}) AS live"
+    );
+    if tx.int(&sql, &[ctx.account.into(), ctx.machine_now.0.into()])? < MAX_KEYS {
         return Ok(());
     }
     let message = format!("An account may have at most {MAX_KEYS} API keys that work. Revoke one first.");
@@ -276,14 +279,23 @@ fn check_limits(ctx: &Ctx, before: Option<&ApiKey>, key: &ApiKey) -> Result<()> 
     Err(Error::new(Code::Forbidden, message))
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    number: 92,
-    name: "lists of keys",
-    sql: "
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 92,
+        name: "lists of keys",
+        sql: "
 DROP INDEX keys_account;
 CREATE INDEX keys_created ON keys (account_id, created_at, id);
 CREATE INDEX keys_id ON keys (account_id, id);
 CREATE INDEX keys_name ON keys (account_id, name, id);
 CREATE INDEX keys_unlogged ON keys (account_id) WHERE version = 0;
 ",
-}];
+    },
+    Migration {
+        number: 104,
+        name: "keys that were not revoked",
+        sql: "
+CREATE INDEX keys_live ON keys (account_id) WHERE revoked_at = 0;
+",
+    },
+];
