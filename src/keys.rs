@@ -24,6 +24,8 @@ use crate::keys::values::{Hash, Networks, Scopes};
 
 /// The first characters of a secret, which are shown.
 const HINT: usize = 9;
+/// Maximum number of keys of an account that work: each has a rate limit of its own.
+const MAX_KEYS: i64 = 1000;
 /// How many old secrets of a key are kept.
 const MAX_OLD: i64 = 10;
 /// How long the hash of an old secret is kept, so that a caller that still uses it is told why it no longer works.
@@ -109,9 +111,24 @@ fn create(call: Call) -> Result<Work> {
 
 /// Saves a new key with this secret, of which only the hash is stored.
 pub(crate) fn issue(tx: &mut Tx, ctx: &Ctx, key: &mut ApiKey, secret: &str) -> Result<()> {
+    check_room(tx, ctx)?;
     key.hash = Hash(accounts::hash(secret));
     key.hint = secret[..HINT].to_string();
     records::add(tx, ctx, key)
+}
+
+/// Rejects another key in an account that has the maximum. Keys that were revoked or have expired do not count.
+fn check_room(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let table = format!("keys{}", tx.dialect().indexed_by("keys_live"));
+    let sql = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM {table}
+         WHERE account_id = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) LIMIT {MAX_KEYS}) AS live"
+    );
+    if tx.int(&sql, &[ctx.account.into(), ctx.machine_now.0.into()])? < MAX_KEYS {
+        return Ok(());
+    }
+    let message = format!("An account may have at most {MAX_KEYS} API keys that work. Revoke one first.");
+    Err(Error::new(Code::LimitReached, message))
 }
 
 /// `PATCH /v1/api-keys/{id}`
@@ -262,14 +279,23 @@ fn check_limits(ctx: &Ctx, before: Option<&ApiKey>, key: &ApiKey) -> Result<()> 
     Err(Error::new(Code::Forbidden, message))
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    number: 92,
-    name: "lists of keys",
-    sql: "
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 92,
+        name: "lists of keys",
+        sql: "
 DROP INDEX keys_account;
 CREATE INDEX keys_created ON keys (account_id, created_at, id);
 CREATE INDEX keys_id ON keys (account_id, id);
 CREATE INDEX keys_name ON keys (account_id, name, id);
 CREATE INDEX keys_unlogged ON keys (account_id) WHERE version = 0;
 ",
-}];
+    },
+    Migration {
+        number: 104,
+        name: "keys that were not revoked",
+        sql: "
+CREATE INDEX keys_live ON keys (account_id) WHERE revoked_at = 0;
+",
+    },
+];

@@ -1,4 +1,4 @@
-//! Webhooks: sends the log to endpoints. Each endpoint has a cursor in the log; later entries become deliveries, and
+//! Webhooks: sends the log to endpoints. Each endpoint has a cursor in the log; later lines become deliveries, and
 //! each delivery is attempted until the receiver accepts it. None of this happens in the transactions of requests, and
 //! no receiver waits for another.
 
@@ -29,7 +29,7 @@ use futures_util::stream::FuturesUnordered;
 use metrics::{DELIVERIES, SECONDS};
 use queue::{CallOutcome, Claimed, Parcel};
 
-/// How often the log is polled for entries of other nodes.
+/// How often the log is polled for lines of other nodes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Writes within this time are handled together.
 const GATHER: Duration = Duration::from_millis(25);

@@ -29,6 +29,8 @@ pub static NEXT: AtomicU64 = AtomicU64::new(1_000_000_000);
 pub enum Workload {
     /// One record, with all of `rows` equally likely.
     Get { rows: i64 },
+    /// The same for a person who has signed in: the caller is the secret of the session.
+    GetInSession { rows: i64 },
     /// The first page.
     List,
     /// Clients matching a search term, few of them.
@@ -58,6 +60,10 @@ impl Workload {
             Workload::Get { rows } => {
                 let id = rows::id(chance.below(rows));
                 write!(out, "GET /v1/products/{id} HTTP/1.1\r\n{who}\r\n\r\n")
+            }
+            Workload::GetInSession { rows } => {
+                let id = rows::id(chance.below(rows));
+                write!(out, "GET /console/v1/products/{id} HTTP/1.1\r\nHost: bench\r\nCookie: kantoor={key}\r\n\r\n")
             }
             Workload::List => write!(out, "GET /v1/products HTTP/1.1\r\n{who}\r\n\r\n"),
             Workload::Search => {
@@ -127,11 +133,16 @@ pub fn run(server: &Server, ask: Workload, measured: Duration) -> Sample {
 
 /// The same with this number of connections.
 pub fn run_with(server: &Server, ask: Workload, measured: Duration, connections: usize) -> Sample {
+    run_as(server, &server.key, ask, measured, connections)
+}
+
+/// The same with another key, or in a session.
+pub fn run_as(server: &Server, caller: &str, ask: Workload, measured: Duration, connections: usize) -> Sample {
     let from = Instant::now() + measured / 3;
     let window = (from, from + measured);
     let micros: Vec<Vec<u32>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
-            .map(|thread| scope.spawn(move || run_thread(server, ask, thread, window, connections)))
+            .map(|thread| scope.spawn(move || run_thread(server.address, caller, ask, thread, window, connections)))
             .collect();
         threads.into_iter().map(|thread| thread.join().expect("a load without errors")).collect()
     });
@@ -140,12 +151,19 @@ pub fn run_with(server: &Server, ask: Workload, measured: Duration, connections:
 }
 
 /// The connections of one thread. Each thread has its own runtime: they share nothing.
-fn run_thread(server: &Server, ask: Workload, thread: usize, window: Window, count: usize) -> Vec<u32> {
+fn run_thread(
+    address: SocketAddr,
+    caller: &str,
+    ask: Workload,
+    thread: usize,
+    window: Window,
+    count: usize,
+) -> Vec<u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut connections = JoinSet::new();
         for number in (thread..count).step_by(THREADS) {
-            let (address, key) = (server.address, server.key.clone());
+            let key = caller.to_string();
             connections.spawn(async move {
                 let asking = keep_asking(address, &key, ask, Chance::of(number), window);
                 let end = tokio::time::Instant::from_std(window.1 + ANSWER_TIMEOUT);

@@ -23,6 +23,7 @@ mod report;
 mod rows;
 mod seed;
 mod server;
+mod sign_in;
 mod subscriptions;
 mod timed;
 
@@ -35,10 +36,11 @@ use printing::Printing;
 use report::{Figure, Report, thousands};
 use server::{Data, Server};
 
-const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents] [--write]
+const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in] [--write]
 
   --alone       only subscriptions, flows and timed events
   --documents   only invoices and clients, on SQLite and PostgreSQL
+  --sign-in     only signing in, and requests in a session
   --quick       short measurements, and 100,000 rows instead of 1,000,000
   --write       also update the figures in docs/performance.md
 
@@ -60,7 +62,7 @@ fn main() -> ExitCode {
         bare::serve(&args[1..]);
         return ExitCode::SUCCESS;
     }
-    let flags = ["--quick", "--write", "--alone", "--documents"];
+    let flags = ["--quick", "--write", "--alone", "--documents", "--sign-in"];
     if let Some(odd) = args.iter().find(|arg| !flags.contains(&arg.as_str())) {
         eprintln!("{USAGE}");
         return if matches!(odd.as_str(), "--help" | "-h") { ExitCode::SUCCESS } else { ExitCode::from(2) };
@@ -70,14 +72,22 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
-    if !has("--documents") {
+    let only = ["--alone", "--documents", "--sign-in"].into_iter().find(|flag| has(flag));
+    if only.is_none_or(|only| only == "--alone") {
         let figures = if has("--alone") { alone() } else { measure(has("--quick")) }.markdown();
         println!("{figures}");
         if has("--write") {
             report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "figures", &figures);
         }
     }
-    if !has("--alone") {
+    if only.is_none_or(|only| only == "--sign-in") {
+        let figures = sign_in(has("--quick")).markdown();
+        println!("{figures}");
+        if has("--write") {
+            report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "sign-in", &figures);
+        }
+    }
+    if only.is_none_or(|only| only == "--documents") {
         let table = documents::measure(has("--quick"));
         println!("{}", table.markdown());
         if has("--write") {
@@ -108,11 +118,25 @@ fn alone() -> Report {
     report
 }
 
-fn measure(quick: bool) -> Report {
-    let rows = if quick { 100_000 } else { 1_000_000 };
+/// Measures signing in and sessions.
+fn sign_in(quick: bool) -> Report {
+    let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(server::own_folder()).unwrap();
+    let seconds = seconds(quick);
+    let mut report = Report::new(&format!("{seconds} s per measurement, median of {ROUNDS} rounds"));
+    sign_in::tell(&mut report, &server::kantoor_binary(), folder.path(), Duration::from_secs_f64(seconds));
+    report
+}
+
+/// Returns the seconds of a measurement.
+fn seconds(quick: bool) -> f64 {
     let seconds =
         std::env::var("BENCH_SECONDS").ok().map(|text| text.parse::<f64>().expect("BENCH_SECONDS is a number"));
-    let seconds = seconds.unwrap_or(if quick { 1.0 } else { 6.0 });
+    seconds.unwrap_or(if quick { 1.0 } else { 6.0 })
+}
+
+fn measure(quick: bool) -> Report {
+    let rows = if quick { 100_000 } else { 1_000_000 };
+    let seconds = seconds(quick);
     let bench = Bench {
         binary: server::kantoor_binary(),
         // Next to the binary rather than in /tmp, which is a RAM disk on many machines: a commit must reach a disk

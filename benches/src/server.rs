@@ -129,10 +129,16 @@ pub struct Server {
 impl Server {
     /// Starts Kantoor on this data.
     pub fn kantoor(binary: &Path, data: &Data) -> Server {
+        Server::kantoor_with(binary, data, &[])
+    }
+
+    /// Starts Kantoor on this data, with these settings.
+    pub fn kantoor_with(binary: &Path, data: &Data, settings: &[&str]) -> Server {
         let address = free_address();
         let mut command = kantoor(binary, &data.folder);
         // One key makes all requests here, far more than its rate limit.
         command.args(["serve", "--listen", &address.to_string(), "--set", "rate_limit_per_minute=0"]);
+        command.args(settings.iter().flat_map(|setting| ["--set", setting]));
         Server::start(command, address, data.key.clone(), &data.folder.join("stderr.log"))
     }
 

@@ -100,7 +100,7 @@ pub fn area(event: &str) -> Option<&'static str> {
     match prefix(event)? {
         "sales" | "document" => Some("invoices"),
         "mail" => Some("tickets"),
-        // Fired events have their own entry in the log, whatever they are about.
+        // Fired events have their own line in the log, whatever they are about.
         "automation" => Some("automation"),
         prefix => of_records(prefix).map(|resource| resource.area),
     }

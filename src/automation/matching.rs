@@ -340,7 +340,7 @@ struct Noted<'n> {
 
 /// Returns the data of the event that started a run, as JSON.
 pub fn data_of(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<String> {
-    // Scheduled runs have no log entry, nor have runs from before runs stored its number.
+    // Scheduled runs have no log line, nor have runs from before runs stored its number.
     if run.seq == 0 {
         return Ok(run.data.0.clone());
     }
@@ -360,7 +360,7 @@ pub fn data_at(tx: &mut Tx, ctx: &Ctx, seq: i64) -> Result<String> {
     Ok(data.map_err(|_| unreadable_data(seq))?)
 }
 
-/// The error for a log entry whose data is not JSON.
+/// The error for a log line whose data is not JSON.
 pub fn unreadable_data(seq: i64) -> store::Error {
     store::Error::unreadable("it is not JSON").at("log", &seq.to_string(), "data")
 }

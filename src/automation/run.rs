@@ -103,9 +103,9 @@ record! {
     lost: i64 = COMPUTED.shown(NOWHERE);
     /// When the run is due, by the account's clock; 0 for never.
     due_at: i64 = COMPUTED.shown(NOWHERE);
-    /// The log entry that has the data of the event; 0 when the run has its own data.
+    /// The log line that has the data of the event; 0 when the run has its own data.
     seq: i64 = COMPUTED.shown(NOWHERE);
-    /// The data of the event, for a run without a log entry.
+    /// The data of the event, for a run without a log line.
     data: Data = COMPUTED.shown(NOWHERE);
     /// The reports of the steps.
     results: Reports = COMPUTED.shown(NOWHERE);

@@ -3,6 +3,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use engine::config::Config;
+use engine::heads;
 use engine::open::open_as_it_is;
 use engine::secrets;
 use engine::secrets::key_file::KeySource;
@@ -29,6 +30,7 @@ impl Backup {
         let mut printer = Printer::new();
         printer.chains = false;
         let vault = secrets::for_database(&store, config).map_err(error_line)?;
+        vault.iter().try_for_each(|vault| heads::accept_earlier(&store, vault)).map_err(error_line)?;
         if let (true, Some(KeySource::Setting(_))) = (self.with_key, vault.as_ref().map(Vault::source)) {
             return Err("--with-key: the key is a setting and not a file; keep a copy of the setting".to_string());
         }

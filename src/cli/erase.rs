@@ -30,7 +30,7 @@ impl Erase {
             let count: i64 = counted.map_err(error_line)?;
             let lines = grouped(count.unsigned_abs());
             return Err(format!(
-                "the log has {lines} entries about this record; erasing their data cannot be undone: add --yes to do it"
+                "the log has {lines} lines about this record; erasing their data cannot be undone: add --yes to do it"
             ));
         }
         let caller = app.acting(account, "operator");
@@ -39,6 +39,6 @@ impl Erase {
             erasing::erase(tx, &ctx, &kind, &id)
         });
         let count = erased.map_err(error_line)?;
-        say(&format!("Erased the data of {} log entries. The log can still be verified.", grouped(count)))
+        say(&format!("Erased the data of {} log lines. The log can still be verified.", grouped(count)))
     }
 }

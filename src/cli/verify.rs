@@ -57,6 +57,9 @@ impl Verify {
         let (store, blobs) = open_to_read(config).map_err(error_line)?;
         let runtime = super::runtime()?;
         let vault = secrets::for_database(&store, config);
+        if let Ok(Some(vault)) = &vault {
+            heads::accept_earlier(&store, vault).map_err(error_line)?;
+        }
         if let Err(error) = &vault {
             let (account, table, id) = (String::new(), "secrets".to_string(), String::new());
             let what = error.internal.as_ref().unwrap_or(&error.message).clone();
@@ -112,7 +115,7 @@ pub fn summary(checked: &Checked) -> String {
         "Checked {}, {}, {} and {} ({} bytes): {problems}.",
         count(checked.accounts, "account", "accounts"),
         count(checked.records, "record", "records"),
-        count(checked.entries, "log entry", "log entries"),
+        count(checked.lines, "log line", "log lines"),
         count(checked.files, "file", "files"),
         grouped(checked.bytes),
     )
@@ -123,7 +126,7 @@ pub struct Printer {
     pub progress: Progress,
     /// Whether to print intact audit chains too.
     pub chains: bool,
-    /// The ends of intact chains: account, number of entries, hash.
+    /// The ends of intact chains: account, number of lines, hash.
     heads: Vec<(String, i64, Vec<u8>)>,
 }
 
@@ -162,11 +165,11 @@ impl Witness for Printer {
         }
         match verdict {
             Verdict::Whole { rows, head } if self.chains => {
-                self.print(&format!("{}  intact: {rows} entries, ending in {head}", account.uid));
+                self.print(&format!("{}  intact: {rows} lines, ending in {head}", account.uid));
             }
             Verdict::Whole { .. } => {}
             Verdict::Broken { seq, at, why } => {
-                self.print(&format!("{}  BROKEN at entry {seq} ({at}): {why}", account.uid));
+                self.print(&format!("{}  BROKEN at line {seq} ({at}): {why}", account.uid));
             }
         }
     }

@@ -7,6 +7,7 @@ use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
 use engine::jobs::{self, NewJob};
+use engine::log::{self, Event};
 use engine::record::Shape;
 use engine::records::Work;
 use engine::registry::registry;
@@ -15,16 +16,25 @@ use serde_json::{Value, json};
 use store::{Row, Tx};
 
 use super::{Deliver, Standing};
+use crate::files::usage;
 
 static SHAPE: Shape = Shape::new("mail", "outgoing_mails", &["A mail to one recipient."]);
 
 const LIMIT: i64 = 50;
 const MAX_LIMIT: i64 = 100;
+/// How many mails are looked at for one page, if the caller may not read all of them.
+const MAX_SEEN: usize = 10_000;
+/// How many of them at a time.
+const TOGETHER: i64 = 500;
 
 const QUERY: &[Part] = &[
     Part("status", "string", "Only mail with this status."),
     Part("about_id", "string", "Only mail about this record."),
-    Part("before", "string", "Only mail before the one with this id: `meta.last_id` of the page before."),
+    Part(
+        "before",
+        "string",
+        "Only mail before the one with this id: `meta.last_id` of the page before. A page may be empty although `meta.has_more` is true, if the caller may not read the latest 10,000.",
+    ),
     Part("limit", "integer", "Maximum number: 50 by default, 100 at most."),
 ];
 
@@ -67,9 +77,14 @@ pub(crate) fn resource() -> Resource {
 
 /// Returns a condition on `mails`, after another: only mail about records that the caller may read.
 pub(crate) fn readable(ctx: &Ctx) -> String {
-    let hidden = registry().resources.iter().filter(|one| one.is_kept() && !ctx.may(&format!("{}.read", one.area)));
-    let hidden: Vec<String> = hidden.map(|one| format!("'{}'", one.shape.name)).collect();
+    let hidden: Vec<String> = hidden(ctx).iter().map(|kind| format!("'{kind}'")).collect();
     if hidden.is_empty() { String::new() } else { format!(" AND mails.about NOT IN ({})", hidden.join(", ")) }
+}
+
+/// Returns the types of record that the caller may not read.
+fn hidden(ctx: &Ctx) -> Vec<&'static str> {
+    let hidden = registry().resources.iter().filter(|one| one.is_kept() && !ctx.may(&format!("{}.read", one.area)));
+    hidden.map(|one| one.shape.name).collect()
 }
 
 /// `GET /v1/mails`
@@ -83,22 +98,70 @@ fn list(call: Call) -> Result<Work> {
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten().unwrap_or(LIMIT);
     faults.into_result()?;
     Ok(Box::new(move |tx, ctx| {
-        let text = |name: &str| call.query.get(name).unwrap_or_default();
-        let mut found = page(tx, ctx, status, text("about_id"), text("before"), limit + 1)?;
-        let more = found.len() > usize::try_from(limit).unwrap_or(usize::MAX);
-        found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        let last = found.last().map_or_else(|| json!(""), |mail| mail["id"].clone());
-        let mut answer = Answer::json(&Value::from(found));
-        answer.meta.push(format!("\"has_more\":{more},\"last_id\":{last}"));
+        let text = |name: &str| call.query.get(name).unwrap_or_default().to_string();
+        let filter = Filter { status, about: text("about_id"), before: text("before") };
+        let Found { mails, last, more } = page(tx, ctx, filter, limit)?;
+        let mut answer = Answer::json(&Value::from(mails));
+        answer.meta.push(format!("\"has_more\":{more},\"last_id\":{}", json!(last)));
         Ok(answer)
     }))
+}
+
+/// Which mail to list.
+struct Filter {
+    status: Option<Standing>,
+    about: String,
+    /// The id that the page starts before; empty for the latest mail.
+    before: String,
+}
+
+/// One page of mail.
+struct Found {
+    mails: Vec<Value>,
+    /// The id to continue before.
+    last: String,
+    more: bool,
+}
+
+/// Returns up to `limit` mails that the caller may read, fewer if many were looked at in vain.
+fn page(tx: &mut Tx, ctx: &Ctx, mut filter: Filter, limit: i64) -> Result<Found> {
+    let (hidden, room) = (hidden(ctx), usize::try_from(limit).unwrap_or(usize::MAX));
+    let (mut mails, mut looked) = (Vec::<Value>::new(), 0);
+    loop {
+        // One more than wanted tells whether there are more.
+        let step = if hidden.is_empty() { limit + 1 } else { TOGETHER };
+        let seen = look(tx, ctx, &filter, step)?;
+        let is_last = seen.len() < usize::try_from(step).unwrap_or(usize::MAX);
+        looked += seen.len();
+        for mail in seen {
+            let is_hidden = hidden.iter().any(|kind| mail["about"] == *kind);
+            if !is_hidden && mails.len() == room {
+                let last = mails.last().map(id_of).unwrap_or_default();
+                return Ok(Found { mails, last, more: true });
+            }
+            filter.before = id_of(&mail);
+            mails.extend((!is_hidden).then_some(mail));
+        }
+        if is_last {
+            let last = mails.last().map(id_of).unwrap_or_default();
+            return Ok(Found { mails, last, more: false });
+        }
+        if looked >= MAX_SEEN {
+            return Ok(Found { mails, last: filter.before, more: true });
+        }
+    }
+}
+
+fn id_of(mail: &Value) -> String {
+    mail["id"].as_str().unwrap_or_default().to_string()
 }
 
 const COLUMNS: &str =
     "deliveries.id, mails.about, mails.about_id, mails.kind, mails.subject, deliveries.recipient, deliveries.status,
     deliveries.attempts, deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at";
 
-fn page(tx: &mut Tx, ctx: &Ctx, status: Option<Standing>, about: &str, before: &str, limit: i64) -> Result<Vec<Value>> {
+/// Returns the next mails, whoever may read them.
+fn look(tx: &mut Tx, ctx: &Ctx, filter: &Filter, limit: i64) -> Result<Vec<Value>> {
     let mut values: Vec<store::Value> = vec![ctx.account.into()];
     let mut conditions = String::new();
     let mut add = |condition: &str, value: &str| {
@@ -107,20 +170,19 @@ fn page(tx: &mut Tx, ctx: &Ctx, status: Option<Standing>, about: &str, before: &
             conditions.push_str(&format!(" AND deliveries.{condition} ${}", values.len()));
         }
     };
-    add("about_id =", about);
-    add("status =", status.map_or("", Standing::wire));
-    add("id <", before);
+    add("about_id =", &filter.about);
+    add("status =", filter.status.map_or("", Standing::wire));
+    add("id <", &filter.before);
     values.push(limit.into());
     // Ids increase with time, so each index has its rows in order.
-    let index = match (about, status) {
+    let index = match (filter.about.as_str(), filter.status) {
         ("", None) => String::new(),
         ("", Some(_)) => tx.dialect().indexed_by("deliveries_status"),
         _ => tx.dialect().indexed_by("deliveries_about"),
     };
     let sql = format!(
         "SELECT {COLUMNS} FROM deliveries{index} CROSS JOIN mails WHERE deliveries.account_id = $1{conditions}
-         AND mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id{} ORDER BY deliveries.id DESC LIMIT ${}",
-        readable(ctx),
+         AND mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id ORDER BY deliveries.id DESC LIMIT ${}",
         values.len()
     );
     tx.all(&sql, &values, shown)
@@ -148,12 +210,17 @@ fn retry(call: Call) -> Result<Work> {
             );
             return Err(Error::new(Code::InvalidTransition, message));
         }
+        usage::count_mails(tx, ctx, 1)?;
         let delivery = call.id().to_string();
         tx.execute(
             "UPDATE deliveries SET status = $1, changed_at = $2 WHERE account_id = $3 AND id = $4",
             &[Standing::Queued.wire().into(), ctx.machine_now.0.into(), ctx.account.into(), (&delivery).into()],
         )?;
         jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &Deliver { delivery })?, ctx.machine_now)?;
+        // Without the recipient and the subject: whoever reads this line may not read the record.
+        let data = json!({"id": mail["id"], "about": mail["about"], "about_id": mail["about_id"]}).to_string();
+        let event = Event { name: "mail.retried", entity_type: SHAPE.name, entity_id: call.id(), data: &data };
+        log::append(tx, ctx, &event)?;
         Ok(Answer::json(&find(tx, ctx, call.id())?).with_texts("warnings", &warnings))
     }))
 }

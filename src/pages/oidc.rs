@@ -1,11 +1,11 @@
 //! The way to the OpenID Connect issuer and back.
 
 use axum::body::Body;
-use axum::http::header::{COOKIE, LOCATION, SET_COOKIE};
+use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{Response, StatusCode};
 use engine::error::{Error, Result};
-use engine::http::reply;
+use engine::http::{reply, session};
 use engine::site::Site;
 
 use crate::people::ISSUER_FAILED;
@@ -32,10 +32,7 @@ pub async fn callback(visit: &Visit, head: &Parts) -> Result<Outcome> {
         let found = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name);
         found.map(|(_, value)| value.into_owned()).unwrap_or_default()
     };
-    let cookies = head.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let secret = pairs.find(|(name, _)| *name == cookie_name(&visit.app.site)).map(|(_, secret)| secret);
-    let secret = secret.filter(|secret| secret.len() == 64).ok_or_else(|| {
+    let secret = session::secret_in(&head.headers, cookie_name(&visit.app.site)).ok_or_else(|| {
         Error::new(ISSUER_FAILED, "This sign-in was started in another browser, or it took too long. Start again.")
     })?;
     let returned = Returned { code: sent("code"), state: sent("state"), issuer: sent("iss"), error: sent("error") };
@@ -48,8 +45,7 @@ pub fn forget(site: &Site) -> String {
 }
 
 fn cookie(site: &Site, secret: &str, seconds: i64) -> String {
-    let secure = if site.is_secure() { "; Secure" } else { "" };
-    format!("{}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}", cookie_name(site))
+    session::set_cookie(site, cookie_name(site), secret, seconds)
 }
 
 fn cookie_name(site: &Site) -> &'static str {

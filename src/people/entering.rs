@@ -48,7 +48,14 @@ pub enum Proof {
     /// At an OpenID Connect issuer, which may say when, in seconds since 1970.
     Issuer(Option<i64>),
     /// With another session of the same person.
-    Session(Via, Moment),
+    Session {
+        /// How the person signed in.
+        via: Via,
+        /// When the person signed in.
+        created_at: Moment,
+        /// When the person last proved who they are.
+        confirmed_at: Moment,
+    },
 }
 
 /// What signing in leads to.
@@ -304,7 +311,8 @@ impl Visit {
         let missing = || Error::new(Code::NotFound, "You have no active user in an account with this id.");
         let (account, own) = accounts.into_iter().find(|(own, _)| own.uid == account).ok_or_else(missing)?;
         let ended = held.key.session.clone();
-        let entered = self.enter(account, Proof::Session(held.via, held.confirmed_at), move |tx, ctx| {
+        let (via, created_at, confirmed_at) = (held.via, held.key.created_at, held.confirmed_at);
+        let entered = self.enter(account, Proof::Session { via, created_at, confirmed_at }, move |tx, ctx| {
             sealing::lock(tx, &person)?;
             // It may have ended in the meantime, such as by a new password.
             if !session::end(tx, &person, &ended)? {
@@ -334,24 +342,25 @@ impl Visit {
         let written = self.app.store.write(account.number, move |tx| {
             let ctx = caller.writing(tx)?;
             let user = work(tx, &ctx)?;
-            let (via, confirmed_at) = match proof {
+            let now = ctx.machine_now;
+            let (via, created_at, confirmed_at) = match proof {
                 Proof::Password => {
                     let factors = factor::of_person(tx, &user.person_id)?;
                     if !factors.is_empty() {
                         token::create(tx, &ctx, Purpose::SecondStep, &user.base.id, &own)?;
                         return Ok((user, factors));
                     }
-                    (Via::Password, ctx.machine_now)
+                    (Via::Password, now, now)
                 }
-                Proof::Both => (Via::Password, ctx.machine_now),
-                Proof::Operator => (Via::Operator, ctx.machine_now),
+                Proof::Both => (Via::Password, now, now),
+                Proof::Operator => (Via::Operator, now, now),
                 Proof::Issuer(at) => {
-                    let at = at.map_or(ctx.machine_now, |seconds| Moment(seconds.saturating_mul(1000)));
-                    (Via::Issuer, at.min(ctx.machine_now))
+                    let at = at.map_or(now, |seconds| Moment(seconds.saturating_mul(1000)));
+                    (Via::Issuer, now, at.min(now))
                 }
-                Proof::Session(via, confirmed_at) => (via, confirmed_at),
+                Proof::Session { via, created_at, confirmed_at } => (via, created_at, confirmed_at),
             };
-            let new = session::New { secret: &own, device: &device, via, confirmed_at };
+            let new = session::New { secret: &own, device: &device, via, confirmed_at, created_at };
             session::create(tx, &ctx, &user.base.id, &user.person_id, &new)?;
             let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
             records::happened(tx, &by_user, &user, "signed_in")?;

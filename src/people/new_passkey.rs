@@ -1,6 +1,7 @@
 //! Adding a passkey.
 
 use engine::error::{Error, FieldCode, Result, violation};
+use engine::random;
 use passkeys::{ALGORITHMS, Registration, decode, encode};
 use serde_json::{Value, json};
 
@@ -15,10 +16,7 @@ impl Visit {
         held.check_confirmed(self.app.clock.now())?;
         let own = own_site(&self.app.site)?;
         let (person, known) = (self.person(held).await?, self.factors(held).await?.all);
-        let mut challenge = [0u8; 32];
-        getrandom::fill(&mut challenge)
-            .map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
-        let (id, credential) = (self.app.ids.next(), encode(&challenge));
+        let (id, credential) = (self.app.ids.next(), encode(&random::bytes::<32>()?));
         let kinds: Vec<Value> = ALGORITHMS.iter().map(|number| json!({"type": "public-key", "alg": number})).collect();
         let options = json!({
             "challenge": credential,

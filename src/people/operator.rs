@@ -93,11 +93,8 @@ pub fn reset(app: &App, email: &str) -> Result<String> {
 pub fn end_sessions(app: &App, email: &str) -> Result<u64> {
     let (person, users) = person(app, email)?;
     let ended = app.store.write_now(engine::accounts::SHARED, move |tx| session::end_others(tx, &person.id, ""))?;
-    for (account, user) in users.into_iter().filter(|_| ended > 0) {
-        write(app, account, move |tx, ctx| match active(tx, ctx, &user.base.id)? {
-            Some(user) => records::happened(tx, ctx, &user, "session_ended"),
-            None => Ok(()),
-        })?;
+    if ended > 0 {
+        tell(app, users, "session_ended")?;
     }
     Ok(ended)
 }
@@ -125,16 +122,25 @@ pub fn remove_factors(app: &App, email: &str) -> Result<u64> {
     let (removed, users) = app.store.write_now(engine::accounts::SHARED, move |tx| {
         let removed = factor::forget(tx, &vault, &id)?;
         session::end_others(tx, &id, "")?;
-        Ok::<_, Error>((removed, of_any_status(tx, &id)?))
+        let users = of_any_status(tx, &id)?.into_iter();
+        let users = users.map(|(number, user)| Ok((Account::numbered(tx, number)?, user)));
+        Ok::<_, Error>((removed, users.collect::<Result<Vec<_>>>()?))
     })?;
-    for (number, user) in users.into_iter().filter(|_| removed > 0) {
-        let account = app.store.read_now(move |tx| Account::numbered(tx, number))?;
+    if removed > 0 {
+        tell(app, users, "two_factor_removed")?;
+    }
+    Ok(removed)
+}
+
+/// Writes to the logs of these accounts what happened to the person of their users.
+fn tell(app: &App, users: Vec<(Account, User)>, event: &'static str) -> Result<()> {
+    for (account, user) in users {
         write(app, account, move |tx, ctx| match records::find_some::<User>(tx, ctx, &[&user.base.id])?.pop() {
-            Some(user) => records::happened(tx, ctx, &user, "two_factor_removed"),
+            Some(user) => records::happened(tx, ctx, &user, event),
             None => Ok(()),
         })?;
     }
-    Ok(removed)
+    Ok(())
 }
 
 /// Finds the oldest active user of the person with an e-mail address.

@@ -65,9 +65,8 @@ pub fn is_possible(site: &Site) -> bool {
 pub(crate) fn own_site(site: &Site) -> Result<passkeys::Site> {
     let address = site.address("/");
     let host = web::host(&address).filter(|host| host.parse::<IpAddr>().is_err());
-    let (scheme, rest) = address.split_once("://").unwrap_or_default();
-    let origin = format!("{scheme}://{}", rest.split('/').next().unwrap_or_default());
-    let is_trusted = |host: &String| scheme == "https" || host == "localhost";
+    let origin = web::origin(&address).unwrap_or_default();
+    let is_trusted = |host: &String| origin.starts_with("https://") || host == "localhost";
     let id = host.filter(is_trusted).ok_or_else(|| {
         let message = "Browsers allow passkeys only on a domain name with HTTPS. Set public_url, or add an authenticator app instead.";
         Error::new(Code::InvalidTransition, message)

@@ -2,7 +2,8 @@
 //! bits, a code cannot be found from its hash.
 
 use engine::accounts;
-use engine::error::{Error, Result};
+use engine::error::Result;
+use engine::random;
 use store::Tx;
 
 /// Number of codes that a person gets.
@@ -14,8 +15,7 @@ const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// Generates the codes of a person, as they are shown once.
 pub fn generate() -> Result<Vec<String>> {
-    let mut bytes = [0u8; COUNT * LENGTH];
-    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
+    let bytes = random::bytes::<{ COUNT * LENGTH }>()?;
     let letter = |byte: &u8| char::from(ALPHABET[usize::from(byte % 32)]);
     let part = |part: &[u8]| part.iter().map(letter).collect::<String>();
     Ok(bytes.chunks(LENGTH).map(|code| code.chunks(4).map(part).collect::<Vec<_>>().join("-")).collect())

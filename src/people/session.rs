@@ -62,6 +62,8 @@ pub struct New<'n> {
     pub via: Via,
     /// When the person last proved who they are.
     pub confirmed_at: Moment,
+    /// When the person signed in: a session that replaces another one ends when that one would have.
+    pub created_at: Moment,
 }
 
 /// Starts a session of a user, who is this person. The oldest session ends if the person has too many.
@@ -72,13 +74,14 @@ pub fn create(tx: &mut Tx, ctx: &Ctx, user: &str, person: &str, new: &New) -> Re
     tx.execute(
         "INSERT INTO sessions (id, hash, account_id, user_id, person_id, created_at, seen_at, browser, address, via,
                                confirmed_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         &[
             ctx.new_id().into(),
             accounts::hash(new.secret).as_slice().into(),
             ctx.account.into(),
             user.into(),
             person.into(),
+            new.created_at.0.into(),
             ctx.machine_now.0.into(),
             (&new.device.browser).into(),
             (&new.device.address).into(),

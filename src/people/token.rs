@@ -4,8 +4,10 @@
 use engine::accounts;
 use engine::choice;
 use engine::clock::Moment;
+use engine::contents::hex;
 use engine::context::Ctx;
 use engine::error::{Error, Result};
+use engine::random;
 use engine::record::Kind;
 use engine::site::Site;
 use store::{Row, Tx};
@@ -91,9 +93,7 @@ pub struct Token {
 
 /// Generates an unguessable token: 32 random bytes.
 pub fn new_secret() -> Result<String> {
-    let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&random::bytes::<32>()?))
 }
 
 /// Stores a new token of a user, which replaces earlier ones with the same purpose. Second steps do not: somebody may sign

@@ -3,6 +3,7 @@
 
 use engine::clock::Moment;
 use engine::error::{Error, Result};
+use engine::random;
 use engine::secrets::vault::Vault;
 use store::Tx;
 use totp_rs::{Builder, Secret, Totp};
@@ -25,9 +26,7 @@ pub struct NewSecret {
 
 /// Generates a secret for the person with this e-mail address, shown in the app with the name of the business.
 pub fn generate(email: &str, business: &str) -> Result<NewSecret> {
-    let mut bytes = [0u8; SECRET_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
-    let secret = Secret::from(bytes);
+    let secret = Secret::from(random::bytes::<SECRET_BYTES>()?);
     let shown = secret.to_base32();
     // A colon separates the two in the label.
     let plain = |text: &str| text.replace(':', " ").chars().take(100).collect::<String>();

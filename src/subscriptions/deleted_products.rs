@@ -34,7 +34,7 @@ pub fn delete(call: Call) -> Result<Work> {
 /// Records that may link to a product.
 #[derive(Clone)]
 struct Naming {
-    /// The last log entry when they were searched for.
+    /// The last log line when they were searched for.
     seq: i64,
     records: Arc<Vec<(String, String)>>,
     /// How many of them have been processed.

@@ -28,7 +28,7 @@ pub fn delete(call: Call) -> Result<Work> {
     }))
 }
 
-/// Deletes a rate that no subscription used at log entry `seq`.
+/// Deletes a rate that no subscription used at log line `seq`.
 fn remove(call: Call, seq: i64) -> Work {
     Box::new(move |tx, ctx| {
         let rate: TaxRate = records::find_to_change(tx, ctx, &call)?;

@@ -271,7 +271,7 @@ fn finish(
         })),
         "accounts": checked.accounts,
         "records": checked.records,
-        "log_entries": checked.entries,
+        "log_entries": checked.lines,
     });
     let mut file = File::create(unfinished.join(MANIFEST))?;
     writeln!(file, "{manifest:#}")?;

@@ -60,8 +60,8 @@ pub struct Checked {
     pub accounts: u64,
     /// Records.
     pub records: u64,
-    /// Entries of audit chains.
-    pub entries: u64,
+    /// Lines of audit chains.
+    pub lines: u64,
     /// Files.
     pub files: u64,
     /// Bytes of their contents.
@@ -195,7 +195,7 @@ impl<'i> Inspection<'i> {
         missed.iter().for_each(|what| self.witness.misses(what));
     }
 
-    /// Verifies the audit chain; returns the last entry of each record, unless the chain is broken.
+    /// Verifies the audit chain; returns the last line about each record, unless the chain is broken.
     fn chain(&mut self, account: &Account) -> Option<Lines> {
         let (number, mut walked, mut lines) = (account.number, Walked::default(), Lines::default());
         loop {
@@ -210,7 +210,7 @@ impl<'i> Inspection<'i> {
                 Err(verdict) => {
                     let is_whole = matches!(verdict, Verdict::Whole { .. });
                     match &verdict {
-                        Verdict::Whole { rows, .. } => self.checked.entries += rows.unsigned_abs(),
+                        Verdict::Whole { rows, .. } => self.checked.lines += rows.unsigned_abs(),
                         Verdict::Broken { .. } => self.checked.problems += 1,
                     }
                     self.witness.walked(account, &verdict);

@@ -1,4 +1,4 @@
-//! The deliveries of events to endpoints. They are read-only records; their attempts have no entries in the log of the
+//! The deliveries of events to endpoints. They are read-only records; their attempts have no lines in the log of the
 //! account, since an entry that creates deliveries that create entries would never end.
 
 use engine::call::{Answer, Call};

@@ -9,6 +9,7 @@ use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::Input;
+use engine::random;
 use engine::record::{
     ACTED, ALL, Body, COMPUTED, CREATED, Callable, INPUT, Model, NOWHERE, REQUIRED, Sealed, Texts, UPDATED, When,
 };
@@ -352,9 +353,7 @@ impl WebhookEndpoint {
 
 /// Generates a secret: `whsec_` and 32 random bytes.
 fn new_secret() -> Result<String> {
-    let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
-    Ok(format!("whsec_{}", STANDARD.encode(bytes)))
+    Ok(format!("whsec_{}", STANDARD.encode(random::bytes::<32>()?)))
 }
 
 fn sealed(ctx: &Ctx, column: SecretColumn, id: &str, secret: &str) -> Result<Sealed> {

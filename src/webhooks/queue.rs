@@ -25,7 +25,7 @@ use crate::settings::{NOT_SENT, Settings};
 use crate::webhooks::delivery::{self, DeliveryStatus, WebhookDelivery};
 use crate::webhooks::endpoint::WebhookEndpoint;
 
-/// Number of log entries that become deliveries in one transaction.
+/// Number of log lines that become deliveries in one transaction.
 const BATCH: i64 = 200;
 /// Maximum number of deliveries waiting for their first attempt; beyond that, the log itself is the queue.
 const QUEUED: i64 = 1000;
@@ -57,7 +57,7 @@ pub const RETRIES: RetryTable = RetryTable {
     and: "",
 };
 
-/// Matches endpoints with unprocessed log entries or due deliveries whose breaker allows sending; $1 is the time.
+/// Matches endpoints with unprocessed log lines or due deliveries whose breaker allows sending; $1 is the time.
 fn is_behind(tx: &Tx) -> String {
     format!(
         "(next_probe_at <= $1 OR next_probe_at > $1 + {})
@@ -95,7 +95,7 @@ pub fn is_waiting(tx: &mut Tx, now: Moment, account: i64, endpoint: &str) -> Res
     Ok(found.is_some())
 }
 
-/// Returns the moment since which something has been waiting to be sent: a due delivery or an unprocessed log entry.
+/// Returns the moment since which something has been waiting to be sent: a due delivery or an unprocessed log line.
 /// The entries of accounts with a test clock are not considered.
 pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     let sql = "SELECT coalesce(min(due), 0) FROM (
@@ -119,7 +119,7 @@ pub struct Progress {
     pub claimed: Vec<Claimed>,
 }
 
-/// Creates deliveries from new log entries, and claims up to `room` due ones.
+/// Creates deliveries from new log lines, and claims up to `room` due ones.
 pub fn advance(
     tx: &mut Tx,
     app: &App,

@@ -2,6 +2,7 @@
 
 mod browser;
 mod pages;
+mod passkey;
 mod rules;
 mod schema;
 mod stories;

@@ -94,7 +94,7 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ),
     ("UPDATE deliveries SET mail_id = 'x' WHERE id = (SELECT min(id) FROM deliveries)", &["The mail that it delivers"]),
     ("UPDATE quota_usage SET value = value + 1 WHERE name = 'file_bytes'", &["The stored total size of the files"]),
-    ("UPDATE log SET data = data || ' ' WHERE seq = 5", &["BROKEN at entry 5"]),
+    ("UPDATE log SET data = data || ' ' WHERE seq = 5", &["BROKEN at line 5"]),
 ];
 
 on_both![reports_every_kind_of_damage, reports_differences_from_the_log_and_number_gaps, one_account_can_be_checked,];
@@ -181,12 +181,12 @@ fn reports_differences_from_the_log_and_number_gaps(db: Db) {
     assert!(!sound, "{words}");
     for expected in [
         "price is ",
-        "city is \"Elsewhere\", but the last entry of the log says ",
+        "city is \"Elsewhere\", but the last line of the log says ",
         "version is ",
         &format!("The counter is at 0, but F{year}-0001 was assigned"),
         &format!("but {ticket} was assigned"),
         &format!("NOTE: Invoice F{year}-0002 is paid, but has no payment and no payment time"),
-        "paid_at is null, but the last entry of the log says ",
+        "paid_at is null, but the last line of the log says ",
     ] {
         assert!(words.contains(expected), "no '{expected}' in\n{words}");
     }

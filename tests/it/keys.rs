@@ -25,6 +25,7 @@ on_both![
     commands_are_logged_as_the_operator,
     the_caller_is_described,
     keys_are_listed_in_order,
+    old_secrets_are_pruned,
 ];
 
 /// Creates a key; returns its id and a client that uses it.
@@ -280,6 +281,23 @@ fn commands_are_logged_as_the_operator(db: Db) {
     let first = client.get("/v1/changes?limit=1").expect(200).data()[0].clone();
     assert_eq!((&first["type"], &first["actor"]), (&json!("account.created"), &json!("operator")));
     assert_eq!(first["data"]["name"], "Test");
+}
+
+fn old_secrets_are_pruned(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (id, _) = create(&client, json!({"name": "Shop", "scopes": ["products.read"]}));
+    let kept = || server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM old_key_secrets", &[])).unwrap();
+    for _ in 0..12 {
+        client.post(&format!("/v1/api-keys/{id}/rotate"), json!({"overlap_seconds": 600})).expect(200);
+    }
+    assert_eq!(kept(), 10);
+    // Those that ended long ago are of no use to anybody.
+    server.execute("UPDATE old_key_secrets SET until = 1");
+    client.act(&format!("/v1/api-keys/{id}/rotate")).expect(200);
+    assert_eq!(kept(), 1);
+    client.act(&format!("/v1/api-keys/{id}/revoke")).expect(200);
+    assert_eq!(kept(), 0);
 }
 
 fn keys_are_listed_in_order(db: Db) {

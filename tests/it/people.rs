@@ -1,6 +1,7 @@
 //! People: users and their roles, signing in, and sessions as callers of the API.
 
 mod assigned;
+mod bounds;
 pub mod commands;
 mod confirmation;
 mod factors;

@@ -181,7 +181,7 @@ fn a_deleted_record_can_be_erased(db: Db) {
     let about: Vec<&Value> = seen.iter().filter(|change| change["entity_id"] == json!(id)).collect();
     assert_eq!(about[0]["data"], json!({}));
     let last = about.last().unwrap();
-    assert_eq!((&last["type"], &last["data"]), (&json!("task.erased"), &json!({"entries": 3})));
+    assert_eq!((&last["type"], &last["data"]), (&json!("task.erased"), &json!({"lines": 3})));
 
     // Emptying a line in the same way, without the line that says so, is found.
     let sql = "UPDATE log SET data = '', actor_name = '', salt = $1, digest = $2 WHERE account_id = $3 AND type = 'product.created'";
@@ -296,6 +296,8 @@ fn the_feed_has_filters(db: Db) {
     }
     // Whoever follows a filter does not read the same lines again.
     assert_eq!(read("entity_id=nobody")["meta"]["last_seq"], last);
+    // Whoever is further than the log continues from there.
+    assert_eq!(read(&format!("entity_id=nobody&after={}", last + 7))["meta"]["last_seq"], last + 7);
     assert_eq!(seqs(&read("order=desc&limit=1")), [last]);
     for bad in ["order=up", "before=x", "limit=0"] {
         client.get(&format!("/v1/changes?{bad}")).expect(422);

@@ -195,6 +195,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("state = 'parked'", "few jobs are parked"),
     ("ORDER BY deliveries.id DESC LIMIT", "a page of mail, in the order of its index"),
     ("AS attention", "counts up to a limit, by an index of those alone"),
+    ("AS live", "counts up to a limit, by an index of the keys that were not revoked"),
     ("AS unpaid", "its index has those alone that are not paid, and they are limited"),
     ("AS summed", "adds up to a limit, on the threads of slow reads"),
     ("version = 0 AND account_id > 0", "its index has those keys alone that an earlier version left"),

@@ -1,6 +1,6 @@
 //! A server in this process on a fresh database, and a client that speaks HTTP to it.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -165,17 +165,28 @@ impl Server {
     }
 
     pub fn with(db: Db, change: impl FnOnce(&mut Config)) -> Server {
+        Server::listening(db, listener(), change)
+    }
+
+    /// Starts a server at a URL that browsers trust as they trust HTTPS.
+    pub fn on_localhost(db: Db) -> Server {
+        let listener = listener();
+        let port = listener.local_addr().unwrap().port();
+        Server::listening(db, listener, |config| config.public_url = format!("http://localhost:{port}"))
+    }
+
+    fn listening(db: Db, listener: TcpListener, change: impl FnOnce(&mut Config)) -> Server {
         let mut config = db.config();
         change(&mut config);
         let app = kantoor::opening::open(config).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let address = serve(&runtime, &app);
+        let address = serve(&runtime, &app, listener);
         Server { app, address, runtime, leaves_jobs: AtomicBool::new(false), _db: db }
     }
 
     /// Starts a second node on the same database.
     pub fn another_node(&self, config: Config) -> SocketAddr {
-        serve(&self.runtime, &kantoor::opening::open(config).unwrap())
+        serve(&self.runtime, &kantoor::opening::open(config).unwrap(), listener())
     }
 
     /// A client of a new account with full access, whose clock stands still at noon of 4 May 2026.
@@ -278,8 +289,14 @@ impl Server {
     }
 }
 
-fn serve(runtime: &tokio::runtime::Runtime, app: &Arc<App>) -> SocketAddr {
-    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+fn listener() -> TcpListener {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    listener
+}
+
+fn serve(runtime: &tokio::runtime::Runtime, app: &Arc<App>, listener: TcpListener) -> SocketAddr {
+    let listener = runtime.block_on(async { tokio::net::TcpListener::from_std(listener) }).unwrap();
     let address = listener.local_addr().unwrap();
     app.site.serves_at(&address.to_string());
     runtime.spawn(server::serve(app.clone(), listener, std::future::pending()));

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use engine::app::App;
 use kantoor::upkeep::anchor;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use web::scripted::{Reply, Scripted};
 
 use crate::cli::{kantoor, said};
@@ -23,6 +25,7 @@ on_both![
     rows_without_log_lines_are_signed,
     verifying_without_a_key_or_heads_fails,
     an_erased_record_stays_erased,
+    an_appended_line_is_named,
 ];
 
 /// Runs statements directly on the database.
@@ -71,13 +74,13 @@ fn saved(tables: &[&str]) -> (String, String) {
 
 /// What somebody does to the first account, and what it is called.
 const TAMPERING: &[(&str, &[&str])] = &[
-    ("DELETE FROM log WHERE account_id = 1 AND seq > 10", &["The end of the log was cut off: it has 10 entries"]),
+    ("DELETE FROM log WHERE account_id = 1 AND seq > 10", &["The end of the log was cut off: it has 10 lines"]),
     ("DELETE FROM log WHERE account_id = 1", &["The log was emptied: its signed head has "]),
     (
         "DELETE FROM log WHERE account_id = 1; DELETE FROM log_heads WHERE account_id = 1",
         &["Its signed head was deleted"],
     ),
-    ("UPDATE log SET data = '{}' WHERE account_id = 1 AND seq = 5", &["BROKEN at entry 5"]),
+    ("UPDATE log SET data = '{}' WHERE account_id = 1 AND seq = 5", &["BROKEN at line 5"]),
     ("DELETE FROM log_heads", &["Its signed head was deleted", "The signed list of accounts was deleted"]),
     ("UPDATE log_heads SET seq = seq - 1 WHERE account_id = 1", &["The signature of its signed head is not valid"]),
     ("UPDATE products SET price = price + 1 WHERE name = 'a'", &["Changed outside the log: price is "]),
@@ -113,7 +116,7 @@ fn each_kind_of_tampering_is_named(db: Db) {
     }
     hash_again(&db);
     let (good, words) = verify(&db, &[]);
-    assert!(!good && words.contains("The chain was hashed again: entry "), "{words}");
+    assert!(!good && words.contains("The chain was hashed again: line "), "{words}");
     assert!(!words.contains("BROKEN"), "the chain itself is intact: {words}");
     delete_account(&db, &["log_heads"]);
     let (good, words) = verify(&db, &[]);
@@ -166,7 +169,7 @@ fn kept_heads_are_compared(db: Db) {
     spoil(&db, &keep);
     spoil(&db, "DELETE FROM log WHERE account_id = 1 AND seq > 12; DELETE FROM log_heads WHERE account_id = 1");
     let (_, words) = verify(&db, &["--against", file]);
-    assert!(words.contains("The end of the log was cut off: it has 12 entries, and the kept head has "), "{words}");
+    assert!(words.contains("The end of the log was cut off: it has 12 lines, and the kept head has "), "{words}");
     spoil(&db, &restore);
     let text = std::fs::read_to_string(file).unwrap();
     let forged =
@@ -199,6 +202,80 @@ fn a_tampered_log_is_not_signed(db: Db) {
         let (good, after) = verify(&db, &[]);
         assert!(!good, "{after}");
         assert_eq!(before.lines().count(), after.lines().count(), "{after}");
+    }
+}
+
+/// Appends a line to the log of the first account as somebody would who has read the source, with the hash of this version;
+/// returns its number.
+fn append(app: &App, version: i64) -> i64 {
+    let appended = app.store.write_now(1, move |tx| {
+        let sql = "SELECT seq, hash FROM log WHERE account_id = 1 ORDER BY seq DESC LIMIT 1";
+        let last = tx.first(sql, &[], |row| Ok::<_, store::Error>((row.int(0)?, row.bytes(1)?.to_vec())))?;
+        let (seq, before) = last.map(|(seq, hash)| (seq + 1, hash)).unwrap();
+        let (at, data, salt) = (1_800_000_000_000_i64, "{}", vec![7_u8; if version == 3 { 32 } else { 16 }]);
+        let text = |hasher: &mut Sha256, text: &str| {
+            hasher.update((text.len() as u64).to_be_bytes());
+            hasher.update(text);
+        };
+        let (kind, salt) = if version == 1 { ("", Vec::new()) } else { ("operator", salt) };
+        let mut digest = Sha256::new();
+        digest.update(&salt[..salt.len().min(16)]);
+        text(&mut digest, kind);
+        digest.update(data);
+        let mut hasher = Sha256::new();
+        hasher.update(&before);
+        if version > 1 {
+            hasher.update([u8::try_from(version).unwrap()]);
+        }
+        [1, seq, at].iter().for_each(|number: &i64| hasher.update(number.to_be_bytes()));
+        let last = if version == 1 { ["r", data] } else { [kind, "r"] };
+        ["a.b", "thing", "x", "operator"].iter().chain(&last).for_each(|one| text(&mut hasher, one));
+        if version > 1 {
+            hasher.update(digest.finalize());
+        }
+        let sql = "INSERT INTO log (account_id, seq, at, type, entity_type, entity_id, actor, actor_type, actor_name,
+                                    request_id, data, hash, version, salt)
+                   VALUES (1, $1, $2, 'a.b', 'thing', 'x', 'operator', $3, $3, 'r', $4, $5, $6, $7)";
+        let hash = hasher.finalize();
+        let values = [
+            seq.into(),
+            at.into(),
+            kind.into(),
+            data.into(),
+            hash.as_slice().into(),
+            version.into(),
+            salt.as_slice().into(),
+        ];
+        tx.execute(sql, &values)?;
+        Ok::<_, store::Error>(seq)
+    });
+    appended.unwrap()
+}
+
+/// A hash needs no key, but a mark does.
+fn an_appended_line_is_named(db: Db) {
+    business(&db);
+    for version in 1..=3 {
+        let app = kantoor::opening::open(db.config()).unwrap();
+        let line = append(&app, version);
+        let head = |app: &App| app.store.read_now(engine::heads::saved).unwrap()[&1].clone();
+        let before = head(&app);
+        engine::heads::sign(&app.store, &app.site.vault).unwrap();
+        assert_eq!(head(&app), before, "it is not signed");
+        drop(app);
+        let (good, words) = verify(&db, &[]);
+        let named = format!("Line {line} was appended outside the program");
+        assert!(!good && words.contains(&named) && !words.contains("BROKEN"), "{version}: {words}");
+        if version == 2 {
+            // As an earlier version wrote it, which only the key file knows: the start that upgrades signs it.
+            crate::secrets::forget_schema(&db);
+            assert!(verify(&db, &[]).0);
+            drop(kantoor::opening::open(db.config()).unwrap());
+        } else {
+            spoil(&db, &format!("DELETE FROM log WHERE account_id = 1 AND seq = {line}"));
+        }
+        let (good, words) = verify(&db, &[]);
+        assert!(good, "{version}: {words}");
     }
 }
 
@@ -335,9 +412,9 @@ fn an_erased_record_stays_erased(db: Db) {
     spoil(&db, "CREATE TABLE kept AS SELECT * FROM tasks");
     binary.client.delete(&format!("/v1/tasks/{id}")).expect(204);
     let (done, words) = erase(&[]);
-    assert!(!done && words.contains("the log has 2 entries about this record"), "{words}");
+    assert!(!done && words.contains("the log has 2 lines about this record"), "{words}");
     let (done, words) = erase(&["--yes"]);
-    assert!(done && words.contains("Erased the data of 2 log entries"), "{words}");
+    assert!(done && words.contains("Erased the data of 2 log lines"), "{words}");
     let changes = binary.client.get("/v1/changes?limit=1000").expect(200);
     assert!(!changes.text.contains("Jansen"));
     let last = binary.client.get("/v1/changes?type=task.erased").data()[0].clone();
@@ -347,7 +424,7 @@ fn an_erased_record_stays_erased(db: Db) {
     assert!(good, "{words}");
     spoil(&db, "INSERT INTO tasks SELECT * FROM kept; DROP TABLE kept");
     let (good, words) = verify(&db, &[]);
-    assert!(!good && words.contains("whose last entry about it says that it was deleted"), "{words}");
+    assert!(!good && words.contains("whose last line about it says that it was deleted"), "{words}");
 }
 
 fn heads_are_sent_out(db: Db) {

@@ -9,6 +9,7 @@ use web::Network;
 
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
+use crate::random;
 
 /// The tables of accounts and keys.
 pub const MIGRATION: Migration = Migration {
@@ -333,8 +334,7 @@ pub fn new_secret() -> Result<String> {
     let mut text = String::from("kt_");
     let mut bytes = [0u8; 64];
     while text.len() < 3 + RANDOM {
-        getrandom::fill(&mut bytes)
-            .map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
+        random::fill(&mut bytes)?;
         // 248 is the largest multiple of 62 in a byte: higher values would make some letters more likely.
         let letters = bytes.iter().filter(|byte| **byte < 248).map(|byte| BASE62[usize::from(byte % 62)] as char);
         text.extend(letters.take(3 + RANDOM - text.len()));

@@ -2,8 +2,8 @@
 //! together; a head proves that they are all there, and that nobody hashed them again.
 //!
 //! Heads are signed every few seconds, apart from the writes. A head only follows from the one before: if the log no longer
-//! has the row that was signed, nothing is signed, and a verification says what is wrong. The list of accounts is signed in
-//! the same way.
+//! has the row that was signed, or if a row after it has no mark of the key, nothing is signed, and a verification says what is
+//! wrong. So a mark is checked once; after that, the head covers its row. The list of accounts is signed in the same way.
 
 mod file;
 mod head;
@@ -146,6 +146,19 @@ pub fn sign_new(tx: &mut Tx, vault: &Arc<Vault>, account: &Account) -> Result<()
     save(tx, SHARED, &Head::sign(vault, ACCOUNTS, count, list)?)
 }
 
+/// Accepts lines without marks in a database that no start has brought up to date yet, according to the key file or, without
+/// one, to the database.
+pub fn accept_earlier(store: &Store, vault: &Vault) -> Result<()> {
+    let schema = match vault.source().recorded() {
+        Some(recorded) => i64::from(recorded),
+        None => store.read_now(|tx| tx.int("SELECT coalesce(max(number), 0) FROM schema_migrations", &[]))?,
+    };
+    if schema < i64::from(log::MARKED.number) {
+        vault.accept_unmarked();
+    }
+    Ok(())
+}
+
 /// Returns the hash of the list of accounts after this one.
 fn chained(before: &[u8], uid: &str) -> Vec<u8> {
     Sha256::new().chain_update(before).chain_update(uid).finalize().to_vec()
@@ -233,7 +246,7 @@ pub fn hash_at(tx: &mut Tx, account: i64, seq: i64) -> Result<Vec<u8>> {
 struct End {
     seq: i64,
     hash: Vec<u8>,
-    /// Whether the rows after the signed one continue it, up to the last.
+    /// Whether the rows after the signed one continue it, up to the last, and are the program's own.
     continues: bool,
 }
 
@@ -254,7 +267,7 @@ impl End {
         }
         let (signed, hash) = head.map_or((0, &[][..]), |head| (head.seq, &*head.hash));
         let is_there = signed == 0 || hash_at(tx, account, signed)? == hash;
-        let continues = is_there && log::continues(tx, account, signed, hash)?;
+        let continues = is_there && log::continues(tx, vault, account, signed, hash)?;
         Ok(End { continues, ..end.unwrap_or_default() })
     }
 }

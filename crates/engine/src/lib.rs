@@ -123,7 +123,7 @@
 //! - Declarations: [`mod@record`], [`resource`], [`registry`], [`migrations`], [`tables`].
 //! - Requests: [`http`], [`call`], [`mod@input`], [`mod@list`], [`records`], [`mod@perform`], [`error`], [`idempotency`],
 //!   [`limits`].
-//! - Accounts and time: [`accounts`], [`authors`], [`context`], [`who`], [`clock`], [`quotas`],
+//! - Accounts and time: [`accounts`], [`authors`], [`context`], [`who`], [`clock`], [`random`], [`quotas`],
 //!   [`site`].
 //! - Events and what follows from them: [`log`], [`heads`], [`shown`], [`history`], [`listeners`], [`wakeup`], [`once`], [`timers`], [`due`].
 //! - Background work: [`jobs`], [`leases`], [`backoff`], [`loops`], [`nodes`], [`takeover`], [`slice`](mod@slice),
@@ -167,6 +167,7 @@ pub mod perform;
 pub mod private;
 pub mod query;
 pub mod quotas;
+pub mod random;
 pub mod record;
 pub mod records;
 pub mod registry;

@@ -1,4 +1,4 @@
-//! The log: one row per event, which serves as event, entry of the change feed and entry of the audit chain. It is
+//! The log: one line per event, which serves as event, in the change feed and in the audit chain. It is
 //! written in the transaction of the change, its numbers have no gaps within an account, and each row's hash covers the
 //! previous row.
 
@@ -18,13 +18,13 @@ use store::{Gathered, Merge, Tx};
 
 use crate::context::Ctx;
 use crate::error::{Error, Result};
-use chain::{Parts, SALTED_VERSION, chain, digest};
-pub use chain::{Verdict, Walked, continues, verify, verify_on};
+use chain::{MARKED_VERSION, Parts, chain, digest};
+pub use chain::{Verdict, Walked, continues, foreign, verify, verify_on};
 pub use event::{Event, Listener, fired, install};
 pub use filtered::{Filter, Found, filtered, numbered, of_record};
 pub use line::{DATA, Line, payload};
 pub use reading::{after, by_seq, key, last, line, touched};
-pub use tables::{ACTORS, INDEXES, KINDS, MIGRATION, ORDINARY, SALTED, SHARED_DATA};
+pub use tables::{ACTORS, INDEXES, KINDS, MARKED, MIGRATION, ORDINARY, SALTED, SHARED_DATA};
 
 /// Appends an event and starts the work of its listeners; returns its number. The caller's transaction locks the
 /// account.
@@ -48,7 +48,8 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
         at: ctx.now.0,
         texts: [event.name, event.entity_type, event.entity_id, &ctx.actor.id, kind, &ctx.request_id],
     };
-    let hash = chain(&end.hash, &parts, &digest(&salt, &ctx.actor.name, record));
+    let hash = chain(MARKED_VERSION, &end.hash, &parts, &digest(&salt, &ctx.actor.name, record));
+    let marked = [salt, ctx.site.vault.mark(&hash)?];
     tx.gather(
         &LINES,
         &[
@@ -65,8 +66,8 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
             data.into(),
             data_of.into(),
             hash.as_slice().into(),
-            SALTED_VERSION.into(),
-            salt.as_slice().into(),
+            MARKED_VERSION.into(),
+            marked.as_flattened().into(),
         ],
     )?;
     let (data, data_of) = match is_shared {

@@ -17,6 +17,7 @@ const OWN: &[Migration] = &[
     log::SALTED,
     log::INDEXES,
     log::KINDS,
+    log::MARKED,
     heads::MIGRATION,
     idempotency::MIGRATION,
     jobs::MIGRATION,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use blobs::Blobs;
 use store::{Database, Options, Store};
 
-use crate::accounts::Key;
+use crate::accounts::{Account, Key};
 use crate::app::{App, Readiness};
 use crate::carried::Carried;
 use crate::clock::{Clock, Ids};
@@ -22,7 +22,7 @@ use crate::registry::registry;
 use crate::services::Services;
 use crate::site::Site;
 use crate::turns::Turns;
-use crate::{heads, migrations, private, secrets};
+use crate::{heads, log, migrations, private, secrets};
 
 /// Opens the database of `config` and migrates it.
 pub fn open(config: Config) -> Result<Arc<App>> {
@@ -38,8 +38,16 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     let carried = Carried { applied, recorded: vault.source().recorded(), trusts_all };
     let key =
         secrets::signing_key(&store, &vault, registry().secrets, carried.is_from_before(heads::MIGRATION.number))?;
+    let is_unmarked = carried.is_from_before(log::MARKED.number) && !store.read_now(Account::all)?.is_empty();
+    if is_unmarked {
+        // Also while this process runs: nodes of the earlier version may still write.
+        vault.accept_unmarked();
+    }
     if carried.is_from_before(heads::MIGRATION.number) {
         heads::sign_first(&store, &vault)?;
+    }
+    if is_unmarked {
+        heads::sign(&store, &vault)?;
     }
     let site = Arc::new(Site::open(key, vault, &config.public_url));
     let blobs = open_blobs(&config)?;

@@ -18,6 +18,7 @@ use store::{Store, Tx};
 use crate::accounts::SHARED;
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::random;
 use columns::SecretColumn;
 use key_file::KeySource;
 use vault::{KeyId, Place, Vault, key_of, wrong_key};
@@ -80,9 +81,7 @@ pub fn signing_key(
     if let Some(value) = stored.filter(|value| !is_from_before || (value.len() != PLAIN && !has_plain)) {
         return vault.open_at(&SIGNING_KEY, &value);
     }
-    let mut new = [0u8; PLAIN];
-    getrandom::fill(&mut new).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
-    let (own, new) = (vault.clone(), vault.seal(&SIGNING_KEY, &new)?);
+    let (own, new) = (vault.clone(), vault.seal(&SIGNING_KEY, &random::bytes::<PLAIN>()?)?);
     let value = store.write_now(SHARED, move |tx| {
         tx.hold_all()?;
         tx.execute(

@@ -7,6 +7,7 @@ use sha2::Sha256;
 use store::Migration;
 
 use crate::clock::Moment;
+use crate::contents::hex;
 use crate::query::Query;
 use crate::secrets::key_file::unhex;
 use crate::secrets::vault::Vault;
@@ -111,9 +112,4 @@ impl Site {
 /// HMAC accepts keys of any length.
 fn unreachable_key() -> Hmac<Sha256> {
     unreachable!("HMAC takes keys of any length")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

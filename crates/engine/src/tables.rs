@@ -13,9 +13,9 @@ use crate::slice::Slice;
 /// How the records of a resource relate to the log.
 #[derive(Clone, Copy, Debug)]
 pub enum Logged {
-    /// The last entry shows the current record, except for these fields, which change without an entry.
+    /// The last line shows the current record, except for these fields, which change without a line.
     Except(&'static [&'static str]),
-    /// Records change without entries.
+    /// Records change without lines.
     No,
 }
 

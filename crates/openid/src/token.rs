@@ -26,8 +26,6 @@ pub struct Expected<'e> {
 /// What a token says about a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
-    /// The id of the person at the issuer.
-    pub subject: String,
     /// The e-mail address, which the issuer has verified.
     pub email: String,
     /// When the person signed in there, in seconds since 1970, if the issuer says so.
@@ -46,7 +44,6 @@ struct Header {
 #[derive(Deserialize)]
 struct Body {
     iss: String,
-    sub: String,
     aud: Value,
     #[serde(default)]
     azp: Option<String>,
@@ -84,7 +81,7 @@ impl Claims {
         if body.email.is_empty() || !body.has_verified_email() {
             return Err(refused("it has no verified e-mail address"));
         }
-        Ok(Claims { subject: body.sub, email: body.email, signed_in_at: body.auth_time })
+        Ok(Claims { email: body.email, signed_in_at: body.auth_time })
     }
 }
 

@@ -168,10 +168,16 @@ fn changed_bytes_are_rejected() {
 }
 
 #[test]
-fn an_rsa_key_is_read() {
-    let n = [0xc5; 256];
+fn an_rsa_key_of_another_program_is_read() {
+    let (n, signature) = (decode(RSA_MODULUS).unwrap(), decode(RSA_SIGNATURE).unwrap());
     let cose = [&[0xa4, 1, 3, 3, 0x39, 1, 0, 0x20, 0x59, 1, 0][..], &n, &[0x21, 0x43, 1, 0, 1]].concat();
-    assert_eq!(Key::parse(&cose), Ok(Key::Rs256(&n, &[1, 0, 1])));
+    let key = Key::parse(&cose).unwrap();
+    assert_eq!(key, Key::Rs256(&n, &[1, 0, 1]));
     assert!(Key::parse(&cose[..cose.len() - 1]).is_err());
-    assert!(Key::parse(&cose).unwrap().verify(b"x", &[1; 256]).is_err());
+    assert_eq!(key.verify(b"signed by Windows Hello", &signature), Ok(()));
+    assert!(key.verify(b"signed by windows Hello", &signature).is_err());
+    assert!(key.verify(b"signed by Windows Hello", &[1; 256]).is_err());
 }
+
+const RSA_MODULUS: &str = "vkh8hPVdlOnYqBGsX3LHKX0LfPRU165b6zXJ9O_svtAgOdZrIUKxlquq-EgQLcVeTjkYposDGAhhWRDhDL4rsBC_MsP-DkqPNO95xG1WyJEBZ0OKcr3xDVQPLomAN81HhFoqZVi1QFHPkZiwlxLrV5Ud7fmlmFLhmXnurKgKAbkESzIskK_V50Usu5rqCkUyH2OC-NKjtIO3Eq7yWyvex6g4s2G7e8tXtuaVTsfN8Kh3F3EjLIXOVedEtE0_U4DPHza2bsXz6dOlQQUv6xm_GqbbVmCN3wdvm2WDHYiRpuLLhJwdJ6HyYt_2U4K0tGqUFyhsnDtg8NJ97K-i9RKcbw";
+const RSA_SIGNATURE: &str = "rR3Y8wdi5t66YQpx9n0CKleMSFVSQckJS1IC8k_wLDl91JtReDwe_-KDKfwtvVI4MF4op-DcmB2RycdqSPgTZS4TlW6fLfHTgxd9RFRkZy7aVwWcX1P_T8u3Dx3YPoqrf4rpZml04nMGpIY1_avadZ5nUxDm7OxXUVJH--oY_YOUsLLyU3WQnYbvoAVyKN1NfJ1X685dg7DyL2eabcPOzkZk3gokL3xqU68Mzek1M_7vG2wytUCDGYe0y1Wd_PsdHjzZy52eXk7uzBVNcq9nah84-rtoAD6PygeJ1ITFu68EK5YQivRQuk1Oh7-iNdmD6I9Ah28msZstojkZ4eGPww";

@@ -23,3 +23,9 @@ pub fn host(url: &str) -> Option<String> {
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     Some(address.map_or_else(|_| host.to_lowercase(), |address| address.to_canonical().to_string()))
 }
+
+/// Returns the origin of a URL as browsers write it: the host in lower case, without the usual port of the scheme.
+pub fn origin(url: &str) -> Option<String> {
+    let origin = reqwest::Url::parse(url).ok()?.origin();
+    origin.is_tuple().then(|| origin.ascii_serialization())
+}

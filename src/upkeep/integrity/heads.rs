@@ -34,7 +34,10 @@ impl Inspection<'_> {
             Some(head) if head.uid != account.uid => {
                 self.problem(&account.uid, "log_heads", "", "Its signed head belongs to another log");
             }
-            Some(head) => self.compare(account, head, is_intact, "its signed head"),
+            Some(head) => {
+                self.compare(account, head, is_intact, "its signed head");
+                self.unsigned(account, head, is_intact);
+            }
             // An account that was created in the meantime has one that was not read.
             None if place.is_none() => {}
             None => self.problem(&account.uid, "log_heads", "", "Its signed head was deleted"),
@@ -49,16 +52,31 @@ impl Inspection<'_> {
         let found = self.look(account, "log", move |tx| Ok((log::last(tx, number)?, heads::hash_at(tx, number, seq)?)));
         let Some((last, hash)) = found else { return };
         let what = match last {
-            0 if seq > 0 => format!("The log was emptied: {name} has {seq} entries"),
+            0 if seq > 0 => format!("The log was emptied: {name} has {seq} lines"),
             last if last < seq => {
-                format!("The end of the log was cut off: it has {last} entries, and {name} has {seq}")
+                format!("The end of the log was cut off: it has {last} lines, and {name} has {seq}")
             }
             _ if is_intact && hash != head.hash => {
-                format!("The chain was hashed again: entry {seq} is not the one of {name}")
+                format!("The chain was hashed again: line {seq} is not the one of {name}")
             }
             _ => return,
         };
         self.problem(&account.uid, "log", "", what);
+    }
+
+    /// Checks that the program wrote the lines that are not signed yet.
+    fn unsigned(&mut self, account: &Account, head: &Head, is_intact: bool) {
+        let Some(vault) = self.vault.filter(|_| is_intact) else { return };
+        let (number, seq) = (account.number, head.seq);
+        let found = self.look(account, "log", move |tx| log::foreign(tx, vault, number, seq));
+        if let Some(seq) = found.flatten() {
+            self.problem(
+                &account.uid,
+                "log",
+                "",
+                format!("Line {seq} was appended outside the program: its mark is not valid"),
+            );
+        }
     }
 
     /// Checks the signature of a head.
@@ -114,12 +132,7 @@ impl Inspection<'_> {
         for some in lines.unseen().chunks(100) {
             let found = self.look(account, "log", |tx| engine::inspect::lines::gone(tx, number, some));
             for (table, id) in found.unwrap_or_default() {
-                self.problem(
-                    &account.uid,
-                    table,
-                    &id,
-                    "Deleted outside the log, which has no entry about its deletion",
-                );
+                self.problem(&account.uid, table, &id, "Deleted outside the log, which has no line about its deletion");
             }
         }
     }

@@ -262,7 +262,7 @@ fn large_events_are_read_a_few_at_a_time(db: Db) {
     }
 }
 
-/// Inserts log entries of a given size.
+/// Inserts log lines of a given size.
 fn fill(server: &Server, client: &Client, count: i64, size: usize) {
     let (account, last) = (client.account, server.last_seq(client));
     let data = format!("{{\"x\":\"{}\"}}", "x".repeat(size));

@@ -15,6 +15,7 @@ on_both![
     only_owners_manage_keys,
     a_key_works_only_from_its_networks,
     an_expired_key_says_so,
+    an_account_has_a_thousand_keys_that_work,
 ];
 
 fn nobody_gives_more_than_they_have(db: Db) {
@@ -156,4 +157,25 @@ fn an_expired_key_says_so(db: Db) {
     client.patch(&path, json!({"expires_at": "2099-01-01T00:00:00Z"})).expect(200);
     a_second_later();
     key.get("/v1/products").expect(200);
+}
+
+/// Each key has a rate limit of its own, so many keys would be a way around it.
+fn an_account_has_a_thousand_keys_that_work(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let blob = if server.app.config.database_url.is_empty() { "BLOB" } else { "BYTEA" };
+    server.execute(&format!(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 998)
+         INSERT INTO keys (id, account_id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at,
+                           updated_at, version, allowed_networks, old_secret_until)
+         SELECT 'k' || i, {}, 'x', CAST('k' || i AS {blob}), 'kt_', 'products.read', 0, 0, 0, 0, 0, 1, '', 0 FROM n",
+        client.account
+    ));
+    let body = json!({"name": "x", "scopes": ["products.read"]});
+    let (last, _) = create(&client, body.clone());
+    let refused = client.post("/v1/api-keys", body.clone()).expect(409);
+    assert_eq!(refused.code(), "limit_reached");
+    assert!(refused.text.contains("at most 1000 API keys that work. Revoke one first."), "{}", refused.text);
+    client.act(&format!("/v1/api-keys/{last}/revoke")).expect(200);
+    create(&client, body);
 }

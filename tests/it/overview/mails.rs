@@ -7,7 +7,12 @@ use serde_json::{Value, json};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
-on_both![lists_mail_without_its_text, a_mail_that_failed_is_sent_again,];
+on_both![
+    lists_mail_without_its_text,
+    a_mail_that_failed_is_sent_again,
+    a_limited_key_looks_at_a_limited_number_of_mails,
+    a_mail_that_is_sent_again_counts_against_the_quota,
+];
 
 fn ticket(client: &Client) -> String {
     client.post("/v1/tickets", json!({"subject": "Cold oven", "client_email": "a@ster.example"})).expect(201).id()
@@ -66,20 +71,67 @@ fn lists_mail_without_its_text(db: Db) {
     assert_eq!(server.with_scopes(&client, &["tickets.read"]).get("/v1/mails").status, 403);
 }
 
-fn a_mail_that_failed_is_sent_again(db: Db) {
-    let sink = Sink::start().unwrap();
-    let port = sink.port();
+/// Mail that the caller may not read is passed over, but not without end.
+fn a_limited_key_looks_at_a_limited_number_of_mails(db: Db) {
+    let server = Server::start(db);
+    server.leaves_jobs();
+    let client = server.client();
+    client.post("/v1/users", json!({"email": "ina@a.example", "name": "Ina"})).expect(201);
+    reply(&client, &ticket(&client), "a@ster.example");
+    server.execute(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10100)
+         INSERT INTO deliveries (account_id, id, mail_id, about_id, recipient, status, attempts, reason, maybe_twice, changed_at)
+         SELECT account_id, 'm' || (100000 + i), mail_id, about_id, recipient, status, 0, '', 0, 0
+         FROM n, (SELECT * FROM deliveries WHERE recipient = 'a@ster.example') AS one",
+    );
+    let some = server.with_scopes(&client, &["invoices.read", "users.read"]);
+    let first = some.get("/v1/mails").expect(200).json();
+    assert_eq!((recipients(&first).len(), &first["meta"]["has_more"]), (0, &json!(true)));
+    assert_eq!(first["meta"]["last_id"], "m100101", "10,000 before the latest one");
+    let path = format!("/v1/mails?before={}", first["meta"]["last_id"].as_str().unwrap());
+    let second = some.get(&path).expect(200).json();
+    assert_eq!((recipients(&second), &second["meta"]["has_more"]), (vec!["ina@a.example".to_string()], &json!(false)));
+    assert_eq!(recipients(&client.get("/v1/mails").json()).len(), 50, "whoever may read all of it reads the latest");
+}
+
+/// Starts a server that sends its mail to the sink, with a mail that the sink rejects.
+fn with_a_failed_mail(db: Db, sink: &Sink, quota: u64) -> (Server, Client) {
     let server = Server::with(db, |config| {
         config.smtp_host = "127.0.0.1".to_string();
-        config.smtp_port = port;
+        config.smtp_port = sink.port();
         config.smtp_security = "none".to_string();
         config.mail_from = "kantoor@server.example".to_string();
+        config.quota_mails_per_day = quota;
     });
     let client = server.client();
     sink.rule(Rule::new(Verb::Rcpt, Act::answer("550 5.1.1 no such user")));
     reply(&client, &ticket(&client), "a@ster.example");
-    let work = || server.block_on(async { while worker::turn(&server.app).await {} });
-    work();
+    work(&server);
+    (server, client)
+}
+
+fn work(server: &Server) {
+    server.block_on(async { while worker::turn(&server.app).await {} });
+}
+
+fn a_mail_that_is_sent_again_counts_against_the_quota(db: Db) {
+    let sink = Sink::start().unwrap();
+    let (server, client) = with_a_failed_mail(db, &sink, 2);
+    let failed = client.get("/v1/mails?status=failed").expect(200).data()[0].clone();
+    let path = format!("/v1/mails/{}/retry", failed["id"].as_str().unwrap());
+    client.act(&path).expect(200);
+    assert_eq!(client.get("/v1/settings/usage").data()["mails_today"], 2);
+    work(&server);
+    let before = server.last_seq(&client);
+    let refused = client.act(&path).expect(403);
+    assert_eq!(refused.code(), "quota_exceeded");
+    assert_eq!(client.get("/v1/mails").data()[0]["status"], "failed");
+    assert_eq!(server.last_seq(&client), before);
+}
+
+fn a_mail_that_failed_is_sent_again(db: Db) {
+    let sink = Sink::start().unwrap();
+    let (server, client) = with_a_failed_mail(db, &sink, 0);
     let failed = client.get("/v1/mails?status=failed").expect(200).data()[0].clone();
     assert!(failed["reason"].as_str().unwrap().contains("no such user"), "{failed}");
     assert_eq!(failed["attempts"], 1);
@@ -92,11 +144,19 @@ fn a_mail_that_failed_is_sent_again(db: Db) {
         assert_eq!(server.with_scopes(&client, scopes).act(&path).status, status, "{scopes:?}");
     }
     assert_eq!(server.client().act(&path).status, 404);
+    let before = server.last_seq(&client);
     let queued = client.act(&path).expect(200).data();
+    let line = client.get(&format!("/v1/changes?after={before}")).expect(200).data()[0].clone();
+    assert_eq!(
+        (&line["type"], &line["entity_id"], &line["actor_type"]),
+        (&json!("mail.retried"), &failed["id"], &json!("key"))
+    );
+    let data = json!({"id": failed["id"], "about": "ticket", "about_id": failed["about_id"]});
+    assert_eq!(line["data"], data, "neither the recipient nor the subject");
     assert_eq!((&queued["status"], &queued["id"]), (&json!("queued"), &failed["id"]));
     assert_eq!(client.act(&path).expect(409).code(), "invalid_transition");
     sink.heal();
-    work();
+    work(&server);
     let sent = client.get("/v1/mails").data()[0].clone();
     assert_eq!((&sent["status"], &sent["attempts"]), (&json!("sent"), &json!(2)));
 }

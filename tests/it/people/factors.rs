@@ -315,6 +315,9 @@ fn an_owner_removes_a_lost_factor(db: Db) {
         let refused = client.act(&format!("/v1/users/{id}/remove-two-factor")).expect(403);
         assert!(refused.text.contains("also a user of another account"), "{}", refused.text);
     }
+    // Nor if she is suspended in one of them.
+    other.patch(&format!("/v1/users/{guest}"), json!({"status": "suspended"})).expect(200);
+    client.act(&format!("/v1/users/{id}/remove-two-factor")).expect(403);
 }
 
 fn secrets_of_apps_are_encrypted(db: Db) {
@@ -378,6 +381,10 @@ fn the_operator_removes_a_lost_factor(db: Db) {
     assert_eq!(said(&user(&["remove-two-factor", "olga@a.example"])).trim(), "Removed 1 second factor.");
     assert_eq!(said(&user(&["remove-two-factor", "olga@a.example"])).trim(), "olga@a.example has no second factor.");
     assert_eq!(line("user.two_factor_removed")["actor"], "operator");
+    std::thread::sleep(Duration::from_millis(1050));
+    for ended in [&browser, &inside] {
+        ended.get("/console/v1/products").expect(401);
+    }
     Browser::new(&binary.client).sign_in("olga@a.example");
     Browser::new(&binary.client).enter("/console/sign-in-link", json!({"token": token(&expired)}));
     let wrong = String::from_utf8(user(&["sign-in-link", "x@a.example"]).stderr).unwrap();

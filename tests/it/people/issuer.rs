@@ -20,6 +20,7 @@ on_both![
     a_response_belongs_to_one_browser,
     an_unknown_person_is_told,
     the_issuer_says_when_somebody_signed_in,
+    responses_of_the_issuer_are_limited,
     without_an_issuer_there_is_nothing,
 ];
 
@@ -107,7 +108,7 @@ struct World {
     server: Server,
     client: Client,
     books: Arc<Mutex<Books>>,
-    _issuer: Issuer,
+    issuer: Issuer,
 }
 
 fn world(db: Db) -> World {
@@ -135,10 +136,15 @@ fn world(db: Db) -> World {
     });
     let mut client = server.client();
     client.agent = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).build().into();
-    World { server, client, books, _issuer: issuer }
+    World { server, client, books, issuer }
 }
 
 impl World {
+    /// Returns how often this path of the issuer was requested.
+    fn asked(&self, path: &str) -> usize {
+        self.issuer.received().iter().filter(|one| one.path == path).count()
+    }
+
     /// Goes to the issuer; returns the browser with the cookie of the attempt, and the path to come back to.
     fn go(&self, email: &str) -> (Browser, String) {
         let mut browser = Browser::new(&self.client);
@@ -193,9 +199,28 @@ fn the_issuer_says_when_somebody_signed_in(db: Db) {
         let browser = session(browser, &reply.expect(303));
         browser.post("/console/v1/api-keys", json!({"name": "x", "scopes": ["*"]})).expect(status);
     }
-    let asked = world._issuer.received();
-    let count = |path: &str| asked.iter().filter(|one| one.path == path).count();
-    assert_eq!((count("/keys"), count("/.well-known/openid-configuration"), count("/token")), (1, 1, 2));
+    // Its description and its keys are requested once.
+    let asked = |path: &str| world.asked(path);
+    assert_eq!((asked("/keys"), asked("/.well-known/openid-configuration"), asked("/token")), (1, 1, 2));
+}
+
+/// Anybody can start a sign-in and come back with any code, which is exchanged at the issuer.
+fn responses_of_the_issuer_are_limited(db: Db) {
+    let world = world(db);
+    owner(&world.server, &world.client, "olga@a.example");
+    let (browser, path) = world.go("olga@a.example");
+    let now = world.server.app.clock.now().0;
+    world.server.execute(&format!(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 49)
+         INSERT INTO sign_in_attempts (id, subject, at) SELECT 'a' || i, 'issuer 127.0.0.1', {now} FROM n"
+    ));
+    let made_up = path.replace("code=code", "code=other");
+    browser.get(&made_up).expect(403);
+    let refused = browser.get(&made_up).expect(429);
+    assert!(refused.header("retry-after").parse::<i64>().is_ok() && refused.text.contains("Too many attempts"));
+    assert_eq!(world.asked("/token"), 1);
+    world.server.execute("UPDATE sign_in_attempts SET at = at - 900000");
+    browser.get(&path).expect(303);
 }
 
 fn people_sign_in_at_an_issuer(db: Db) {
@@ -219,6 +244,14 @@ fn people_sign_in_at_an_issuer(db: Db) {
     assert_eq!(client.get(&format!("/v1/users/{id}")).data()["status"], "active");
     ina.post("/console/accept-invite", json!({"token": token, "password": PASSWORD})).expect(409);
     ina.post("/console/confirm", json!({"password": PASSWORD})).expect(403);
+    // Nobody asks for a password that she does not have.
+    server.execute("UPDATE sessions SET confirmed_at = 1");
+    let page = ina.get("/two-factor").expect(200);
+    assert!(
+        page.text.contains("You have no password here") && !page.text.contains("type=\"password\""),
+        "{}",
+        page.text
+    );
     // The issuer decides about second factors.
     client.patch("/v1/settings", json!({"two_factor": "all"})).expect(200);
     std::thread::sleep(std::time::Duration::from_millis(1050));

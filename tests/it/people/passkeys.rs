@@ -6,11 +6,18 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::pages::submit;
+use super::two_factor_pages::hidden;
 use super::{Browser, PASSWORD, member, owner};
 use crate::on_both;
 use crate::support::{Db, Reply, Server};
 
-on_both![a_passkey_signs_in, a_passkey_is_bound_to_its_person_and_sign_in, passkeys_need_a_domain];
+on_both![
+    a_passkey_signs_in,
+    a_passkey_is_bound_to_its_person_and_sign_in,
+    a_rejected_passkey_says_what_to_do,
+    passkeys_need_a_domain,
+];
 
 /// An authenticator with one key.
 struct Authenticator {
@@ -63,7 +70,8 @@ impl Authenticator {
 }
 
 fn secure(db: Db) -> Server {
-    Server::with(db, |config| config.public_url = "https://kantoor.example".to_string())
+    // Browsers write its origin in lower case and without the port.
+    Server::with(db, |config| config.public_url = "https://Kantoor.example:443/".to_string())
 }
 
 /// Adds a passkey; returns the response to its confirmation.
@@ -156,6 +164,23 @@ fn a_passkey_is_bound_to_its_person_and_sign_in(db: Db) {
     let step = first_step(&browser, "olga@a.example");
     let reply = second_step(&browser, &step, own.get(&step["passkey"])).expect(401);
     assert!(reply.text.contains("it may have been copied"), "{}", reply.text);
+}
+
+fn a_rejected_passkey_says_what_to_do(db: Db) {
+    let server = secure(db);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    add(&browser, &Authenticator::new("own")).expect(200);
+    let fields = [("email", "olga@a.example"), ("password", PASSWORD)];
+    let page = submit(&browser, "/sign-in", &fields).expect(200);
+    assert!(page.text.contains("Sign in with a passkey"), "{}", page.text);
+    let token = hidden(&page.text, "token");
+    let another = Authenticator::new("own").get(&json!({"challenge": "AAAA"}));
+    let field = |name: &'static str| (name, another[name].as_str().unwrap());
+    let parts = ["credential", "client_data", "authenticator_data", "signature"].map(field);
+    let refused = submit(&browser, "/sign-in", &[&[("token", token.as_str())][..], &parts].concat()).expect(401);
+    let advice = "The passkey was rejected. Sign in again to retry, or use a recovery code.";
+    assert!(refused.text.contains(advice) && hidden(&refused.text, "token") == token, "{}", refused.text);
 }
 
 fn passkeys_need_a_domain(db: Db) {

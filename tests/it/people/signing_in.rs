@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ::mail::sink::Sink;
+use engine::config::Config;
 use engine::jobs::worker;
 use kantoor::people::operator;
 use kantoor::people::password::Passwords;
@@ -70,23 +71,21 @@ fn an_account_is_set_up_once(db: Db) {
     assert_eq!(*session, engine::accounts::hash(&secret));
 }
 
-fn with_smtp(db: Db, sink: &Sink) -> Server {
-    let port = sink.port();
-    Server::with(db, |config| {
-        config.smtp_host = "127.0.0.1".to_string();
-        config.smtp_port = port;
-        config.smtp_security = "none".to_string();
-        config.mail_from = "kantoor@server.example".to_string();
-        config.public_url = "https://kantoor.example".to_string();
-    })
+/// Lets the server send its mail to the sink.
+pub fn use_sink(config: &mut Config, sink: &Sink) {
+    config.smtp_host = "127.0.0.1".to_string();
+    config.smtp_port = sink.port();
+    config.smtp_security = "none".to_string();
+    config.mail_from = "kantoor@server.example".to_string();
+    config.public_url = "https://kantoor.example".to_string();
 }
 
-fn work_off(server: &Server) {
+pub fn work_off(server: &Server) {
     server.block_on(async { while worker::turn(&server.app).await {} });
 }
 
 /// Returns the token in the last mail.
-fn mailed(sink: &Sink, count: usize, link: &str) -> String {
+pub fn mailed(sink: &Sink, count: usize, link: &str) -> String {
     let mails = sink.wait(count, Duration::from_secs(10));
     assert_eq!(mails.len(), count);
     let text = String::from_utf8_lossy(&mails[count - 1].message).replace("=\r\n", "").replace("=3D", "=");
@@ -96,7 +95,7 @@ fn mailed(sink: &Sink, count: usize, link: &str) -> String {
 
 fn an_invitation_and_a_reset_arrive_by_mail(db: Db) {
     let sink = Sink::start().unwrap();
-    let server = with_smtp(db, &sink);
+    let server = Server::with(db, |config| use_sink(config, &sink));
     let client = server.client();
     let made = client.post("/v1/users", json!({"email": "ina@a.example", "name": "Ina"})).expect(201);
     assert!(made.json()["meta"].get("invite_url").is_none(), "the link is only in the mail: {made:?}");
@@ -217,8 +216,10 @@ fn unknown_people_and_wrong_passwords_look_alike(db: Db) {
 fn a_password_that_is_replaced_meanwhile_opens_nothing(db: Db) {
     let url = db.url.clone();
     let server = Server::start(db);
-    let client = server.client();
+    let (client, second) = (server.client(), server.client());
     owner(&server, &client, "olga@a.example");
+    let (_, invitation) = invite(&second, "olga@a.example", "member");
+    let accept = json!({"token": invitation, "password": PASSWORD});
     if url.is_empty() {
         return; // SQLite has one writer.
     }
@@ -226,13 +227,15 @@ fn a_password_that_is_replaced_meanwhile_opens_nothing(db: Db) {
     let mut replacing = other.transaction().unwrap();
     replacing.execute("UPDATE people SET password = 'another'", &[]).unwrap();
     let browser = Browser::new(&client);
-    let signed_in = std::thread::scope(|scope| {
+    let (signed_in, accepted) = std::thread::scope(|scope| {
         let signing_in = scope.spawn(|| sign_in(&browser, "olga@a.example", PASSWORD));
+        let accepting = scope.spawn(|| browser.post("/console/accept-invite", accept));
         std::thread::sleep(Duration::from_secs(2));
         replacing.commit().unwrap();
-        signing_in.join().unwrap()
+        (signing_in.join().unwrap(), accepting.join().unwrap())
     });
     signed_in.expect(401);
+    assert!(accepted.expect(403).text.contains("The password was changed in the meantime"));
 }
 
 fn others_cannot_lock_out_a_known_address(db: Db) {
@@ -298,7 +301,7 @@ fn guesses_are_limited_on_all_nodes(db: Db) {
     let client = server.client();
     owner(&server, &client, "olga@a.example");
     let here = Browser::new(&client);
-    let node = server.another_node(engine::config::Config { public_limit_per_minute: 0, ..config });
+    let node = server.another_node(Config { public_limit_per_minute: 0, ..config });
     let there = Browser::new(&Client { base: format!("http://{node}"), ..client.clone() });
     for place in 0..10 {
         let browser = if place % 2 == 0 { &here } else { &there };

@@ -18,7 +18,7 @@ fn strict(server: &Server) -> Client {
 }
 
 /// Returns the value of a hidden field.
-fn hidden(page: &str, name: &str) -> String {
+pub fn hidden(page: &str, name: &str) -> String {
     let field = format!("name=\"{name}\" value=\"");
     page.split(&field).nth(1).unwrap_or_else(|| panic!("no {name} in {page}")).split('"').next().unwrap().to_string()
 }

@@ -8,7 +8,7 @@ use crate::secrets::key_file::unhex;
 /// Returns the text of a file.
 pub fn written(heads: &[Head], now: Moment) -> String {
     let mut text = format!(
-        "# The ends of the logs of Kantoor at {now}: account, number of entries, hash, signature.\n\
+        "# The ends of the logs of Kantoor at {now}: account, number of lines, hash, signature.\n\
          # To check that the logs still continue them: kantoor verify --against FILE\n"
     );
     for Head { uid, seq, hash, signature } in heads {

@@ -49,17 +49,26 @@ pub fn cookie_name(site: &Site) -> &'static str {
 
 /// Returns the `Set-Cookie` header of a session, which the browser keeps for this many seconds; 0 removes it.
 pub fn cookie(site: &Site, secret: &str, seconds: i64) -> String {
+    set_cookie(site, cookie_name(site), secret, seconds)
+}
+
+/// Returns the `Set-Cookie` header of a secret that no script can read.
+pub fn set_cookie(site: &Site, name: &str, secret: &str, seconds: i64) -> String {
     let secure = if site.is_secure() { "; Secure" } else { "" };
-    format!("{}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}", cookie_name(site))
+    format!("{name}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
 }
 
 /// Returns the secret of the session in the headers of a request.
 pub fn secret<'h>(site: &Site, headers: &'h HeaderMap) -> Result<&'h str> {
+    secret_in(headers, cookie_name(site)).ok_or_else(|| Error::new(Code::Unauthorized, "Sign in first."))
+}
+
+/// Returns the secret in the cookie with this name: 32 bytes in hexadecimal.
+pub fn secret_in<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let found = pairs.find(|(name, _)| *name == cookie_name(site)).map(|(_, secret)| secret);
-    let is_one = |secret: &&str| secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
-    found.filter(is_one).ok_or_else(|| Error::new(Code::Unauthorized, "Sign in first."))
+    let found = pairs.find(|(own, _)| *own == name).map(|(_, secret)| secret);
+    found.filter(|secret| secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Rejects a request that may come from another site.
@@ -79,5 +88,5 @@ fn is_same_origin(head: &Parts, site: &Site) -> bool {
     let Some(origin) = told(ORIGIN.as_str()) else { return false };
     let host = head.uri.authority().map(|host| host.as_str()).or_else(|| told(HOST.as_str()));
     let same_host = origin.split_once("://").is_some_and(|(_, from)| Some(from) == host);
-    same_host || site.address("/") == format!("{origin}/")
+    same_host || web::origin(&site.address("/")).as_deref() == Some(origin)
 }

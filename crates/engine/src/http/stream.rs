@@ -1,4 +1,4 @@
-//! The event stream: log entries as server-sent events, from where the client left off. Entries are read as the client
+//! The event stream: log lines as server-sent events, from where the client left off. Lines are read as the client
 //! consumes them, so a slow client costs no memory.
 
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use crate::log;
 use crate::registry::registry;
 use crate::shown::Viewer;
 
-/// How often the log is polled for entries of other nodes.
+/// How often the log is polled for lines of other nodes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Number of entries to read at a time, and their approximate size: the memory of a stream.
 const BATCH: i64 = 25;

@@ -1,5 +1,5 @@
-//! Checks that a record matches the last log entry about it. Verifying the audit chain collects the number of that
-//! entry for every record; each record is then compared with it.
+//! Checks that a record matches the last log line about it. Verifying the audit chain collects the number of that
+//! line for every record; each record is then compared with it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,17 +12,17 @@ use crate::log;
 use crate::record::{DETAIL, Record};
 use crate::tables::{self, Logged};
 
-/// The last entry about each record of an account.
+/// The last line about each record of an account.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// By the hash of kind and id: an account may have millions of records.
     last: HashMap<(u64, u64), (i64, AtomicBool)>,
-    /// The last entry of the log.
+    /// The last line of the log.
     end: i64,
 }
 
 impl Lines {
-    /// Records an entry, in the order of the log.
+    /// Records a line, in the order of the log.
     pub fn note(&mut self, key: (u64, u64), seq: i64) {
         self.last.insert(key, (seq, AtomicBool::new(false)));
         self.end = seq;
@@ -35,14 +35,14 @@ impl Lines {
         }
     }
 
-    /// Returns the last entries of the records that do not exist.
+    /// Returns the last lines about the records that do not exist.
     pub fn unseen(&self) -> Vec<i64> {
         let unseen = self.last.values().filter(|(_, seen)| !seen.load(Ordering::Relaxed));
         unseen.map(|(seq, _)| *seq).collect()
     }
 }
 
-/// Adds a problem for each record that differs from its entry.
+/// Adds a problem for each record that differs from its line.
 pub fn compare<R: Record>(
     tx: &mut Tx,
     account: i64,
@@ -53,7 +53,7 @@ pub fn compare<R: Record>(
 ) -> Result<()> {
     let kind = R::shape().name;
     let noted = |record: &R| lines.last.get(&log::key(kind, &record.base().id)).map(|(seq, _)| *seq);
-    let shown = entries(tx, account, records.iter().filter_map(noted).collect())?;
+    let shown = last_lines(tx, account, records.iter().filter_map(noted).collect())?;
     for record in records {
         let mut wrong = differs(record, noted(record).and_then(|seq| shown.get(&seq)), silent);
         if wrong.is_some() {
@@ -65,7 +65,7 @@ pub fn compare<R: Record>(
             );
             let values =
                 [account.into(), lines.end.into(), kind.into(), (&record.base().id).into(), log::fired().into()];
-            let newer = tx.first(&sql, &values, |row| Ok::<_, Error>(Entry::new(row.text(0)?, row.text(1)?)))?;
+            let newer = tx.first(&sql, &values, |row| Ok::<_, Error>(LastLine::new(row.text(0)?, row.text(1)?)))?;
             if newer.is_some() {
                 wrong = differs(record, newer.as_ref(), silent);
             }
@@ -77,8 +77,8 @@ pub fn compare<R: Record>(
     Ok(())
 }
 
-/// Returns the data of the entries with these numbers.
-fn entries(tx: &mut Tx, account: i64, numbers: Vec<i64>) -> Result<BTreeMap<i64, Entry>> {
+/// Returns the data of the lines with these numbers.
+fn last_lines(tx: &mut Tx, account: i64, numbers: Vec<i64>) -> Result<BTreeMap<i64, LastLine>> {
     if numbers.is_empty() {
         return Ok(BTreeMap::new());
     }
@@ -86,20 +86,20 @@ fn entries(tx: &mut Tx, account: i64, numbers: Vec<i64>) -> Result<BTreeMap<i64,
     let sql =
         format!("SELECT seq, {}, type FROM log WHERE account_id = $1 AND seq IN ({})", log::DATA, places.join(", "));
     let values: Vec<Value> = [account].into_iter().chain(numbers).map(Value::from).collect();
-    let rows = tx.all(&sql, &values, |row| Ok::<_, Error>((row.int(0)?, Entry::new(row.text(1)?, row.text(2)?))))?;
+    let rows = tx.all(&sql, &values, |row| Ok::<_, Error>((row.int(0)?, LastLine::new(row.text(1)?, row.text(2)?))))?;
     Ok(rows.into_iter().collect())
 }
 
 /// A line about a record.
-struct Entry {
+struct LastLine {
     shown: Shown,
     /// Whether the record was deleted or erased.
     ends: bool,
 }
 
-impl Entry {
-    fn new(data: &str, name: &str) -> Entry {
-        Entry { shown: serde_json::from_str(data).unwrap_or_default(), ends: ends(name) }
+impl LastLine {
+    fn new(data: &str, name: &str) -> LastLine {
+        LastLine { shown: serde_json::from_str(data).unwrap_or_default(), ends: ends(name) }
     }
 }
 
@@ -107,21 +107,21 @@ fn ends(name: &str) -> bool {
     name.ends_with(".deleted") || name.ends_with(".erased")
 }
 
-/// Describes the first difference between a record and its entry. A field that the entry lacks was added by a later
+/// Describes the first difference between a record and its line. A field that the line lacks was added by a later
 /// version.
-fn differs<R: Record>(record: &R, entry: Option<&Entry>, silent: &[&str]) -> Option<String> {
-    let Some(Entry { shown: entry, ends }) = entry else {
-        return Some("Created outside the log, which has no entry about it".to_string());
+fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> Option<String> {
+    let Some(LastLine { shown: line, ends }) = line else {
+        return Some("Created outside the log, which has no line about it".to_string());
     };
     if *ends {
-        return Some("Created outside the log, whose last entry about it says that it was deleted".to_string());
+        return Some("Created outside the log, whose last line about it says that it was deleted".to_string());
     }
     let (shape, base) = (R::shape(), record.base());
     let mut pairs = Vec::new();
     for field in R::fields().iter().filter(|field| !silent.contains(&field.info.name)) {
         let rules = &field.info.rules;
-        let top = entry.get(field.info.name).filter(|_| rules.views.includes(DETAIL));
-        let meta = entry["meta"].get(field.info.name).filter(|_| rules.in_meta && shape.meta.includes(DETAIL));
+        let top = line.get(field.info.name).filter(|_| rules.views.includes(DETAIL));
+        let meta = line["meta"].get(field.info.name).filter(|_| rules.in_meta && shape.meta.includes(DETAIL));
         for logged in top.into_iter().chain(meta) {
             let mut own = Vec::new();
             field.to_json(record, rules, &mut own);
@@ -133,18 +133,18 @@ fn differs<R: Record>(record: &R, entry: Option<&Entry>, silent: &[&str]) -> Opt
     hidden.push(b'}');
     let hidden: Shown = serde_json::from_slice(&hidden).unwrap_or_default();
     for (name, own) in hidden.as_object().into_iter().flatten().filter(|(name, _)| !silent.contains(&name.as_str())) {
-        pairs.extend(entry["hidden"].get(name).map(|logged| (name.as_str(), own.clone(), logged)));
+        pairs.extend(line["hidden"].get(name).map(|logged| (name.as_str(), own.clone(), logged)));
     }
     for (name, own) in [("updated_at", base.updated_at), ("created_at", base.created_at)] {
-        let logged = [entry.get(name), entry["meta"].get(name)].into_iter().flatten();
+        let logged = [line.get(name), line["meta"].get(name)].into_iter().flatten();
         pairs.extend(logged.map(|logged| (name, own.to_string().into(), logged)));
     }
-    let version = entry["meta"].get("version").map(|logged| ("version", base.version.into(), logged));
+    let version = line["meta"].get("version").map(|logged| ("version", base.version.into(), logged));
     let mut pairs = pairs.into_iter().chain(version);
     let (name, own, logged) = pairs.find(|(_, own, logged)| own != *logged)?;
     let how = if is_wider(name, &own, logged) { "Its scopes were widened" } else { "Changed" };
     Some(format!(
-        "{how} outside the log: {name} is {}, but the last entry of the log says {}",
+        "{how} outside the log: {name} is {}, but the last line of the log says {}",
         shortened(&own),
         shortened(logged)
     ))
@@ -156,7 +156,7 @@ fn is_wider(name: &str, own: &Shown, logged: &Shown) -> bool {
     name == "scopes" && own.as_array().is_some_and(|scopes| scopes.iter().any(|scope| !has(scope)))
 }
 
-/// Returns the table and id of the records of these entries that were not deleted by a later one.
+/// Returns the table and id of the records of these lines that were not deleted by a later one.
 pub fn gone(tx: &mut Tx, account: i64, numbers: &[i64]) -> Result<Vec<(&'static str, String)>> {
     let mut gone = Vec::new();
     for line in log::numbered(tx, account, numbers)? {

@@ -6,12 +6,16 @@ use store::Tx;
 use super::emptied::Erased;
 use super::line::Line;
 use super::reading::{after, key_of};
+use super::salt;
 use crate::clock::Moment;
 use crate::contents::hex;
 use crate::error::Result;
+use crate::secrets::vault::Vault;
 
 /// The version of the hash of rows with a salt. Rows of version 1 hash their data directly.
-pub(super) const SALTED_VERSION: i64 = 2;
+const SALTED_VERSION: i64 = 2;
+/// The version of rows whose salt is followed by a mark of their hash: only a program with the key can append one.
+pub(super) const MARKED_VERSION: i64 = 3;
 
 /// The values that a hash covers, besides the digest of the data.
 pub(super) struct Parts<'p> {
@@ -23,11 +27,11 @@ pub(super) struct Parts<'p> {
 
 /// Returns the hash of a row, which covers the one before. Of the data it covers the digest alone, so that they can be
 /// erased.
-pub(super) fn chain(before: &[u8], parts: &Parts, digest: &[u8]) -> Vec<u8> {
+pub(super) fn chain(version: i64, before: &[u8], parts: &Parts, digest: &[u8]) -> Vec<u8> {
     let mut hasher = Sha256::new();
     hasher.update(before);
     // A row of version 1 has the first byte of its account here, which is 0.
-    hasher.update([2]);
+    hasher.update([u8::try_from(version).unwrap_or_default()]);
     update(&mut hasher, parts);
     hasher.update(digest);
     hasher.finalize().to_vec()
@@ -76,15 +80,38 @@ impl Line {
                 None
             }
             1 => Some(unsalted(before, &of([name, kind, id, &self.actor, &self.request_id, &self.data]))),
-            SALTED_VERSION => {
+            SALTED_VERSION | MARKED_VERSION => {
                 let parts = of([name, kind, id, &self.actor, &self.actor_type, &self.request_id]);
                 if !self.is_erased() {
-                    return Some(chain(before, &parts, &digest(&self.salt, &self.actor_name, &self.data)));
+                    let digest = digest(self.salt(), &self.actor_name, &self.data);
+                    return Some(chain(self.version, before, &parts, &digest));
                 }
                 let is_empty = self.data.is_empty() && self.salt.is_empty() && self.actor_name.is_empty();
-                is_empty.then(|| chain(before, &parts, &self.digest))
+                is_empty.then(|| chain(self.version, before, &parts, &self.digest))
             }
             _ => None,
+        }
+    }
+
+    /// Returns the salt, without the mark behind it.
+    pub(super) fn salt(&self) -> &[u8] {
+        self.split_salt().0
+    }
+
+    fn split_salt(&self) -> (&[u8], &[u8]) {
+        match self.version {
+            MARKED_VERSION => self.salt.split_at_checked(salt::LENGTH).unwrap_or_default(),
+            _ => (&self.salt[..], &[]),
+        }
+    }
+
+    /// Whether the program wrote the row: it has a mark, or it is of an earlier version, as far as these are accepted.
+    fn is_ours(&self, vault: &Vault) -> Result<bool> {
+        match self.version {
+            // An emptied row shows nothing, and breaks the chain if no other row explains it, which has a mark.
+            MARKED_VERSION if self.is_erased() => Ok(true),
+            MARKED_VERSION => vault.is_mark(&self.hash, self.split_salt().1),
+            _ => Ok(vault.accepts_unmarked()),
         }
     }
 }
@@ -115,7 +142,7 @@ pub enum Verdict {
 pub struct Walked {
     rows: i64,
     before: Vec<u8>,
-    /// The entries that the last step read, for entries with a record: their key and sequence number.
+    /// The lines that the last step read, for lines with a record: their key and sequence number.
     pub seen: Vec<((u64, u64), i64)>,
     erased: Erased,
 }
@@ -138,8 +165,8 @@ pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
     }
 }
 
-/// Whether the rows after number `rows`, whose hash is `before`, continue it up to the last one.
-pub fn continues(tx: &mut Tx, account: i64, mut rows: i64, before: &[u8]) -> Result<bool> {
+/// Whether the rows after number `rows`, whose hash is `before`, continue it up to the last one, and are the program's own.
+pub fn continues(tx: &mut Tx, vault: &Vault, account: i64, mut rows: i64, before: &[u8]) -> Result<bool> {
     let mut before = before.to_vec();
     loop {
         let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
@@ -147,10 +174,27 @@ pub fn continues(tx: &mut Tx, account: i64, mut rows: i64, before: &[u8]) -> Res
             return Ok(true);
         }
         for line in lines {
-            if line.seq != rows + 1 || line.expected(account, &before).as_ref() != Some(&line.hash) {
+            let fits = line.seq == rows + 1 && line.expected(account, &before).as_ref() == Some(&line.hash);
+            if !fits || !line.is_ours(vault)? {
                 return Ok(false);
             }
             (rows, before) = (line.seq, line.hash);
+        }
+    }
+}
+
+/// Returns the number of the first row after number `seq` that the program did not write.
+pub fn foreign(tx: &mut Tx, vault: &Vault, account: i64, mut seq: i64) -> Result<Option<i64>> {
+    loop {
+        let lines = after(tx, account, seq, 1000, 8 * 1024 * 1024)?;
+        for line in &lines {
+            if !line.is_ours(vault)? {
+                return Ok(Some(line.seq));
+            }
+            seq = line.seq;
+        }
+        if lines.is_empty() {
+            return Ok(None);
         }
     }
 }
@@ -163,7 +207,7 @@ pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Wal
     if lines.is_empty() {
         return Ok(Err(match erased.unexplained() {
             Some((seq, at)) => {
-                Verdict::Broken { seq, at, why: "the entry was emptied, and no entry says that its record was erased" }
+                Verdict::Broken { seq, at, why: "the line was emptied, and no line says that its record was erased" }
             }
             None => Verdict::Whole { rows, head: hex(&before) },
         }));
@@ -171,10 +215,10 @@ pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Wal
     for line in lines {
         let broken = |why| Ok(Err(Verdict::Broken { seq: line.seq, at: Moment(line.at), why }));
         if line.seq != rows + 1 {
-            return broken("the previous entry is missing");
+            return broken("the previous line is missing");
         }
         if line.expected(account, &before).as_ref() != Some(&line.hash) {
-            return broken("the entry or the previous one was altered");
+            return broken("the line or the previous one was altered");
         }
         rows = line.seq;
         seen.extend(key_of(&line).map(|key| (key, rows)));

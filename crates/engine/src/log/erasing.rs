@@ -24,13 +24,13 @@ pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
     if lines.iter().any(|line| line.version == 1) {
         return Err(Error::new(
             Code::InvalidTransition,
-            "The log has entries of an earlier version, which cannot be erased.",
+            "The log has lines of an earlier version, which cannot be erased.",
         ));
     }
     let name = format!("{}{ERASED}", last.name.trim_end_matches(".deleted"));
     let mut count = 0;
     for line in lines.iter().filter(|line| !line.is_erased()) {
-        let digest = digest(&line.salt, &line.actor_name, &line.data);
+        let digest = digest(line.salt(), &line.actor_name, &line.data);
         tx.execute(
             "UPDATE log SET data = '', data_of = 0, actor_name = '', salt = $1, digest = $2
              WHERE account_id = $3 AND seq = $4",
@@ -38,7 +38,7 @@ pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
         )?;
         count += 1;
     }
-    let data = format!("{{\"entries\":{count}}}");
+    let data = format!("{{\"lines\":{count}}}");
     append(tx, ctx, &Event { name: &name, entity_type: kind, entity_id: id, data: &data })?;
     Ok(count)
 }

@@ -35,6 +35,7 @@ pub struct Line {
     pub(super) data: String,
     pub(super) hash: Vec<u8>,
     pub(super) version: i64,
+    /// The salt; since version 3, with the mark behind it.
     pub(super) salt: Vec<u8>,
     /// The digest of data that were erased, or empty.
     pub(super) digest: Vec<u8>,

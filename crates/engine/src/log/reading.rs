@@ -74,7 +74,7 @@ pub fn by_seq(tx: &Tx) -> String {
     tx.dialect().indexed_by("log_seq")
 }
 
-/// Under which key an entry is noted; `None` for one that does not show a record.
+/// Under which key a line is noted; `None` for one that does not show a record.
 pub(super) fn key_of(line: &Line) -> Option<(u64, u64)> {
     line.shows_record().then(|| key(&line.entity_type, &line.entity_id))
 }

@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::random;
 
 /// Length of a salt.
-const LENGTH: usize = 16;
+pub(super) const LENGTH: usize = 16;
 /// Salts per call of the system.
 const TOGETHER: usize = 64;
 
@@ -22,8 +23,7 @@ thread_local! {
 pub(super) fn next() -> Result<[u8; LENGTH]> {
     BUFFER.with_borrow_mut(|buffer| {
         if buffer.used == buffer.bytes.len() {
-            getrandom::fill(&mut buffer.bytes)
-                .map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
+            random::fill(&mut buffer.bytes)?;
             buffer.used = 0;
         }
         let mut salt = [0; LENGTH];

@@ -1,8 +1,8 @@
-//! The table behind the log.
+//! The table of the log.
 
 use store::Migration;
 
-/// The table behind the log.
+/// The table of the log.
 pub const MIGRATION: Migration = Migration {
     number: 3,
     name: "log",
@@ -82,6 +82,16 @@ ALTER TABLE log ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
 -- postgres
 ALTER TABLE log ADD COLUMN salt BLOB NOT NULL DEFAULT ''::BLOB;
 ALTER TABLE log ADD COLUMN digest BLOB NOT NULL DEFAULT ''::BLOB;
+",
+};
+
+/// From here on, the salt of a row is followed by a mark. The tables stay the same; the number tells which starts may accept
+/// rows without one.
+pub const MARKED: Migration = Migration {
+    number: 103,
+    name: "marked log lines",
+    sql: "
+UPDATE log_heads SET seq = seq WHERE account_id = 0;
 ",
 };
 

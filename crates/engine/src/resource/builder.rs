@@ -72,7 +72,7 @@ impl Resource {
         self
     }
 
-    /// How its records relate to the log, unless every change of one has its entry.
+    /// How its records relate to the log, unless every change of one has its line.
     pub fn logged(mut self, logged: Logged) -> Resource {
         self.logged = logged;
         self
@@ -132,7 +132,7 @@ impl Resource {
         self.create::<R>().extension().get::<R>().extension().patch::<R>().extension()
     }
 
-    /// `GET /v1/…/{id}/history`, if every change of a record has its entry in the log; `members` are those of an event.
+    /// `GET /v1/…/{id}/history`, if every change of a record has its line in the log; `members` are those of an event.
     pub fn with_history(self, members: &'static [Part]) -> Resource {
         let Some(history) = self.history.filter(|_| matches!(self.logged, Logged::Except(_))) else { return self };
         let (path, summary) =

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::config::Config;
 use crate::contents::hex;
 use crate::error::{Code, Error, Result};
+use crate::random;
 
 /// The name of the file in the data folder.
 pub const NAME: &str = "secret.key";
@@ -131,9 +132,7 @@ impl KeySource {
 
 /// Generates a key.
 fn new_key() -> Result<String> {
-    let mut key = [0u8; 32];
-    getrandom::fill(&mut key).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
-    Ok(hex(&key))
+    Ok(hex(&random::bytes::<32>()?))
 }
 
 /// Writes a complete file next to `path` and puts it in place with `place`, so that a crash never leaves half of one.

@@ -1,5 +1,6 @@
 //! Encrypts and decrypts values.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -8,10 +9,11 @@ use sha2::{Digest, Sha256};
 use super::key_file::{KeySource, unhex};
 pub use super::key_id::KeyId;
 use super::key_id::LENGTH as ID;
-use super::signing::{Proof, Signer};
+use super::signing::{MARK, Proof, Signer};
 use crate::config::Config;
 use crate::contents::hex;
 use crate::error::{Code, Error, Result};
+use crate::random;
 
 /// The format of encrypted values.
 const VERSION: u8 = 1;
@@ -53,6 +55,8 @@ impl Key {
 pub struct Vault {
     source: KeySource,
     keys: RwLock<Vec<Key>>,
+    /// Whether log lines without a mark are accepted.
+    accepts_unmarked: AtomicBool,
 }
 
 impl Vault {
@@ -60,7 +64,8 @@ impl Vault {
     pub fn load(config: &Config) -> Result<Option<Vault>> {
         let source = KeySource::of(config);
         let keys = ciphers(&source)?;
-        Ok(Some(Vault { source, keys: RwLock::new(keys) }).filter(|vault| !vault.ids().is_empty()))
+        let vault = Vault { source, keys: RwLock::new(keys), accepts_unmarked: AtomicBool::new(false) };
+        Ok(Some(vault).filter(|vault| !vault.ids().is_empty()))
     }
 
     /// Rejects a database that is encrypted with a key that is not among these.
@@ -81,6 +86,32 @@ impl Vault {
         &self.source
     }
 
+    /// Returns the mark of the hash of a log line, which nobody can make who only has the database.
+    pub fn mark(&self, hash: &[u8]) -> Result<[u8; MARK]> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let key = keys.first().ok_or_else(|| Error::internal("there is no key for secrets"))?;
+        Ok(key.signer.mark(hash))
+    }
+
+    /// Whether one of the keys made a mark. If none did, the keys may have been rotated since they were loaded.
+    pub fn is_mark(&self, hash: &[u8], mark: &[u8]) -> Result<bool> {
+        let is_ours = || {
+            let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+            keys.iter().any(|key| key.signer.mark(hash) == mark)
+        };
+        Ok(mark.len() == MARK && (is_ours() || (self.reload()? && is_ours())))
+    }
+
+    /// Accepts log lines without a mark from now on: those of an earlier version.
+    pub fn accept_unmarked(&self) {
+        self.accepts_unmarked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether log lines without a mark are accepted.
+    pub fn accepts_unmarked(&self) -> bool {
+        self.accepts_unmarked.load(Ordering::Relaxed)
+    }
+
     /// Signs a text; the signature starts with the id of the key.
     pub fn sign(&self, text: &[u8]) -> Result<Vec<u8>> {
         let key = self.keys.read().unwrap_or_else(PoisonError::into_inner).first().cloned();
@@ -99,19 +130,11 @@ impl Vault {
         })
     }
 
-    /// Returns the public keys, the current one first, with the ids that signatures start with.
-    pub fn public_keys(&self) -> Vec<(KeyId, Vec<u8>)> {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        keys.iter().map(|key| (key.id, key.signer.public_key())).collect()
-    }
-
     /// Encrypts a value for its place.
     pub fn seal(&self, place: &Place, plain: &[u8]) -> Result<Vec<u8>> {
         let key = self.keys.read().unwrap_or_else(PoisonError::into_inner).first().cloned();
         let key = key.ok_or_else(|| Error::internal("there is no key for secrets"))?;
-        let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce)
-            .map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
+        let nonce = random::bytes::<NONCE_LEN>()?;
         let mut body = plain.to_vec();
         let aad = Aad::from(context(place, key.id));
         let sealed = key.cipher.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut body);
@@ -167,14 +190,19 @@ impl Vault {
             keys.iter().find(|key| key.id == id).cloned()
         };
         let found = find();
-        if found.is_some() || matches!(self.source, KeySource::Setting(_)) {
-            return Ok(found);
+        Ok(if found.is_none() && self.reload()? { find() } else { found })
+    }
+
+    /// Loads the keys again; returns false if they cannot have changed.
+    fn reload(&self) -> Result<bool> {
+        if matches!(self.source, KeySource::Setting(_)) {
+            return Ok(false);
         }
         let newest = ciphers(&self.source)?;
         if !newest.is_empty() {
             *self.keys.write().unwrap_or_else(PoisonError::into_inner) = newest;
         }
-        Ok(find())
+        Ok(true)
     }
 }
 
@@ -221,7 +249,19 @@ mod tests {
 
     fn vault(keys: &[[u8; 32]]) -> Vault {
         let keys = keys.iter().map(|key| Key::new(key).unwrap()).collect();
-        Vault { source: KeySource::Setting(String::new()), keys: RwLock::new(keys) }
+        let source = KeySource::Setting(String::new());
+        Vault { source, keys: RwLock::new(keys), accepts_unmarked: AtomicBool::new(false) }
+    }
+
+    #[test]
+    fn a_mark_is_of_one_hash_and_one_of_the_keys() {
+        let (old, both, new) = (vault(&[[7; 32]]), vault(&[[8; 32], [7; 32]]), vault(&[[8; 32]]));
+        let mark = old.mark(b"hash").unwrap();
+        let is_mark = |vault: &Vault, hash: &[u8], mark: &[u8]| vault.is_mark(hash, mark).unwrap();
+        assert!(is_mark(&old, b"hash", &mark) && is_mark(&both, b"hash", &mark));
+        assert!(!is_mark(&new, b"hash", &mark) && !is_mark(&old, b"other", &mark));
+        assert!(!is_mark(&old, b"hash", &[]) && !is_mark(&old, b"hash", &mark[..15]));
+        assert_eq!(both.mark(b"hash").unwrap(), new.mark(b"hash").unwrap(), "the first key marks");
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn claims() -> Value {
 fn a_token_names_a_person() {
     let issuer = Issuer::new();
     let read = |header: Value, claims: &Value| Claims::of(&issuer.token(&header, claims), &issuer.keys(), &EXPECTED);
-    let person = Claims { subject: "1".to_string(), email: "olga@a.example".to_string(), signed_in_at: None };
+    let person = Claims { email: "olga@a.example".to_string(), signed_in_at: None };
     for header in [json!({"alg": "ES256", "kid": "k"}), json!({"alg": "ES256"})] {
         assert_eq!(read(header, &claims()).unwrap(), person);
     }
@@ -106,6 +106,24 @@ fn a_token_cannot_choose_how_it_is_checked() {
     for bad in ["", ".", "..", "a.b.c", "x"] {
         assert_eq!(why(bad), "it is not a signed token", "{bad}");
     }
+}
+
+#[test]
+fn an_issuer_with_https_uses_it_everywhere() {
+    let read = |issuer: &str, keys: &str| {
+        let description = json!({
+            "issuer": issuer, "authorization_endpoint": format!("{issuer}/a"), "token_endpoint": format!("{issuer}/t"),
+            "jwks_uri": keys,
+        });
+        crate::Discovery::read("https://issuer.example", description.to_string().as_bytes()).map(drop)
+    };
+    assert_eq!(read("https://issuer.example", "https://keys.example/k"), Ok(()));
+    let plain = read("https://issuer.example", "http://issuer.example/k").unwrap_err();
+    assert_eq!(plain.0, "one of its endpoints has no HTTPS");
+    assert_eq!(
+        read("https://other.example", "https://other.example/k").unwrap_err().0,
+        "it calls itself https://other.example"
+    );
 }
 
 #[test]
