@@ -10,10 +10,11 @@ use engine::jobs::{self, NewJob};
 use engine::record::Shape;
 use engine::records::Work;
 use engine::registry::registry;
-use engine::resource::{Method, Part, Resource, Returns};
+use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use serde_json::{Value, json};
 use store::{Row, Tx};
 
+use super::trial::{self, Trial};
 use super::{Deliver, Standing};
 
 static SHAPE: Shape = Shape::new("mail", "outgoing_mails", &["A mail to one recipient."]);
@@ -59,6 +60,11 @@ pub(crate) fn resource() -> Resource {
         .returns(Returns::Found(MEMBERS, QUERY))
         // Those that the caller may not read are passed over.
         .with(|route| route.visits_many = true)
+        .extension()
+        .route(Method::Post, "/test", "Send a test mail", trial::send)
+        .body::<Trial>(RequestBody::Body)
+        .returns(Returns::Parts(&[Part("to", "string", "The recipient.")]))
+        .with(|route| route.scope = "settings.write".to_string())
         .extension()
         .route(Method::Post, "/{id}/retry", "Send a mail that failed again", retry)
         .returns(Returns::Parts(MEMBERS))
