@@ -6,7 +6,7 @@ import { a, article, div, h, h2, section, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
 import { Button, Empty, Head, Menu, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
-import { place } from "../router.js";
+import { go, place } from "../router.js";
 import { can } from "../schema.js";
 import { t, tableName, word } from "../words.js";
 import { LinkName } from "../value.js";
@@ -61,8 +61,11 @@ export function Board({ table }) {
     const at = own.findIndex((phase) => phase.id === deal?.phase_id);
     if (deal) void move(deal, own[at + step]?.id ?? "");
   };
+  useKeys([{ key: "ArrowDown", label: t("board.between") }, { key: "ArrowUp", label: "" }, { key: "ArrowRight", label: "" }, { key: "ArrowLeft", label: "" }].map((one) => ({ ...one, run: () => step(one.key) })));
   useKeys(edits ? [
     { key: "Ctrl+Shift+ArrowRight", label: t("board.move") + " →", run: () => moveCurrent(1) }, { key: "Ctrl+Shift+ArrowLeft", label: t("board.move") + " ←", run: () => moveCurrent(-1) },
+    { key: "m", label: t("board.move"), run: () => /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest(".deal")?.querySelector(".menu > button"))?.click() },
+    { key: "t", label: t("board.task"), run: () => { const deal = current(); if (deal) go(`/tasks/new?deal_id=${deal.id}${deal.client_id ? `&client_id=${deal.client_id}` : ""}`); } },
     { key: "w", label: t("action.win"), run: () => void end(current(), "win") }, { key: "l", label: t("action.lose"), run: () => void end(current(), "lose") },
   ] : []);
   /** @param {Item} phase */
@@ -88,6 +91,18 @@ export function Board({ table }) {
   function dropEnd(how) {
     return div({ class: how === "win" ? "drop-end" : "drop-end lost", onDragOver: (event) => event.preventDefault(), onDrop: (event) => { event.preventDefault(); const deal = deals.find((one) => one.id === dragged.value); dragged.value = ""; void end(deal, how); } }, word([`action.${how}`], how));
   }
+}
+
+/** Moves the focus to the next card in a direction.
+ * @param {string} key */
+function step(key) {
+  const columns = [...document.querySelectorAll(".phase")].map((column) => [...column.querySelectorAll(".deal")]).filter((cards) => cards.length > 0);
+  const now = document.activeElement?.closest(".deal") ?? null;
+  const column = columns.findIndex((cards) => now && cards.includes(now));
+  const row = now ? (columns[column]?.indexOf(now) ?? 0) : 0;
+  const next = column < 0 ? columns[0]?.[0] : key === "ArrowDown" ? columns[column]?.[row + 1] : key === "ArrowUp" ? columns[column]?.[row - 1]
+    : ((cards) => cards?.[Math.min(row, cards.length - 1)])(columns[column + (key === "ArrowRight" ? 1 : -1)]);
+  /** @type {HTMLElement | null | undefined} */ (next?.querySelector("a"))?.focus();
 }
 
 /** @param {{ deal: Item, phases: Item[], edits: boolean, dragged: import("@preact/signals").Signal<string>, move: (deal: Item, phase: string) => Promise<void>, end: (deal: Item, how: "win" | "lose") => Promise<void> }} properties */
