@@ -111,9 +111,15 @@ const DOCUMENTS = ["invoices", "quotes", "workorders"];
 function ofTable(table, rest) {
   const [id = "", part = ""] = rest;
   const many = tableName(table.key);
+  if (!can(table, "list")) return forbidden(many);
   if (id === "") return list(table, many);
   if (id === "new" || part === "edit") return editor(table, id === "new" ? null : id, tableName(table.key, 1));
   return page(table, id, part, tableName(table.key, 1));
+}
+
+/** @param {string} title @returns {Route} */
+function forbidden(title) {
+  return { key: `forbidden ${title}`, title, load: async () => { const { Forbidden } = await import("./screens/nowhere.js"); return () => h(Forbidden, null); } };
 }
 
 /** @param {Table} table @param {string} title @returns {Route} */
@@ -134,7 +140,7 @@ function list(table, title) {
 /** @param {Table} table @param {string | null} id @param {string} title @returns {Route} */
 function editor(table, id, title) {
   const key = `edit ${table.key} ${id ?? ""}`;
-  if (!can(table, id ? "patch" : "create")) return { key, title, load: async () => { const { Forbidden } = await import("./screens/nowhere.js"); return () => h(Forbidden, null); } };
+  if (!can(table, id ? "patch" : "create")) return forbidden(title);
   if (DOCUMENTS.includes(table.key)) return { key, title, load: async () => { const { Editor } = await import("./screens/editor.js"); return () => h(Editor, { table, id }); } };
   if (table.key === "flows") return { key, title, load: async () => { const { FlowEditor } = await import("./screens/flow_editor.js"); return () => h(FlowEditor, { table, id }); } };
   if (table.key === "subscriptions") return { key, title, load: async () => { const { SubscriptionEditor } = await import("./screens/subscription_editor.js"); return () => h(SubscriptionEditor, { table, id }); } };

@@ -12,8 +12,8 @@ import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
-import { Value, isNumeric, shortNumber } from "./value.js";
-import { fieldName, t, tableName, word } from "./words.js";
+import { NAMED, Value, isNumeric, shortNumber } from "./value.js";
+import { fieldName, given, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
 /** @typedef {import("./schema.js").Field} Field */
@@ -206,7 +206,7 @@ function cell(table, row, field, column, opens) {
   const value = valueOf(row, field.name);
   const isName = (table.names ?? [])[0] === field.name || column === 0;
   if (column === 0 && opens) {
-    const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : shortNumber(String(value ?? ""))) : null;
+    const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : NAMED.has(table.key) ? given(String(value ?? "")) : shortNumber(String(value ?? ""))) : null;
     return a({ href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
   }
   if (field.name === "firstname") return [row.firstname, row.lastname].filter(Boolean).join(" ");

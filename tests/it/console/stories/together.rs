@@ -242,7 +242,7 @@ fn a_reader_sees_what_they_may_do(browser: &mut Chromium, server: &Server, clien
     }
     for form in ["/products/new".to_string(), format!("/products/{product}/edit"), "/invoices/new".to_string()] {
         browser.go(&form);
-        browser.sees("Dit mag u niet wijzigen");
+        browser.sees("Hiervoor hebt u geen rechten");
     }
     let secrets = "document.querySelectorAll('main a[href*=\"api-keys\"], main a[href*=\"webhook\"]').length";
     browser.go("/settings");
