@@ -28,7 +28,7 @@ input! {
 
 impl Body for Here {}
 
-static SHAPE: Shape = Shape::new("presence", "presences", &["Who has a screen open."]);
+static SHAPE: Shape = Shape::new("presence", "open_screens", &["Who has a screen open."]);
 
 const PARTS: &[Part] = &[Part("others", "array", "The names of other users who have it open, at most ten.")];
 

@@ -7,7 +7,7 @@ use engine::error::{Error, FieldCode, Result, violation};
 use engine::input;
 use engine::input::Input;
 use engine::log::{self, Event};
-use engine::record::{Body, Fields, REQUIRED, Shape};
+use engine::record::{Body, REQUIRED, Shape};
 use engine::records::Work;
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use store::Tx;
@@ -33,10 +33,11 @@ const PARTS: &[Part] = &[
 
 /// The routes of the account.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Account", "settings", Named::infos())
+    Resource::without_records(&SHAPE, "Account", "settings", Vec::new())
         .at("/v1/account")
         .route(Method::Get, "", "Retrieve the account", get)
         .returns(Returns::Parts(PARTS))
+        .with(|route| route.scope = "settings.read".to_string())
         .extension()
         .route(Method::Patch, "", "Change the name of the account", patch)
         .body::<Named>(RequestBody::Body)

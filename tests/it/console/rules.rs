@@ -89,10 +89,15 @@ fn every_path_of_the_api_exists() {
             }
         }
     }
-    let known = |path: &str| engine::registry::routes().at(&format!("/v1/{path}")).is_ok();
+    let routes = kantoor::registry::REGISTRY.resources.iter().flat_map(|resource| &resource.routes);
+    let routes: Vec<Vec<&str>> = routes.map(|route| route.path.split('/').skip(2).collect()).collect();
     // Some of these are the start of a path.
-    let wrong: Vec<&String> =
-        paths.iter().filter(|path| !path.is_empty() && !known(path) && !known(&format!("{path}/7"))).collect();
+    let begins = |route: &[&str], path: &str| {
+        let same = |(own, part): (&&str, &str)| *own == part || own.starts_with('{') || part == "7";
+        path.split('/').count() <= route.len() && route.iter().zip(path.split('/')).all(same)
+    };
+    let known = |path: &&String| path.is_empty() || routes.iter().any(|route| begins(route, path));
+    let wrong: Vec<&String> = paths.iter().filter(|path| !known(path)).collect();
     assert!(paths.len() > 40 && wrong.is_empty(), "{wrong:#?}");
 }
 

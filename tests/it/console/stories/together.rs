@@ -9,10 +9,8 @@ use crate::people::{Browser, member, owner};
 use crate::support::{Client, Db, Server};
 
 /// Text that tries to be markup, code, a template, a format or another direction.
-const NAUGHTY: [&str; 4] = [
-    "<img src=x onerror=alert(1)>",
-    "\"'><script>alert(2)</script>&amp;",
-    "{{7*7}}${7*7}%s%n\\u0000 \u{202e}tfel",
+const NAUGHTY: [&str; 2] = [
+    "<img src=x onerror=alert(1)> \"'><script>alert(2)</script>&amp; {{7*7}}${7*7}%s%n\\u0000 \u{202e}tfel",
     "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW👩‍👩‍👧‍👦",
 ];
 
