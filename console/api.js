@@ -209,52 +209,61 @@ function takeFirst(path) {
 
 // What screens have loaded. Every write reloads what is on the screen; the rest is forgotten.
 
-/** @typedef {{ answer: Answer | null, error: ApiError | null, loading: boolean, reload: () => void }} Loaded */
+/** @typedef {{ answer: Answer | null, error: ApiError | null, loading: boolean, reload: () => void, waiting: Answer | null, take: () => void }} Loaded
+ * `waiting` is a newer answer that the screen holds back until `take`. */
+/** @typedef {{ typing?: boolean, hold?: (before: Answer, now: Answer) => boolean }} Following How a screen follows changes by others: `typing`
+ * if it keeps what is being typed, so that it can be reloaded meanwhile; `hold` says whether a newer answer waits. */
 
 /** @type {Map<string, Answer>} */
 const remembered = new Map();
-/** @type {Set<() => void>} */
+/** @type {Set<{ reload: (live: boolean) => void, typing: boolean }>} */
 const mounted = new Set();
 const MAX_REMEMBERED = 60;
 
-export function reloadAll() {
+/** @param {{ live?: boolean, typing?: boolean }} [why] `live`: somebody else changed something. `typing`: reload only what keeps what is being typed. */
+export function reloadAll({ live = false, typing = false } = {}) {
   remembered.clear();
-  for (const reload of [...mounted]) reload();
+  for (const one of [...mounted]) if (!typing || one.typing) one.reload(live);
 }
 
 /** Loads a path; null loads nothing. While another path loads, the answer to the previous one stays.
- * @param {string | null} path @returns {Loaded} */
-export function useLoad(path) {
+ * @param {string | null} path @param {Following} [following] @returns {Loaded} */
+export function useLoad(path, following = {}) {
   const [state, setState] = useState(() => begin(path));
-  const [round, setRound] = useState(0);
+  const [round, setRound] = useState({ count: 0, live: false });
   useEffect(() => {
     if (!path) return;
     const abort = new AbortController();
     const cached = remembered.get(path);
-    if (cached && state.path !== path) setState({ path, answer: cached, error: null, loading: true });
-    get(path, { abort: abort.signal, quiet: round > 0 })
+    if (cached && state.path !== path) setState({ path, answer: cached, error: null, loading: true, waiting: null });
+    get(path, { abort: abort.signal, quiet: round.count > 0 })
       .then((answer) => {
         remember(path, answer);
-        if (!abort.signal.aborted) setState({ path, answer, error: null, loading: false });
+        if (abort.signal.aborted) return;
+        setState((before) => round.live && before.path === path && before.answer && following.hold?.(before.answer, answer)
+          ? { ...before, error: null, loading: false, waiting: answer } : { path, answer, error: null, loading: false, waiting: null });
       })
       .catch((error) => {
-        if (!abort.signal.aborted) setState((before) => ({ path, answer: before.path === path ? before.answer : null, error, loading: false }));
+        if (!abort.signal.aborted) setState((before) => ({ path, answer: before.path === path ? before.answer : null, error, loading: false, waiting: null }));
       });
     return () => abort.abort();
   }, [path, round]);
   useEffect(() => {
-    const reload = () => setRound((count) => count + 1);
-    mounted.add(reload);
-    return () => void mounted.delete(reload);
+    const own = { reload, typing: Boolean(following.typing) };
+    mounted.add(own);
+    return () => void mounted.delete(own);
   }, []);
   const fresh = state.path === path;
-  return { answer: state.answer, error: fresh ? state.error : null, loading: state.loading || !fresh, reload: () => setRound((count) => count + 1) };
+  return { answer: state.answer, error: fresh ? state.error : null, loading: state.loading || !fresh, reload: () => reload(false),
+    waiting: fresh ? state.waiting : null, take: () => setState((before) => ({ ...before, answer: before.waiting ?? before.answer, waiting: null })) };
+  /** @param {boolean} live */
+  function reload(live) { setRound((before) => ({ count: before.count + 1, live })); }
 }
 
-/** @param {string | null} path @returns {{ path: string | null, answer: Answer | null, error: ApiError | null, loading: boolean }} */
+/** @param {string | null} path @returns {{ path: string | null, answer: Answer | null, error: ApiError | null, loading: boolean, waiting: Answer | null }} */
 function begin(path) {
   const known = path ? (takeFirstQuietly(path) ?? remembered.get(path) ?? null) : null;
-  return { path, answer: known, error: null, loading: Boolean(path) && !known };
+  return { path, answer: known, error: null, loading: Boolean(path) && !known, waiting: null };
 }
 
 /** An answer that came with the page is drawn at once, and taken from there when the screen asks for it.

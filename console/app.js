@@ -3,11 +3,11 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { busy, outdated } from "./api.js";
 import { chosen } from "./drafts.js";
-import { div, h, main, span, strong } from "./html.js";
+import { a, div, h, main, span, strong } from "./html.js";
 import { startKeys } from "./keys.js";
 import { Button, Problem, Skeleton, Toasts } from "./parts.js";
 import { place, startRouter } from "./router.js";
-import { loadSchema, me, tableAt } from "./schema.js";
+import { can, loadSchema, me, tableAt } from "./schema.js";
 import { Side, TopBar } from "./shell.js";
 import { loadRest, loadWords, t, tableName } from "./words.js";
 
@@ -35,11 +35,12 @@ function App() {
   useEffect(() => { setDrawer(false); }, [place.value.path]);
   useEffect(() => { document.title = `${route.title} · ${me.value.account.name ?? "Kantoor"}`; }, [route.title]);
   return div({ class: drawer ? "shell drawer-open" : "shell" },
+    a({ class: "skip", href: "#main", onClick: (event) => { event.preventDefault(); document.getElementById("main")?.focus(); } }, t("skip")),
     h(Side, { close: () => setDrawer(false) }),
     h(TopBar, { openMenu: () => setDrawer(true) }),
     h(Progress, null),
     outdated.value ? div({ class: "notice updated", role: "status" }, span(null, t("updated")), h(Button, { small: true, onClick: () => location.reload() }, t("updated.reload"))) : null,
-    main({ id: "main" }, me.value.account.test_clock ? h(Clock, null) : null, h(Screen, { key: route.key, route })),
+    main({ id: "main", tabIndex: -1 }, me.value.account.test_clock ? h(Clock, null) : null, h(Screen, { key: route.key, route })),
     h(Toasts, null));
 }
 
@@ -62,7 +63,7 @@ function Screen({ route }) {
 /** The bar of a test account is loaded for test accounts only. */
 function Clock() {
   const [shown, setShown] = useState(/** @type {typeof import("./clock.js") | null} */ (null));
-  useEffect(() => { void import("./clock.js").then(setShown); }, []);
+  useEffect(() => { void Promise.all([import("./clock.js"), loadRest()]).then(([module]) => setShown(module)); }, []);
   return shown ? h(shown.ClockBar, null) : null;
 }
 
@@ -110,9 +111,15 @@ const DOCUMENTS = ["invoices", "quotes", "workorders"];
 function ofTable(table, rest) {
   const [id = "", part = ""] = rest;
   const many = tableName(table.key);
+  if (!can(table, "list")) return forbidden(many);
   if (id === "") return list(table, many);
   if (id === "new" || part === "edit") return editor(table, id === "new" ? null : id, tableName(table.key, 1));
   return page(table, id, part, tableName(table.key, 1));
+}
+
+/** @param {string} title @returns {Route} */
+function forbidden(title) {
+  return { key: `forbidden ${title}`, title, load: async () => { const { Forbidden } = await import("./screens/nowhere.js"); return () => h(Forbidden, null); } };
 }
 
 /** @param {Table} table @param {string} title @returns {Route} */
@@ -133,6 +140,7 @@ function list(table, title) {
 /** @param {Table} table @param {string | null} id @param {string} title @returns {Route} */
 function editor(table, id, title) {
   const key = `edit ${table.key} ${id ?? ""}`;
+  if (!can(table, id ? "patch" : "create")) return forbidden(title);
   if (DOCUMENTS.includes(table.key)) return { key, title, load: async () => { const { Editor } = await import("./screens/editor.js"); return () => h(Editor, { table, id }); } };
   if (table.key === "flows") return { key, title, load: async () => { const { FlowEditor } = await import("./screens/flow_editor.js"); return () => h(FlowEditor, { table, id }); } };
   if (table.key === "subscriptions") return { key, title, load: async () => { const { SubscriptionEditor } = await import("./screens/subscription_editor.js"); return () => h(SubscriptionEditor, { table, id }); } };

@@ -2,11 +2,11 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api.js";
 import { day } from "./format.js";
-import { button, div, h, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
+import { a, button, div, h, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { Icon, Moment } from "./parts.js";
-import { tables } from "./schema.js";
-import { Value } from "./value.js";
-import { fieldName, t, word } from "./words.js";
+import { tables, titleOf } from "./schema.js";
+import { Value, shortNumber } from "./value.js";
+import { fieldName, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./api.js").Item} Item */
 
@@ -35,6 +35,16 @@ export function ChangeLine({ change, before, children }) {
       button({ type: "button", class: "button quiet square small", "aria-expanded": open, "aria-label": t("change.show", { what: eventName(change.type) }), onClick: () => setOpen(!open) }, h(Icon, { name: open ? "down" : "right" })),
       div({ class: "change-words" }, children ?? span(null, eventName(change.type)), div({ class: "soft" }, actorName(change), " · ", h(Moment, { at: change.timestamp })))),
     open ? h(Difference, { change, before }) : null);
+}
+
+/** What a line is about, and what happened to it.
+ * @param {{ change: Item }} properties */
+export function RecordName({ change }) {
+  const table = tableOf(change.entity_type);
+  const name = table && change.data ? shortNumber(titleOf(table, change.data)) : "";
+  const kind = table ? tableName(table.key, 1) : word([`entity.${change.entity_type}`], change.entity_type.replace(/_/g, " "));
+  const opens = table && table.verbs.get && !table.parent && !change.type.endsWith(".deleted") && table.key !== "settings";
+  return div({ class: "change-what" }, span({ class: "soft" }, `${kind}: `), eventName(change.type), name ? [" · ", opens ? a({ key: "name", href: `${table.address}/${change.entity_id}` }, name) : name] : null);
 }
 
 /** One line for what happened at once: "sent" says more than the "updated" that comes with it.

@@ -1,8 +1,9 @@
 // The test clock of a test account: a bar on every page with the day, and steps forward.
 import { useState } from "preact/hooks";
 import { get, post } from "./api.js";
+import { DayBox } from "./field.js";
 import { moment } from "./format.js";
-import { div, h, span, strong } from "./html.js";
+import { div, form, h, span, strong } from "./html.js";
 import { Button, say, sayError } from "./parts.js";
 import { me } from "./schema.js";
 import { t } from "./words.js";
@@ -13,16 +14,21 @@ const STEPS = [["clock.day", 1], ["clock.week", 7], ["clock.month", 30]];
 
 export function ClockBar() {
   const [busy, setBusy] = useState(false);
+  const [to, setTo] = useState("");
   const now = me.value.account.now;
   /** @param {number} days */
-  const advance = async (days) => {
+  const later = (days) => new Date(Date.parse(now) + days * DAY).toISOString();
+  /** @param {string} to */
+  const advance = async (to) => {
     setBusy(true);
     try {
-      await post("/v1/test-clock/advance", { to: new Date(Date.parse(now) + days * DAY).toISOString() });
+      await post("/v1/test-clock/advance", { to });
       me.value = (await get("/v1/me")).data;
       say(t("clock.done", { at: moment(me.value.account.now) }));
     } catch (error) { sayError(error); } finally { setBusy(false); }
   };
   return div({ class: "clock", role: "region", "aria-label": t("clock.title") }, strong(null, t("clock.title")), span(null, moment(now)),
-    STEPS.map(([word, days]) => h(Button, { key: word, small: true, busy, onClick: () => void advance(days) }, t(/** @type {any} */ (word)))));
+    STEPS.map(([word, days]) => h(Button, { key: word, small: true, busy, onClick: () => void advance(later(days)) }, t(/** @type {any} */ (word)))),
+    form({ class: "clock-to", onSubmit: (event) => { event.preventDefault(); if (to) void advance(`${to}T${now.slice(11)}`); } },
+      h(DayBox, { id: "clock-to", label: t("clock.to"), placeholder: t("clock.to"), value: to, onChange: setTo }), h(Button, { type: "submit", small: true, busy, disabled: !to }, t("clock.advance"))));
 }

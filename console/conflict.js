@@ -1,15 +1,28 @@
 // Two people changed the same record: field by field, mine or theirs.
 import { useState } from "preact/hooks";
+import { useLoad } from "./api.js";
+import { actorName } from "./change.js";
 import { Dialog, openDialog } from "./dialog.js";
 import { div, fieldset, h, input, label, legend, p, span } from "./html.js";
 import { moment } from "./format.js";
-import { fieldOf, valueOf } from "./schema.js";
+import { fieldOf, itemPath, valueOf } from "./schema.js";
 import { fieldName, t } from "./words.js";
 import { Value } from "./value.js";
 
 /** @typedef {import("./api.js").Item} Item */
 /** @typedef {{ table: import("./schema.js").Table, mine: Item, base: Item, theirs: import("./api.js").Answer,
  *   done: (merged: Item, newer: import("./api.js").Answer) => void }} Conflict */
+
+/** Who changed a record last, and when.
+ * @param {import("./schema.js").Table} table @param {Item} item */
+function useLastChange(table, item) {
+  const last = useLoad(`${itemPath(table, item.id)}/history?per_page=1`, { typing: true }).answer?.data[0];
+  return { who: last ? actorName(last) : t("actor.unknown"), at: moment(last?.timestamp ?? item.meta?.updated_at ?? item.updated_at) };
+}
+
+/** Says that somebody else saved what is being edited. What is being typed stays.
+ * @param {{ table: import("./schema.js").Table, item: Item }} properties */
+export const ChangedNotice = ({ table, item }) => div({ class: "notice", role: "status" }, span(null, t("conflict.notice", useLastChange(table, item))));
 
 /** @param {Conflict} conflict */
 export function openConflict(conflict) {
@@ -24,13 +37,13 @@ export function openConflict(conflict) {
 function Choices({ conflict, both, close }) {
   const { table, mine, theirs, done } = conflict;
   const [taken, setTaken] = useState(/** @type {Record<string, boolean>} */ ({}));
-  const at = theirs.data.meta?.updated_at ?? theirs.data.updated_at;
+  const last = useLastChange(table, theirs.data);
   const run = async () => {
     const merged = Object.fromEntries(Object.entries(mine).map(([name, value]) => [name, taken[name] ? valueOf(theirs.data, name) ?? "" : value ?? ""]));
     done(merged, theirs);
   };
   return h(Dialog, { title: t("conflict.title"), action: t("save"), close, run },
-    p(null, t("conflict.text", { at: moment(at) })),
+    p(null, t("conflict.text", last)),
     both.map((name) => {
       const field = fieldOf(table, name) ?? { name, kind: "text" };
       return fieldset({ key: name, class: "field choice" }, legend(null, fieldName(table.key, name)), div({ class: "radios column" }, [false, true].map((other) =>

@@ -6,6 +6,7 @@ import { a, div, h, p, span } from "./html.js";
 import { useKeys } from "./keys.js";
 import { groupsOf } from "./form.js";
 import { History } from "./history.js";
+import { Notes } from "./notes.js";
 import { CopyBox, showOnce } from "./once.js";
 import { Button, Card, Empty, Facts, Head, Menu, Pill, Problem, Skeleton, deleteLater, say, sayError } from "./parts.js";
 import { tasteOf } from "./resources.js";
@@ -47,7 +48,7 @@ function Record({ table, item, etag }) {
         h(Facts, { facts: group.filter((field) => hasValue(valueOf(item, field.name))).map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
         table.key === "email_domains" ? h(DnsRecord, { item }) : null,
         table.key === "webhook_endpoints" ? h(Deliveries, { id: item.id }) : null),
-      div({ class: "column-side" }, h(History, { table, item }))));
+      div({ class: "column-side" }, table.key === "deals" ? h(Notes, { about: "deal_id", id: item.id }) : null, h(History, { table, item }))));
 }
 
 /** What the owner of a domain adds at their provider, to copy.

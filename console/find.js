@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { dialog, div, h, input, li, span, ul } from "./html.js";
 import { allShortcuts } from "./keys.js";
-import { go } from "./router.js";
+import { go, recent } from "./router.js";
 import { addressOf, can, tables } from "./schema.js";
 import { shortNumber } from "./value.js";
 import { t, tableName, word } from "./words.js";
@@ -57,7 +57,8 @@ function commands(typed) {
   const lists = all.filter((table) => can(table, "list")).map((table) => ({ key: `list ${table.key}`, icon: table.key in ICONS ? table.key : "right", label: tableName(table.key), detail: table.address.startsWith("/settings") ? t("menu.settings") : "", run: () => go(table.address) }));
   const here = allShortcuts().filter((shortcut) => !/^(n |g )/.test(shortcut.key) && shortcut.key !== "Ctrl+k").map((shortcut) => ({ key: `do ${shortcut.key}`, icon: "flows", label: shortcut.label, detail: shortcut.key, run: () => shortcut.run(new KeyboardEvent("keydown")) }));
   const pages = [["/", "menu.home", "home"], ["/hours", "menu.hours", "hours"], ["/settings", "menu.settings", "settings"], ["/me", "me.title", "clients"], ["/settings/mail", "mails.title", "mail"], ["/settings/audit", "audit.title", "hours"], ["/hours?view=approve", "hours.to_approve", "hours"]].map(([href, label, icon]) => ({ key: `page ${href}`, icon: icon ?? "", label: word([label ?? ""], ""), detail: "", run: () => go(href ?? "/") }));
-  if (!words) return [...lists.filter((hit) => MAIN.includes(hit.key)), ...news.slice(0, 6)];
+  const opened = recent().filter((one) => one.path !== location.pathname).map((one) => ({ key: `recent ${one.path}`, icon: "hours", label: one.name, detail: t("find.recent"), run: () => go(one.path) }));
+  if (!words) return [...opened, ...lists.filter((hit) => MAIN.includes(hit.key)), ...news.slice(0, 6)];
   const fits = (/** @type {Hit} */ hit) => hit.label.toLowerCase().includes(words);
   return [...pages.filter(fits), ...lists.filter(fits), ...news.filter(fits), ...here.filter(fits)].slice(0, 7);
 }

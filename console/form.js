@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, formKey, get, patch, post, useLoad } from "./api.js";
 import { dropDraft, keepDraft, readDraft } from "./drafts.js";
 import { FieldRow } from "./field.js";
+import { Others } from "./here.js";
 import { a, div, form, h, li, section, span, strong, ul } from "./html.js";
 import { useKeys } from "./keys.js";
 import { showOnce } from "./once.js";
@@ -13,7 +14,7 @@ import { tasteOf } from "./resources.js";
 import { go, place } from "./router.js";
 import { itemPath, may, titleOf, valueOf } from "./schema.js";
 import { errorText, fieldName, t, tableName, word } from "./words.js";
-import { openConflict } from "./conflict.js";
+import { ChangedNotice, openConflict } from "./conflict.js";
 
 /** @typedef {import("./schema.js").Table} Table */
 /** @typedef {import("./schema.js").Field} Field */
@@ -22,7 +23,7 @@ import { openConflict } from "./conflict.js";
 /** @param {{ table: Table, id: string | null }} properties */
 export function FormPage({ table, id }) {
   const path = id ? itemPath(table, id) : null;
-  const loaded = useLoad(path);
+  const loaded = useLoad(path, { typing: true });
   if (path && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
   if (path && !loaded.answer) return div({ class: "page narrow" }, h(Skeleton, { rows: 8 }));
   return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "" });
@@ -32,6 +33,7 @@ export function FormPage({ table, id }) {
 function Editing({ table, item, etag }) {
   // What was read first stays the base of the changes: a reload underneath never replaces what is being typed.
   const base = useRef({ item, etag });
+  const known = useRef(new Set([etag]));
   const draftName = place.value.path;
   const start = useMemo(() => initial(table, item, place.value.query), []);
   const kept = useMemo(() => readDraft(draftName), []);
@@ -40,7 +42,14 @@ function Editing({ table, item, etag }) {
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   const key = useMemo(formKey, []);
+  const touched = useRef(kept !== null);
   useEffect(() => { if (kept) values.value = { ...start, ...kept.value }; }, []);
+  useEffect(() => {
+    if (!item || touched.current || known.current.has(etag)) return;
+    known.current.add(etag);
+    base.current = { item, etag };
+    values.value = initial(table, item, "");
+  }, [etag]);
 
   const fields = table.fields.filter((field) => (item ? field.patch : field.create) && editable(field));
   const custom = useCustomFields(table);
@@ -48,6 +57,7 @@ function Editing({ table, item, etag }) {
   /** @param {string} name @param {unknown} value */
   const set = (name, value) => {
     values.value = { ...values.value, [name]: value };
+    touched.current = true;
     keepDraft(draftName, () => values.value);
   };
   const save = async () => {
@@ -72,9 +82,11 @@ function Editing({ table, item, etag }) {
         const theirs = await get(itemPath(table, item.id));
         openConflict({ table, mine: body, base: base.current.item ?? {}, theirs, done: (merged, newer) => {
           base.current = { item: newer.data, etag: newer.etag };
+          known.current.add(newer.etag);
           // What only they changed is theirs; what I changed is in `merged`.
           values.value = { ...initial(table, newer.data, ""), ...merged };
-          void save();
+          // After this attempt, which is still busy.
+          setTimeout(() => void save());
         } });
       } else {
         error.value = problem;
@@ -87,8 +99,9 @@ function Editing({ table, item, etag }) {
   useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(), always: true }]);
   const title = item ? titleOf(table, item) || tableName(table.key, 1) : word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }));
   return form({ class: table.key === "corporate_identities" ? "page narrow with-aside" : "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
-    h(Head, { title, over: a({ href: table.address }, tableName(table.key)) }),
-    restored.value && kept ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { values.value = start; restored.value = false; dropDraft(draftName); } }, t("draft.discard"))) : null,
+    h(Head, { title, over: a({ href: table.address }, tableName(table.key)), beside: item ? h(Others, { address: `${table.address}/${item.id}` }) : null }),
+    restored.value && kept ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { values.value = start; touched.current = false; restored.value = false; dropDraft(draftName); } }, t("draft.discard"))) : null,
+    item && touched.current && !known.current.has(etag) && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields }) : null,
     groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : undefined },
       div({ class: "fields" }, group.map((field) => h(FieldRow, { key: field.name, table: table.key, field, value: values.value[field.name], error: errors[field.name], onNew: field.refers === "clients" ? (typed) => void import("./screens/quick_client.js").then(({ openQuickClient }) => openQuickClient(typed, (made) => set(field.name, made.id))) : undefined, onChange: (value) => set(field.name, value) }))))),

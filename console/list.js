@@ -12,8 +12,8 @@ import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
-import { Value, isNumeric, shortNumber } from "./value.js";
-import { fieldName, t, tableName, word } from "./words.js";
+import { NAMED, Value, isNumeric, shortNumber } from "./value.js";
+import { fieldName, given, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
 /** @typedef {import("./schema.js").Field} Field */
@@ -26,7 +26,8 @@ const MAX_COLUMNS = 7;
 export function ListPage({ table }) {
   const taste = tasteOf(table.key);
   const query = place.value.query;
-  const loaded = useLoad(`${table.path}?per_page=${PER_PAGE}${query ? `&${query}` : ""}`);
+  // A list that somebody reads does not move under their eyes.
+  const loaded = useLoad(`${table.path}?per_page=${PER_PAGE}${query ? `&${query}` : ""}`, { typing: true, hold: (before, now) => before.data.length > 0 && idsOf(before) !== idsOf(now) });
   const add = can(table, "create") && table.key !== "files";
   return div({ class: "page list-page" },
     h(Head, { title: tableName(table.key), over: table.address.startsWith("/settings") ? a({ href: "/settings" }, t("menu.settings")) : undefined },
@@ -35,6 +36,18 @@ export function ListPage({ table }) {
       add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null),
     h(StatusTabs, { table, tabs: taste.tabs ?? [] }),
     h(ListCard, { table, loaded, add }));
+}
+
+/** @param {import("./api.js").Answer} answer */
+const idsOf = (answer) => answer.data.map((/** @type {Item} */ row) => row.id).join();
+
+/** What others did meanwhile: "3 new", which shows them.
+ * @param {{ loaded: import("./api.js").Loaded }} properties */
+function News({ loaded }) {
+  if (!loaded.waiting) return null;
+  const known = new Set(loaded.answer?.data.map((/** @type {Item} */ row) => row.id));
+  const n = loaded.waiting.data.filter((/** @type {Item} */ row) => !known.has(row.id)).length;
+  return div({ class: "news", role: "status" }, button({ type: "button", class: "button small", onClick: loaded.take }, n > 0 ? t("list.n_new", { n }) : t("list.changed")));
 }
 
 /** @param {{ table: Table, tabs: [string, string][] }} properties */
@@ -90,6 +103,7 @@ function ListCard({ table, loaded, add }) {
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
     none ? nothing(table, filtered, add) : null,
+    h(News, { loaded }),
     rows.length > 0 ? h(Rows, { table, rows, columns: columns.value, selected, dim: loaded.loading }) : null,
     h(Selection, { table, rows, selected }),
     (meta.pages ?? 1) > 1 ? h(Pages, { meta }) : null);
@@ -100,8 +114,11 @@ function ListCard({ table, loaded, add }) {
 function useSum(table, several) {
   const amount = tasteOf(table.key).amount;
   const query = viewQuery();
-  const sums = useLoad(amount && several ? `${table.path}?per_page=1&sums=${amount}${query ? `&${query}` : ""}` : null).answer?.meta.sums;
-  return amount && sums?.[amount] !== undefined ? money(sums[amount]) : "";
+  // Invoices also say how much of it is still to be paid.
+  const open = table.key === "invoices" ? "open_amount" : "";
+  const sums = useLoad(amount && several ? `${table.path}?per_page=1&sums=${amount}${open ? `,${open}` : ""}${query ? `&${query}` : ""}` : null).answer?.meta.sums;
+  if (!amount || sums?.[amount] === undefined) return "";
+  return money(sums[amount]) + (open && sums[open] ? ` · ${t("list.open_sum", { amount: money(sums[open]) })}` : "");
 }
 
 /** @param {Table} table @param {boolean} filtered @param {boolean} add */
@@ -164,7 +181,7 @@ function Rows({ table, rows, columns, selected, dim }) {
         th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
         fields.map((field) => h(Heading, { key: field.name, table, field, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
       tbody({ ref: body }, rows.map((row, place) => tr({
-        key: row.id, tabIndex: place === Math.max(0, at.current) ? 0 : -1, "aria-selected": selected.value.has(row.id) || undefined, class: opens ? "opens" : "",
+        key: row.id, id: `row-${row.id}`, tabIndex: place === Math.max(0, at.current) ? 0 : -1, "aria-selected": selected.value.has(row.id) || undefined, class: opens ? "opens" : "",
         onFocus: () => { at.current = place; },
         onClick: (event) => {
           if (event.target instanceof Element && event.target.closest("a, button, input, label")) return;
@@ -189,7 +206,7 @@ function cell(table, row, field, column, opens) {
   const value = valueOf(row, field.name);
   const isName = (table.names ?? [])[0] === field.name || column === 0;
   if (column === 0 && opens) {
-    const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : shortNumber(String(value ?? ""))) : null;
+    const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : NAMED.has(table.key) ? given(String(value ?? "")) : shortNumber(String(value ?? ""))) : null;
     return a({ href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
   }
   if (field.name === "firstname") return [row.firstname, row.lastname].filter(Boolean).join(" ");

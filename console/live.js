@@ -1,19 +1,26 @@
 // Live updates: the event stream is open only while the page is visible. An event reloads what is on the screen quietly, at
-// most every two seconds, and never while somebody types.
+// most every two seconds. While somebody types, only screens that keep what is being typed are reloaded; the rest follows.
 import { reloadAll } from "./api.js";
 import { isField } from "./keys.js";
-import { may } from "./schema.js";
+import { may, tables } from "./schema.js";
 
 const PAUSE = 2000;
+/** One change is often several events. */
+const SOON = 150;
 /** @type {EventSource | null} */
 let stream = null;
-let lastSeq = "";
+/** Where the page was drawn; later, where the stream is. */
+let lastSeq = document.documentElement.dataset.seq ?? "";
 let timer = 0;
+let lastReload = 0;
+/** Whether something was not reloaded because somebody typed. */
+let behind = false;
 
 export function startLive() {
   if (!may("audit.read")) return;
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   addEventListener("pagehide", close);
+  document.addEventListener("focusout", () => setTimeout(() => { if (behind && !isField(document.activeElement)) reload(); }));
   open();
 }
 
@@ -21,8 +28,7 @@ function open() {
   if (stream || document.hidden) return;
   stream = new EventSource(`/console/v1/events/stream?data=0${lastSeq ? `&after=${lastSeq}` : ""}`);
   // Every event has its own type; the default handler sees none of them.
-  for (const type of TYPES) stream.addEventListener(type, heard);
-  stream.onmessage = heard;
+  for (const type of types()) stream.addEventListener(type, heard);
 }
 
 function close() {
@@ -33,14 +39,18 @@ function close() {
 /** @param {MessageEvent} event */
 function heard(event) {
   lastSeq = event.lastEventId || lastSeq;
-  if (timer) return;
-  timer = setTimeout(() => {
-    timer = 0;
-    if (!isField(document.activeElement)) reloadAll();
-  }, PAUSE);
+  timer ||= setTimeout(reload, Math.max(SOON, lastReload + PAUSE - Date.now()));
 }
 
-const VERBS = ["created", "updated", "deleted"];
-const KINDS = ["invoice", "quote", "workorder", "customer", "deal", "ticket", "task", "project", "product", "subscription", "payment", "note", "file", "flow", "user", "settings"];
-const FURTHER = ["invoice.paid", "invoice.sent", "invoice.finalized", "invoice.late", "quote.accepted", "quote.rejected", "quote.sent", "deal.won", "deal.lost", "deal.phase_changed", "ticket.message", "ticket.inbound_message", "task.completed", "task.reopened"];
-const TYPES = [...KINDS.flatMap((kind) => VERBS.map((verb) => `${kind}.${verb}`)), ...FURTHER];
+function reload() {
+  timer = 0;
+  lastReload = Date.now();
+  behind = isField(document.activeElement);
+  reloadAll({ live: true, typing: behind });
+}
+
+const VERBS = ["created", "updated", "deleted", "document_sent", "viewed", "late", "paid", "credited", "credit_created", "accepted", "rejected", "expiring", "unanswered",
+  "phase_changed", "status_changed", "won", "lost", "completed", "reopened", "message", "inbound_message", "closed", "converted_to_project", "disabled", "deactivated"];
+
+/** The types of events about records of every kind. */
+const types = () => [...new Set(Object.values(tables).map((table) => table.events))].flatMap((kind) => VERBS.map((verb) => `${kind}.${verb}`));

@@ -5,6 +5,7 @@ import { ApiError } from "./api.js";
 import { moment, ago } from "./format.js";
 import { a, button, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
+import { me } from "./schema.js";
 import { choiceName, errorText, t } from "./words.js";
 
 /** @typedef {import("./html.js").Children} Children */
@@ -26,8 +27,9 @@ export function Pill({ table, field, value, tone }) {
   return span({ class: `pill ${tone ?? toneOf(String(value))}` }, choiceName(table, field, String(value)));
 }
 
-/** @param {{ title: Children, over?: Children, beside?: Children, children?: Children }} properties The children are the actions. */
-export function Head({ title, over, beside, children }) {
+/** @param {{ title: Children, over?: Children, beside?: Children, children?: Children, tab?: Children }} properties The children are the actions. `tab` is the title of the window. */
+export function Head({ title, over, beside, children, tab = title }) {
+  useEffect(() => { if (typeof tab === "string" && tab) document.title = `${tab} · ${me.value.account.name ?? "Kantoor"}`; }, [tab]);
   return header({ class: "head" },
     div({ class: "head-words" }, over ? div({ class: "over" }, over) : null, div({ class: "head-line" }, h1({ tabIndex: -1 }, title), beside)),
     children ? div({ class: "actions" }, children) : null);
@@ -168,8 +170,8 @@ export const Toasts = () => div({ class: "toasts" }, toasts.value.map((toast) =>
     button({ type: "button", class: "button quiet square small", "aria-label": t("close"), onClick: () => unsay(toast.id) }, h(Icon, { name: "close" })))));
 
 /** Deletes after six seconds in which it can be undone; at once when the page is left.
- * @param {string} text @param {() => Promise<unknown>} send */
-export function deleteLater(text, send) {
+ * @param {string} text @param {() => Promise<unknown>} send @param {() => void} [undone] */
+export function deleteLater(text, send, undone) {
   let open = true;
   const run = () => {
     if (!open) return;
@@ -179,7 +181,7 @@ export function deleteLater(text, send) {
   };
   const timer = setTimeout(run, SHOWN);
   addEventListener("pagehide", run);
-  say(text, { undo: () => { open = false; clearTimeout(timer); removeEventListener("pagehide", run); say(t("undone")); } });
+  say(text, { undo: () => { open = false; clearTimeout(timer); removeEventListener("pagehide", run); undone?.(); say(t("undone")); } });
 }
 
 // Icons of 16 by 16, drawn with lines of one and a half.

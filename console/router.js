@@ -16,6 +16,7 @@ export const beforeLeaving = { ask: /** @type {null | (() => void)} */ (null) };
 /** @param {string} address @param {{ replace?: boolean }} [options] */
 export function go(address, options = {}) {
   beforeLeaving.ask?.();
+  noteRecent();
   if (options.replace) {
     history.replaceState(history.state, "", address);
   } else {
@@ -39,15 +40,44 @@ export function setQuery(changes) {
   go(place.value.path + (text ? `?${text}` : ""), { replace: true });
 }
 
-/** Restores the scroll position of a place that was returned to; screens call it when their rows are there. */
+const RECENT = "recent";
+const MAX_RECENT = 6;
+
+/** The records that were opened last in this tab, newest first.
+ * @returns {{ path: string, name: string }[]} */
+export function recent() {
+  try {
+    return JSON.parse(sessionStorage.getItem(RECENT) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+
+/** Notes the record that is left. */
+function noteRecent() {
+  const path = location.pathname;
+  const name = document.querySelector("main h1")?.textContent ?? "";
+  if (!name || !/\/[0-9a-f-]{36}$/.test(path)) return;
+  try {
+    sessionStorage.setItem(RECENT, JSON.stringify([{ path, name }, ...recent().filter((one) => one.path !== path)].slice(0, MAX_RECENT)));
+  } catch {}
+}
+
+export const forgetRecent = () => sessionStorage.removeItem(RECENT);
+
+/** Restores the scroll position and the focus of a place that was returned to; screens call it when their rows are there. */
 export function restoreScroll() {
   if (!wentBack.value) return;
   wentBack.value = false;
-  requestAnimationFrame(() => scrollTo(0, history.state?.scroll ?? 0));
+  requestAnimationFrame(() => {
+    scrollTo(0, history.state?.scroll ?? 0);
+    if (history.state?.row) document.getElementById(history.state.row)?.focus({ preventScroll: true });
+  });
 }
 
 function keepScroll() {
-  history.replaceState({ ...history.state, scroll: scrollY }, "");
+  const row = document.activeElement?.closest("tr[id]")?.id ?? history.state?.row;
+  history.replaceState({ ...history.state, scroll: scrollY, row }, "");
 }
 
 const OUTSIDE = /^\/(console|v1|d|docs|sign-in|sign-out|two-factor|assets)(\/|$)/;

@@ -5,7 +5,7 @@ import { choose, dropAllDrafts } from "./drafts.js";
 import { a, button, div, h, header, kbd, nav, span, strong } from "./html.js";
 import { useKeys } from "./keys.js";
 import { Icon, Menu, sayError } from "./parts.js";
-import { go, place } from "./router.js";
+import { forgetRecent, go, place } from "./router.js";
 import { can, may, me, tables } from "./schema.js";
 import { t, tableName, word } from "./words.js";
 
@@ -105,7 +105,7 @@ function Bell() {
 const BELL_AFTER = 800;
 
 /** @type {Record<string, string>} */
-const NEW_KEYS = { invoices: "i", quotes: "q", clients: "c", tasks: "t", deals: "d", tickets: "s", products: "p", subscriptions: "a", projects: "r" };
+export const NEW_KEYS = { invoices: "i", quotes: "q", clients: "c", tasks: "t", deals: "d", tickets: "s", products: "p", subscriptions: "a", projects: "r" };
 
 function userMenu() {
   const dark = document.documentElement.dataset.theme === "dark" || (document.documentElement.dataset.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
@@ -119,6 +119,7 @@ function userMenu() {
 
 async function signOut() {
   dropAllDrafts();
+  forgetRecent();
   await fetch("/console/sign-out", { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
   location.assign("/sign-in");
 }

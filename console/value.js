@@ -7,7 +7,7 @@ import { a, div, h, span } from "./html.js";
 import { Icon, Moment, Pill } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { can, tables, titleOf, valueOf } from "./schema.js";
-import { choiceName, language, t, word } from "./words.js";
+import { choiceName, given, language, t, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Field} Field */
 
@@ -109,6 +109,9 @@ function ask() {
   }
 }
 
+/** Records that a new account has already. */
+export const NAMED = new Set(["pipelines", "phases", "deal_sources", "flows", "payment_terms"]);
+
 /** The name of a linked record, as a link.
  * @param {{ table: string, id: string | null | undefined, plain?: boolean }} properties */
 export function LinkName({ table, id, plain }) {
@@ -117,7 +120,7 @@ export function LinkName({ table, id, plain }) {
   const kind = tables[table];
   if (item === undefined) return span({ class: "loading-name" }, "\u00a0");
   if (!item || !kind) return span({ class: "soft" }, "–");
-  const name = titleOf(kind, item) || "–";
+  const name = (NAMED.has(table) ? given(titleOf(kind, item)) : titleOf(kind, item)) || "–";
   return plain ? span(null, name) : a({ href: `${kind.address}/${id}` }, name);
 }
 

@@ -60,6 +60,10 @@ const plain = (name) => {
 /** @param {string} table @param {string} field */
 export const fieldName = (table, field) => word([`field.${table}.${field}`, `field.${field}`], plain(field));
 
+/** What a new account has is named in English; everybody reads it in their own language, until it gets another name.
+ * @param {string | null | undefined} name */
+export const given = (name) => word([`default.${name}`], name ?? "");
+
 /** The explanation of a field, if it needs one.
  * @param {string} table @param {string} field */
 export const fieldHelp = (table, field) => word([`hint.${table}.${field}`, `hint.${field}`], "");

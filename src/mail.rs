@@ -2,6 +2,7 @@
 //! recorded before it starts, so that a mail that may have arrived twice is known.
 
 pub(crate) mod listed;
+mod trial;
 
 use std::collections::HashSet;
 use std::sync::Arc;

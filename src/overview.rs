@@ -1,8 +1,9 @@
-//! What people look at first: a search over all records, what needs attention, and reports about money.
+//! What people look at first: a search over all records, what needs attention, reports about money, and whether the log is intact.
 
 pub(crate) mod attention;
 pub(crate) mod reports;
 pub mod search;
+pub(crate) mod verification;
 
 use money::Amount;
 use serde_json::Value;

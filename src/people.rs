@@ -1,10 +1,12 @@
 //! People: the users of an account with their roles, and how they sign in. A person has one password and may be a user
 //! of several accounts.
 
+pub(crate) mod access;
 pub(crate) mod assigned;
 pub mod enrolling;
 pub mod entering;
 pub mod factor;
+pub(crate) mod here;
 pub mod inviting;
 pub mod issuer;
 pub mod letters;

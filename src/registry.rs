@@ -32,12 +32,15 @@ use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
 use crate::people::{
-    assigned, factor, inviting, issuer, me, password, person, preferences, sealing, session, throttle, token,
+    access, assigned, factor, here, inviting, issuer, me, password, person, preferences, sealing, session, throttle,
+    token,
 };
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
-use crate::settings::{self, Settings, corporate_identity, custom_field, email_domain, payment_term, tax_rate};
+use crate::settings::{
+    self, Settings, account, corporate_identity, custom_field, email_domain, payment_term, tax_rate,
+};
 use crate::subscriptions::generate::{self, MakeInvoices};
 use crate::subscriptions::{activation, deleted_products, deleted_rates};
 use crate::support::ticket_status::RenameStatus;
@@ -86,6 +89,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         delivery::resource(),
         change::resource(),
         settings::resource(),
+        account::resource(),
         backtest::testable(flow::resource()),
         run::resource(),
         trigger::by_automation(),
@@ -97,9 +101,12 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         keys::resource(),
         me::resource(),
         me::own_sessions(),
+        access::resource(),
+        here::resource(),
         overview::search::resource(),
         overview::attention::resource(),
         overview::reports::resource(),
+        overview::verification::resource(),
         listed::resource(),
         all_hours::resource(),
     ]),
@@ -180,6 +187,7 @@ fn migrations() -> Vec<Migration> {
         sealing::MIGRATION,
         assigned::MIGRATION,
         preferences::MIGRATION,
+        here::MIGRATION,
         LISTED,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());

@@ -1,5 +1,6 @@
 //! The settings of an account, as a single record.
 
+pub mod account;
 pub mod corporate_identity;
 pub mod custom_field;
 pub mod email_domain;

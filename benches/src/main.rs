@@ -12,7 +12,11 @@
 
 mod automation;
 mod bare;
+#[expect(dead_code, reason = "the tests use more of it")]
+#[path = "../../tests/it/console/browser.rs"]
+mod browser;
 mod client;
+mod console;
 mod documents;
 mod invoice;
 mod limit;
@@ -36,11 +40,12 @@ use printing::Printing;
 use report::{Figure, Report, thousands};
 use server::{Data, Server};
 
-const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in] [--write]
+const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in | --console] [--write]
 
   --alone       only subscriptions, flows and timed events
   --documents   only invoices and clients, on SQLite and PostgreSQL
   --sign-in     only signing in, and requests in a session
+  --console     only the screens in the browser, with Chromium
   --quick       short measurements, and 100,000 rows instead of 1,000,000
   --write       also update the figures in docs/performance.md
 
@@ -62,7 +67,7 @@ fn main() -> ExitCode {
         bare::serve(&args[1..]);
         return ExitCode::SUCCESS;
     }
-    let flags = ["--quick", "--write", "--alone", "--documents", "--sign-in"];
+    let flags = ["--quick", "--write", "--alone", "--documents", "--sign-in", "--console"];
     if let Some(odd) = args.iter().find(|arg| !flags.contains(&arg.as_str())) {
         eprintln!("{USAGE}");
         return if matches!(odd.as_str(), "--help" | "-h") { ExitCode::SUCCESS } else { ExitCode::from(2) };
@@ -72,6 +77,14 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
+    if has("--console") {
+        let Some(table) = console::measure(has("--quick")) else { return ExitCode::from(2) };
+        println!("{}", table.markdown());
+        if has("--write") {
+            report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "console", &table.markdown());
+        }
+        return ExitCode::SUCCESS;
+    }
     let only = ["--alone", "--documents", "--sign-in"].into_iter().find(|flag| has(flag));
     if only.is_none_or(|only| only == "--alone") {
         let figures = if has("--alone") { alone() } else { measure(has("--quick")) }.markdown();

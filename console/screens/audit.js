@@ -1,15 +1,14 @@
 // The audit trail: every change, newest first, by person and kind of record; and what was different before.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, useLoad } from "../api.js";
-import { ChangeLine, eventName, tableOf, told } from "../change.js";
+import { ChangeLine, RecordName, told } from "../change.js";
 import { ChoiceBox } from "../field.js";
-import { a, div, h, li, ol, span, strong } from "../html.js";
-import { Button, Empty, Head, Problem, Skeleton } from "../parts.js";
+import { a, div, h, li, ol, p, span, strong } from "../html.js";
+import { Button, Empty, Head, Problem, Skeleton, sayError } from "../parts.js";
 import { place, setQuery } from "../router.js";
-import { may, tables, titleOf } from "../schema.js";
-import { day, dayOf } from "../format.js";
-import { shortNumber } from "../value.js";
-import { t, tableName, word } from "../words.js";
+import { may, tables } from "../schema.js";
+import { count, day, dayOf } from "../format.js";
+import { t, tableName } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
 const LIMIT = 50;
@@ -18,12 +17,21 @@ export function Audit() {
   const query = new URLSearchParams(place.value.query);
   const filter = ["actor", "entity_type", "entity_id", "type"].filter((name) => query.get(name)).map((name) => `&${name}=${encodeURIComponent(query.get(name) ?? "")}`).join("");
   const { lines, more, error, loading, next } = useChanges(filter);
+  const [verified, setVerified] = useState(/** @type {Item | null} */ (null));
+  const [verifying, setVerifying] = useState(false);
+  const verify = async () => {
+    setVerifying(true);
+    try {
+      setVerified((await get("/v1/audit/verification")).data);
+    } catch (error) { sayError(error); } finally { setVerifying(false); }
+  };
   const people = /** @type {Item[]} */ (useLoad(may("users.read") ? "/v1/users?per_page=100" : null).answer?.data ?? []);
   const keys = /** @type {Item[]} */ (useLoad(may("keys.read") ? "/v1/api-keys?per_page=100" : null).answer?.data ?? []);
   const kinds = Object.values(tables).map((table) => /** @type {[string, string]} */ ([table.key === "keys" ? "api_key" : table.one, tableName(table.key)])).sort((one, other) => one[1].localeCompare(other[1]));
   const actors = [...people.map((one) => /** @type {[string, string]} */ ([one.id, one.name || one.email])), ...keys.map((one) => /** @type {[string, string]} */ ([one.id, `${t("actor.key")}: ${one.name}`]))];
   return div({ class: "page narrow audit" },
-    h(Head, { title: t("audit.title"), over: a({ href: "/settings" }, t("menu.settings")) }),
+    h(Head, { title: t("audit.title"), over: a({ href: "/settings" }, t("menu.settings")) }, h(Button, { icon: "check", busy: verifying, onClick: () => void verify() }, t("audit.verify"))),
+    verified ? h(Verified, { verified }) : null,
     div({ class: "audit-filters" },
       actors.length > 0 ? h(ChoiceBox, { id: "audit-actor", label: t("audit.who"), value: query.get("actor") ?? "", onChange: (value) => setQuery({ actor: value }), options: [["", t("audit.everybody")], ...actors] }) : null,
       h(ChoiceBox, { id: "audit-kind", label: t("audit.kind"), value: query.get("entity_type") ?? "", onChange: (value) => setQuery({ entity_type: value, entity_id: "" }), options: [["", t("audit.every_kind")], ...kinds] }),
@@ -31,18 +39,14 @@ export function Audit() {
     error ? h(Problem, { error }) : null,
     lines.length === 0 && loading ? div({ class: "card" }, h(Skeleton, { rows: 8 })) : lines.length === 0 && !more ? div({ class: "card" }, h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") })) : null,
     byDay(told(lines)).map(([date, own]) => div({ key: date, class: "audit-day" }, strong({ class: "label" }, day(date)),
-      div({ class: "card" }, ol({ class: "changes" }, own.map((change) => li({ key: change.seq }, h(ChangeLine, { change }, h(What, { change })))))))),
+      div({ class: "card" }, ol({ class: "changes" }, own.map((change) => li({ key: change.seq }, h(ChangeLine, { change }, h(RecordName, { change })))))))),
     more ? div({ class: "audit-more" }, h(Button, { busy: loading, onClick: next }, t("audit.more"))) : null);
 }
 
-/** @param {{ change: Item }} properties */
-function What({ change }) {
-  const table = tableOf(change.entity_type);
-  const name = table && change.data ? shortNumber(titleOf(table, change.data)) : "";
-  const kind = table ? tableName(table.key, 1) : word([`entity.${change.entity_type}`], change.entity_type.replace(/_/g, " "));
-  const opens = table && table.verbs.get && !table.parent && !change.type.endsWith(".deleted") && table.key !== "settings";
-  return div({ class: "change-what" }, span({ class: "soft" }, `${kind}: `), eventName(change.type), name ? [" · ", opens ? a({ key: "name", href: `${table.address}/${change.entity_id}` }, name) : name] : null);
-}
+/** @param {{ verified: Item }} properties */
+const Verified = ({ verified }) => (verified.intact
+  ? div({ class: "notice good", role: "status" }, span(null, t("audit.intact", { n: verified.lines, count: count(verified.lines) }), div({ class: "hash" }, `${t("audit.head")}: ${verified.head}`)))
+  : div({ class: "problem", role: "alert" }, div(null, strong(null, t("audit.broken")), p(null, verified.problem))));
 
 /** Lines of the log, page after page. A page may be empty while there is more.
  * @param {string} filter */

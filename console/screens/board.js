@@ -6,9 +6,9 @@ import { a, article, div, h, h2, section, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
 import { Button, Empty, Head, Menu, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
-import { place } from "../router.js";
+import { go, place } from "../router.js";
 import { can } from "../schema.js";
-import { t, tableName, word } from "../words.js";
+import { given, t, tableName, word } from "../words.js";
 import { LinkName } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -36,7 +36,7 @@ export function Board({ table }) {
     requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(`[id="deal-${deal.id}"] a`))?.focus());
     try {
       await post(`/v1/deals/${deal.id}/move`, { phase_id: phase });
-      say(t("board.moved", { phase: own.find((one) => one.id === phase)?.name ?? "" }), { undo: () => void move({ ...deal, phase_id: phase }, before) });
+      say(t("board.moved", { phase: given(own.find((one) => one.id === phase)?.name) }), { undo: () => void move({ ...deal, phase_id: phase }, before) });
     } catch (error) {
       moved.value = { ...moved.value, [deal.id]: before };
       sayError(error);
@@ -61,18 +61,21 @@ export function Board({ table }) {
     const at = own.findIndex((phase) => phase.id === deal?.phase_id);
     if (deal) void move(deal, own[at + step]?.id ?? "");
   };
+  useKeys([{ key: "ArrowDown", label: t("board.between") }, { key: "ArrowUp", label: "" }, { key: "ArrowRight", label: "" }, { key: "ArrowLeft", label: "" }].map((one) => ({ ...one, run: () => step(one.key) })));
   useKeys(edits ? [
     { key: "Ctrl+Shift+ArrowRight", label: t("board.move") + " →", run: () => moveCurrent(1) }, { key: "Ctrl+Shift+ArrowLeft", label: t("board.move") + " ←", run: () => moveCurrent(-1) },
+    { key: "m", label: t("board.move"), run: () => /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest(".deal")?.querySelector(".menu > button"))?.click() },
+    { key: "t", label: t("board.task"), run: () => { const deal = current(); if (deal) go(`/tasks/new?deal_id=${deal.id}${deal.client_id ? `&client_id=${deal.client_id}` : ""}`); } },
     { key: "w", label: t("action.win"), run: () => void end(current(), "win") }, { key: "l", label: t("action.lose"), run: () => void end(current(), "lose") },
   ] : []);
   /** @param {Item} phase */
   const column = (phase) => {
     const cards = deals.filter((deal) => deal.phase_id === phase.id);
     const sum = cards.reduce((total, deal) => total + cents(deal.amount), 0n);
-    return section({ key: phase.id, class: "phase", "aria-label": phase.name,
+    return section({ key: phase.id, class: "phase", "aria-label": given(phase.name),
       onDragOver: (event) => { event.preventDefault(); event.currentTarget.classList.add("over"); }, onDragLeave: (event) => event.currentTarget.classList.remove("over"),
       onDrop: (event) => { event.preventDefault(); event.currentTarget.classList.remove("over"); const deal = deals.find((one) => one.id === dragged.value); dragged.value = ""; if (deal) void move(deal, phase.id); } },
-      div({ class: "phase-head" }, h2(null, phase.name, span({ class: "count" }, ` ${cards.length}`)), span({ class: "phase-sum" }, moneyOfCents(sum))),
+      div({ class: "phase-head" }, h2(null, given(phase.name), span({ class: "count" }, ` ${cards.length}`)), span({ class: "phase-sum" }, moneyOfCents(sum))),
       cards.map((deal) => h(Card, { key: deal.id, deal, phases: own, edits, dragged, move, end })),
       cards.length === 0 ? div({ class: "phase-empty" }, t("board.empty")) : null);
   };
@@ -80,7 +83,7 @@ export function Board({ table }) {
     h(Head, { title: tableName("deals"), beside: span({ class: "soft" }, deals.length ? moneyOfCents(deals.reduce((total, deal) => total + cents(deal.amount), 0n)) : "") },
       h(Button, { quiet: true, icon: "columns", href: "/deals?view=list" }, t("board.list")),
       can(table, "create") ? h(Button, { primary: true, icon: "plus", href: `/deals/new${chosen ? `?pipeline_id=${chosen.id}` : ""}` }, word(["new.deals"], "")) : null),
-    (pipelines?.length ?? 0) > 1 ? h(Tabs, { label: tableName("pipelines"), items: (pipelines ?? []).map((one) => ({ href: `/deals?pipeline_id=${one.id}`, label: one.name, current: one.id === chosen?.id })) }) : null,
+    (pipelines?.length ?? 0) > 1 ? h(Tabs, { label: tableName("pipelines"), items: (pipelines ?? []).map((one) => ({ href: `/deals?pipeline_id=${one.id}`, label: given(one.name), current: one.id === chosen?.id })) }) : null,
     loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer || !phases ? h(Skeleton, { rows: 8 }) : own.length === 0 ? h(Empty, { icon: "deals", title: t("client.nothing") }) : div({ class: "board" }, own.map(column)),
     dragged.value ? div({ class: "drop-ends" }, dropEnd("win"), dropEnd("lose")) : null);
@@ -88,6 +91,18 @@ export function Board({ table }) {
   function dropEnd(how) {
     return div({ class: how === "win" ? "drop-end" : "drop-end lost", onDragOver: (event) => event.preventDefault(), onDrop: (event) => { event.preventDefault(); const deal = deals.find((one) => one.id === dragged.value); dragged.value = ""; void end(deal, how); } }, word([`action.${how}`], how));
   }
+}
+
+/** Moves the focus to the next card in a direction.
+ * @param {string} key */
+function step(key) {
+  const columns = [...document.querySelectorAll(".phase")].map((column) => [...column.querySelectorAll(".deal")]).filter((cards) => cards.length > 0);
+  const now = document.activeElement?.closest(".deal") ?? null;
+  const column = columns.findIndex((cards) => now && cards.includes(now));
+  const row = now ? (columns[column]?.indexOf(now) ?? 0) : 0;
+  const next = column < 0 ? columns[0]?.[0] : key === "ArrowDown" ? columns[column]?.[row + 1] : key === "ArrowUp" ? columns[column]?.[row - 1]
+    : ((cards) => cards?.[Math.min(row, cards.length - 1)])(columns[column + (key === "ArrowRight" ? 1 : -1)]);
+  /** @type {HTMLElement | null | undefined} */ (next?.querySelector("a"))?.focus();
 }
 
 /** @param {{ deal: Item, phases: Item[], edits: boolean, dragged: import("@preact/signals").Signal<string>, move: (deal: Item, phase: string) => Promise<void>, end: (deal: Item, how: "win" | "lose") => Promise<void> }} properties */
@@ -99,7 +114,7 @@ function Card({ deal, phases, edits, dragged, move, end }) {
     div({ class: "deal-line" }, deal.expected_close_date ? span({ class: late ? "late" : "soft" }, nearDay(deal.expected_close_date)) : span(null), span({ class: "amount" }, money(deal.amount))),
     deal.priority === "high" ? div({ class: "deal-line" }, h(Pill, { table: "deals", field: "priority", value: "high" })) : null,
     edits ? h(Menu, { label: t("board.move"), icon: "more", quiet: true, items: [
-      ...phases.filter((phase) => phase.id !== deal.phase_id).map((phase) => ({ label: phase.name, icon: "right", run: () => void move(deal, phase.id) })),
+      ...phases.filter((phase) => phase.id !== deal.phase_id).map((phase) => ({ label: given(phase.name), icon: "right", run: () => void move(deal, phase.id) })),
       { label: t("action.win"), icon: "check", run: () => void end(deal, "win") }, { label: t("action.lose"), icon: "close", run: () => void end(deal, "lose") },
     ] }) : null);
 }

@@ -4,20 +4,23 @@ import { Missing } from "../detail.js";
 import { groupsOf, useCustomFields } from "../form.js";
 import { day, dayOf, iban, money, moneyOfCents, today } from "../format.js";
 import { History } from "../history.js";
+import { Notes } from "../notes.js";
 import { a, div, h, li, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
 import { Button, Card, Empty, Facts, Head, Menu, Skeleton, Tabs } from "../parts.js";
 import { Mandate } from "./mandate.js";
+import { People } from "./people.js";
 import { go } from "../router.js";
 import { can, itemPath, may, tables, titleOf, valueOf } from "../schema.js";
 import { RelatedLine, Value, countryName } from "../value.js";
+import { NEW_KEYS } from "../shell.js";
 import { fieldName, t, tableName, word } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
 
-const TABS = ["", "documents", "deals", "tickets", "projects", "tasks", "subscriptions", "details"];
+const TABS = ["", "documents", "deals", "tickets", "projects", "tasks", "subscriptions", "notes", "people", "details"];
 /** @type {Record<string, string[]>} */
 const SHOWN = { "": ["invoices", "quotes", "tickets", "tasks", "deals"], documents: ["invoices", "quotes", "workorders"], deals: ["deals"], tickets: ["tickets"], projects: ["projects"], tasks: ["tasks"], subscriptions: ["subscriptions"] };
 
@@ -25,6 +28,7 @@ const SHOWN = { "": ["invoices", "quotes", "tickets", "tasks", "deals"], documen
 export function ClientPage({ table, id, part }) {
   const loaded = useLoad(itemPath(table, id));
   const news = ["invoices", "quotes", "deals", "tickets", "tasks", "projects", "subscriptions", "workorders"].map((key) => tables[key]).filter((one) => one !== undefined).filter((one) => can(one, "create"));
+  useKeys(news.map((one) => ({ key: `n ${NEW_KEYS[one.key] ?? "?"}`, label: word([`new.${one.key}`], ""), run: () => go(`${one.address}/new?client_id=${id}`) })));
   useKeys(can(table, "patch") ? [{ key: "e", label: t("edit"), run: () => go(`${table.address}/${id}/edit`) }] : []);
   if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
   if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
@@ -38,24 +42,25 @@ export function ClientPage({ table, id, part }) {
       h(Menu, { label: t("new"), icon: "plus", primary: true, showLabel: true, items: news.map((one) => ({ label: tableName(one.key, 1), icon: one.key, href: `${one.address}/new?client_id=${id}` })) }),
       can(table, "patch") ? h(Button, { icon: "edit", label: t("edit"), href: `${table.address}/${id}/edit` }) : null),
     may("invoices.read") ? h(Sums, { id }) : null,
-    h(Tabs, { label: name, items: TABS.map((tab) => ({ href: `${table.address}/${id}${tab ? `/${tab}` : ""}`, current: tab === part, label: tab === "" ? t("client.overview") : word([`client.${tab}`], tableName(tab)) })) }),
+    h(Tabs, { label: name, items: TABS.filter((tab) => tab !== "people" || (item.type ?? "company") === "company").map((tab) => ({ href: `${table.address}/${id}${tab ? `/${tab}` : ""}`, current: tab === part, label: tab === "" ? t("client.overview") : word([`client.${tab}`], tableName(tab)) })) }),
     div({ class: "columns" },
-      div({ class: "column-main" }, part === "details" ? [...details(table, item), h(Custom, { key: "custom", table, item })] : (SHOWN[part] ?? []).map((key) => h(Related, { key, table: key, id, few: part === "", alone: (SHOWN[part] ?? []).length === 1 }))),
-      div({ class: "column-side" }, h(Reach, { item }), h(Mandate, { client: item }), h(History, { table, item }))));
+      div({ class: "column-main" }, part === "details" ? [...details(table, item), h(Custom, { key: "custom", table, item })] : part === "people" ? h(People, { id }) : part === "notes" ? h(Notes, { about: "client_id", id }) : (SHOWN[part] ?? []).map((key) => h(Related, { key, table: key, id, few: part === "", alone: (SHOWN[part] ?? []).length === 1 }))),
+      div({ class: "column-side" }, h(Reach, { item }), h(Mandate, { client: item }), part === "" ? h(Notes, { about: "client_id", id }) : null, h(History, { table, item }))));
 }
 
 /** @param {{ id: string }} properties */
 function Sums({ id }) {
-  const open = useLoad(`/v1/invoices?client_id=${id}&payment_status=open&per_page=100`).answer;
-  const partial = useLoad(`/v1/invoices?client_id=${id}&payment_status=partial&per_page=100`).answer;
-  const overdue = useLoad(`/v1/invoices?client_id=${id}&payment_status=overdue&per_page=100`).answer;
-  const year = useLoad(`/v1/invoices?client_id=${id}&date_from=${today().slice(0, 4)}-01-01&per_page=100`).answer;
-  const sum = (/** @type {any} */ answer, /** @type {(row: Item) => boolean} */ fits = () => true) => (/** @type {Item[]} */ (answer?.data ?? [])).filter(fits).reduce((total, row) => total + cents(row.total_incl_vat), 0n);
-  const late = sum(overdue);
-  const due = sum(open) + sum(partial) + late;
+  const all = useLoad(`/v1/invoices?client_id=${id}&per_page=1&sums=open_amount`).answer;
+  const overdue = useLoad(`/v1/invoices?client_id=${id}&payment_status=overdue&per_page=1&sums=open_amount`).answer;
+  const since = `client_id=${id}&date_from=${today().slice(0, 4)}-01-01&per_page=1&sums=total_incl_vat`;
+  const year = useLoad(`/v1/invoices?${since}`).answer;
+  const drafts = useLoad(`/v1/invoices?${since}&payment_status=draft`).answer;
+  const due = cents(all?.meta.sums?.open_amount);
+  const late = cents(overdue?.meta.sums?.open_amount);
+  const invoiced = cents(year?.meta.sums?.total_incl_vat) - cents(drafts?.meta.sums?.total_incl_vat);
   return div({ class: "tiles" },
     tile(t("client.open"), due, `/invoices?client_id=${id}&payment_status=open`, ""), tile(t("client.overdue"), late, `/invoices?client_id=${id}&payment_status=overdue`, late > 0n ? "bad" : ""),
-    tile(t("client.paid_year"), sum(year, (row) => row.payment_status !== "draft"), `/invoices?client_id=${id}`, ""));
+    tile(t("client.paid_year"), invoiced, `/invoices?client_id=${id}`, ""));
 }
 
 /** @param {string} name @param {bigint} amount @param {string} href @param {string} tone */

@@ -8,6 +8,7 @@ import { day, daysUntil, money, moneyOfCents } from "../format.js";
 import { History } from "../history.js";
 import { a, button, div, h, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
+import { Notes } from "../notes.js";
 import { Paper, PdfSheet } from "../paper.js";
 import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, say } from "../parts.js";
 import { go } from "../router.js";
@@ -44,7 +45,7 @@ function Final({ table, item, etag }) {
     div({ class: "columns" },
       h(Sheet, { table, item, pdf }),
       div({ class: "column-side" }, table.key === "invoices" ? h(Money, { item }) : h(Answered, { table, item }), h(About, { table, item }),
-        table.key === "invoices" ? h(Payments, { item }) : null, h(Mails, { table, item }), h(History, { table, item }))));
+        table.key === "invoices" ? h(Payments, { item }) : null, h(Mails, { table, item }), table.key === "invoices" ? h(Notes, { about: "invoice_id", id: item.id }) : null, h(History, { table, item }))));
 }
 
 /** The document as it is printed, or its rows; a phone shows the rows.

@@ -3,13 +3,14 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { ApiError, get, newKey, patch, post, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
-import { openConflict } from "../conflict.js";
+import { ChangedNotice, openConflict } from "../conflict.js";
 import { removeItem } from "../detail.js";
 import { confirm } from "../dialog.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { DayBox, TextBox } from "../field.js";
 import { ErrorList, detailText } from "../form.js";
 import { plusDays, today } from "../format.js";
+import { Others } from "../here.js";
 import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { fromCents } from "../money.js";
@@ -28,7 +29,7 @@ import { linked, pdfOf } from "../value.js";
 
 /** @param {{ table: Table, id: string | null }} properties */
 export function Editor({ table, id }) {
-  const loaded = useLoad(id ? itemPath(table, id) : null);
+  const loaded = useLoad(id ? itemPath(table, id) : null, { typing: true });
   const rates = useLoad("/v1/tax-rates").answer;
   if (id && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
   if ((id && !loaded.answer) || !rates) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
@@ -40,6 +41,7 @@ const HEAD = ["client_id", "title", "invoice_date", "due_date", "reference", "no
 /** @param {{ table: Table, item: Item | null, etag: string, allRates: Item[] }} properties */
 function Editing({ table, item, etag, allRates }) {
   const base = useRef({ item, etag });
+  const known = useRef(new Set([etag]));
   const draftName = place.value.path;
   const kept = useMemo(() => readDraft(draftName), []);
   const rates = useMemo(() => salesRates(allRates), []);
@@ -55,6 +57,15 @@ function Editing({ table, item, etag, allRates }) {
   const touchedDue = useRef(Boolean(item || kept?.value.values.due_date));
   const key = useRef(newKey());
   const sentText = useRef("");
+
+  useEffect(() => {
+    if (!item || dirty.value || known.current.has(etag)) return;
+    known.current.add(etag);
+    base.current = { item, etag };
+    start.current = beginning(item, "");
+    values.value = start.current;
+    rows.value = (item.rows ?? []).map((/** @type {Item} */ row) => editedRow(row));
+  }, [etag]);
 
   const changed = () => { dirty.value = true; keepDraft(draftName, () => ({ values: values.value, rows: bodyRows() })); };
   const bodyRows = () => rows.value.filter((/** @type {any} */ row) => !isBlank(row)).map((/** @type {any} */ row) => rowBody(row, "name", rates));
@@ -78,6 +89,7 @@ function Editing({ table, item, etag, allRates }) {
       const id = answer.data.id ?? before?.id;
       const fresh = await get(itemPath(table, id));
       base.current = { item: fresh.data, etag: fresh.etag };
+      known.current.add(fresh.etag);
       dirty.value = false;
       dirtyRows.current = false;
       start.current = beginning(fresh.data, "");
@@ -96,7 +108,7 @@ function Editing({ table, item, etag, allRates }) {
     const before = base.current.item;
     if (before && problem instanceof ApiError && problem.status === 412) {
       const theirs = await get(itemPath(table, before.id));
-      return openConflict({ table, mine: body, base: before, theirs, done: (merged, newer) => { base.current = { item: newer.data, etag: newer.etag }; values.value = { ...beginning(newer.data, ""), ...merged }; if (merged.rows) rows.value = merged.rows.map((/** @type {Item} */ row) => editedRow(row)); start.current = beginning(newer.data, ""); void saveAndSay(); } });
+      return openConflict({ table, mine: body, base: before, theirs, done: (merged, newer) => { base.current = { item: newer.data, etag: newer.etag }; known.current.add(newer.etag); values.value = { ...beginning(newer.data, ""), ...merged }; if (merged.rows) rows.value = merged.rows.map((/** @type {Item} */ row) => editedRow(row)); start.current = beginning(newer.data, ""); setTimeout(() => void saveAndSay()); } });
     }
     error.value = problem;
     if (!(problem instanceof ApiError)) return;
@@ -154,7 +166,7 @@ function Editing({ table, item, etag, allRates }) {
   /** @param {string} name */
   const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), onChange: (/** @type {any} */ value) => set({ [name]: value }) });
   return form({ class: item ? "page editor with-preview" : "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void saveAndSay(); } },
-    h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: "payment_status", value: "draft" }) },
+    h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), over: a({ href: table.address }, tableName(table.key)), beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: "draft" }), item ? h(Others, { key: "others", address: `${table.address}/${item.id}` }) : null] },
       h(SavedLine, { busy, dirty, made: item !== null }),
       h(Button, { type: "submit", busy: busy.value }, t("document.save")),
       div({ class: "split" }, h(Button, { primary: true, onClick: () => finalize(true) }, t("document.finalize_send")),
@@ -164,6 +176,7 @@ function Editing({ table, item, etag, allRates }) {
           { label: t("delete"), icon: "trash", danger: true, hidden: !item || !can(table, "delete"), run: () => { dropDraft(draftName); if (item) removeItem(table, base.current.item ?? item, base.current.etag); } },
         ] }))),
     restored.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }, t("draft.discard"))) : null,
+    item && dirty.value && !known.current.has(etag) && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },
       field("client_id", div(null, h(LinkBox, { ...control("client_id"), table: "clients", onChange: (id) => set({ client_id: id }), onNew: (typed) => openQuickClient(typed, (made) => set({ client_id: made.id })) }), h(ClientLine, { client }))),

@@ -10,7 +10,7 @@ import { Button, Card, Empty, Facts, Head, Icon, Menu, Moment, Pill, Problem, Sk
 import { go } from "../router.js";
 import { can, itemPath, tables } from "../schema.js";
 import { conditionLine, stepLine, stepName, triggerText } from "../steps.js";
-import { actionName, t, tableName, word } from "../words.js";
+import { actionName, given, t, tableName, word } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -29,8 +29,8 @@ export function Flows({ table }) {
 /** @param {{ table: Table, flow: Item }} properties */
 function FlowCard({ table, flow }) {
   return div({ class: "card flow-card" },
-    div({ class: "flow-top" }, a({ href: `/flows/${flow.id}` }, flow.name), h(Switch, { table, flow })),
-    p({ class: "flow-trigger" }, h(Icon, { name: "flows" }), triggerText(flow)), p({ class: "soft" }, flow.description),
+    div({ class: "flow-top" }, a({ href: `/flows/${flow.id}` }, given(flow.name)), h(Switch, { table, flow })),
+    p({ class: "flow-trigger" }, h(Icon, { name: "flows" }), triggerText(flow)), p({ class: "soft" }, given(flow.description)),
     p({ class: "soft small" }, t("flow.n_steps", { n: flow.step_count ?? 0 })), flow.meta?.stopped_reason ? p({ class: "late" }, flow.meta.stopped_reason) : null);
 }
 
@@ -42,11 +42,11 @@ function Switch({ table, flow, etag }) {
     setOn(!shown);
     try {
       await patch(itemPath(table, flow.id), { active: !shown }, { etag });
-      say(t(shown ? "flow.switched_off" : "flow.switched_on", { name: flow.name }));
+      say(t(shown ? "flow.switched_off" : "flow.switched_on", { name: given(flow.name) }));
     } catch (error) { sayError(error); }
     setOn(null);
   };
-  return button({ type: "button", role: "switch", class: "toggle", "aria-checked": shown, "aria-label": `${flow.name}: ${t("field.active").toLowerCase()}`, disabled: !can(table, "patch"), onClick: () => void flip() }, span(null));
+  return button({ type: "button", role: "switch", class: "toggle", "aria-checked": shown, "aria-label": `${given(flow.name)}: ${t("field.active").toLowerCase()}`, disabled: !can(table, "patch"), onClick: () => void flip() }, span(null));
 }
 
 /** @param {{ table: Table, id: string }} properties */
@@ -62,13 +62,13 @@ export function FlowPage({ table, id }) {
   const definition = flow.meta?.definition ?? flow.definition ?? {};
   const rows = (/** @type {Item[]} */ (runs?.data ?? [])).filter((run) => run.flow_id === id);
   return div({ class: "page" },
-    h(Head, { title: flow.name, over: a({ href: "/flows" }, tableName("flows")), beside: h(Switch, { table, flow, etag }) },
+    h(Head, { title: given(flow.name), over: a({ href: "/flows" }, tableName("flows")), beside: h(Switch, { table, flow, etag }) },
       edits ? h(Button, { onClick: () => openDialog(({ close }) => h(Backtest, { id, close })) }, t("flow.backtest")) : null, edits ? h(Button, { icon: "edit", href: `/flows/${id}/edit` }, t("edit")) : null,
       h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, flow, etag) }] })),
     flow.meta?.stopped_reason ? div({ class: "problem", role: "alert" }, div(null, flow.meta.stopped_reason)) : null,
     div({ class: "columns" },
       div({ class: "column-main" }, h(StepList, { flow, steps: definition.steps ?? [], conditions: definition.conditions ?? [] })),
-      div({ class: "column-side" }, flow.description ? h(Card, { title: t("field.description") }, p(null, flow.description)) : null,
+      div({ class: "column-side" }, flow.description ? h(Card, { title: t("field.description") }, p(null, given(flow.description))) : null,
         h(Card, { title: tableName("runs") }, rows.length === 0 ? p({ class: "soft" }, t("flow.no_runs")) : ul({ class: "lines" }, rows.map((run) => li({ key: run.id }, a({ href: `/runs/${run.id}` }, h(Moment, { at: run.created_at ?? run.meta?.created_at })), h(Pill, { table: "runs", field: "status", value: run.status }))))))));
 }
 
@@ -108,7 +108,7 @@ export function RunPage({ table, id }) {
   const act = (name) => confirm({ title: actionName("runs", name), text: word([`confirm.runs.${name}`], t("confirm.text")), action: actionName("runs", name), danger: name === "reject" || name === "cancel", run: async () => { await post(`${itemPath(table, id)}/${name}`, undefined); say(t("done", { what: actionName("runs", name) })); } });
   const about = Object.values(tables).find((one) => one.one === run.entity_type);
   return div({ class: "page" },
-    h(Head, { title: run.flow_name || tableName("runs", 1), over: a({ href: "/runs" }, tableName("runs")), beside: h(Pill, { table: "runs", field: "status", value: run.status }) }, can(table, "get") ? allowed.map((name, place) => h(Button, { key: name, primary: place === 0, onClick: () => act(name) }, actionName("runs", name))) : null),
+    h(Head, { title: given(run.flow_name) || tableName("runs", 1), over: a({ href: "/runs" }, tableName("runs")), beside: h(Pill, { table: "runs", field: "status", value: run.status }) }, can(table, "get") ? allowed.map((name, place) => h(Button, { key: name, primary: place === 0, onClick: () => act(name) }, actionName("runs", name))) : null),
     run.error ? div({ class: "problem", role: "alert" }, div(null, run.error)) : null,
     div({ class: "columns" },
       div({ class: "column-main" }, h(Card, { title: t("field.steps") }, ol({ class: "lines" }, (/** @type {Item[]} */ (steps?.data ?? [])).map((step, place) => li({ key: place }, div(null, strong(null, stepName(step.type ?? step.step_type ?? "")), step.error ? p({ class: "late" }, step.error) : null, step.result && Object.keys(step.result).length ? pre({ class: "json" }, JSON.stringify(step.result, null, 2).slice(0, 2000)) : null), h(Pill, { table: "runs", field: "status", value: step.status })))))),

@@ -1,7 +1,8 @@
 // The editor of a flow: one column of steps, each a form by its fields; the same as JSON.
 import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
-import { ApiError, newKey, patch, post, useLoad } from "../api.js";
+import { ApiError, formKey, newKey, patch, post, useLoad } from "../api.js";
+import { ChangedNotice } from "../conflict.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
@@ -20,7 +21,7 @@ import { DurationBox, FieldPicker, ScheduleBox, useEventFields } from "./flow_fi
 
 /** @param {{ table: Table, id: string | null }} properties */
 export function FlowEditor({ table, id }) {
-  const loaded = useLoad(id ? itemPath(table, id) : null);
+  const loaded = useLoad(id ? itemPath(table, id) : null, { typing: true });
   if (id && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
   if (id && !loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
   return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "" });
@@ -36,6 +37,7 @@ function Editing({ table, item, etag }) {
   const flow = useSignal(/** @type {Item} */ (withKeys(kept?.value ?? start)));
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
+  const key = useMemo(formKey, []);
   const asJson = useSignal(false);
   /** @param {Item} changes */
   const set = (changes) => { flow.value = { ...flow.value, ...changes }; keepDraft(draftName, () => plain(flow.value)); };
@@ -53,7 +55,7 @@ function Editing({ table, item, etag }) {
     error.value = null;
     try {
       const body = plain(flow.value);
-      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, { ...body, active: false });
+      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, { ...body, active: false }, { key });
       dropDraft(draftName);
       const warnings = answer.meta.warnings ?? answer.data?.meta?.warnings ?? [];
       say(warnings.length ? `${t("saved")} ${warnings.map((/** @type {any} */ one) => one.message ?? one).join(" ")}` : t("saved"));
@@ -66,6 +68,7 @@ function Editing({ table, item, etag }) {
   const adding = (at) => li({ key: `add ${at}`, class: "flow-add" }, h(Menu, { label: t("flow.add_step"), icon: "plus", quiet: true, align: "left", showLabel: at === steps.length, items: STEP_TYPES.map((type) => ({ label: stepName(type), icon: STEP_ICONS[type], run: () => insert(at, type) })) }));
   return form({ class: "page narrow editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
     h(Head, { title: item ? item.name : word(["new.flows"], ""), over: a({ href: "/flows" }, tableName("flows")) }, h(Button, { quiet: true, onClick: () => { asJson.value = !asJson.value; } }, asJson.value ? t("flow.as_form") : "JSON"), h(Button, { href: item ? `/flows/${item.id}` : "/flows" }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))),
+    item && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: [] }) : null,
     h(Card, null, div({ class: "fields" },
       div({ class: "field" }, label({ for: "flow-name" }, t("field.name")), h(TextBox, { id: "flow-name", value: flow.value.name, length: 255, onChange: (name) => set({ name }) })),

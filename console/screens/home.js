@@ -21,15 +21,29 @@ export function Home() {
   const first = String(me.value.user.name ?? "").split(" ")[0] ?? "";
   const fresh = clients === 0 || invoices?.meta.total === 0;
   return div({ class: "page home" },
-    h(Head, { title: t("home.hello", { name: first }), over: new Intl.DateTimeFormat(language === "nl" ? "nl-NL" : "en-GB", { weekday: "long", day: "numeric", month: "long", timeZone: "UTC" }).format(new Date(today())) }),
+    h(Head, { title: t("home.hello", { name: first }), tab: t("menu.home"), over: new Intl.DateTimeFormat(language === "nl" ? "nl-NL" : "en-GB", { weekday: "long", day: "numeric", month: "long", timeZone: "UTC" }).format(new Date(today())) }),
     fresh ? h(Start, { clients: clients ?? 0, invoices: invoices?.meta.total ?? 0 }) : null,
     !shown ? div({ class: "attention waiting" }, h(Skeleton, { rows: 2 })) : shown.length === 0 ? (fresh ? null : div({ class: "card all-good" }, h(Icon, { name: "check" }), t("home.nothing"))) : ol({ class: "attention", "aria-label": t("home.attention") }, shown.map((item) => li({ key: item.name },
       a({ href: item.href, class: `attention-item ${item.tone}` }, span({ class: "attention-icon" }, h(Icon, { name: item.icon })), strong(null, item.capped ? `${count(item.count)}+` : count(item.count)), span(null, item.label),
         item.amount ? span({ class: "amount" }, money(item.amount)) : item.mine ? span({ class: "amount soft" }, t("attention.mine", { n: item.mine })) : null)))),
     fresh && invoices?.meta.total === 0 ? null : div({ class: "columns" },
       div({ class: "column-main" }, may("invoices.read") ? h(Revenue, null) : null, invoices && invoices.data.length > 0 ? h(Card, { title: t("home.recent"), actions: a({ href: "/invoices" }, t("tab.all")) }, ul({ class: "related" }, invoices.data.map((/** @type {Item} */ row) => li({ key: row.id }, a({ href: `/invoices/${row.id}` }, tables.invoices ? h(RelatedLine, { table: tables.invoices, row }) : null))))) : null),
-      div({ class: "column-side" }, may("invoices.read") ? h(OpenByAge, null) : null, may("tasks.read") ? h(Tasks, null) : null)));
+      div({ class: "column-side" }, may("invoices.read") ? h(OpenByAge, null) : null, may("tasks.read") ? h(Tasks, null) : null, may("audit.read") ? h(Activity, null) : null)));
 }
+
+/** What happened last; its words come after the first screen. */
+function Activity() {
+  const [shown, setShown] = useState(/** @type {typeof import("../change.js") | null} */ (null));
+  useEffect(() => { void Promise.all([import("../change.js"), loadRest()]).then(([module]) => setShown(module)); }, []);
+  const changes = /** @type {Item[]} */ (useLoad(shown ? "/v1/changes?order=desc&limit=100" : null).answer?.data ?? []).filter((change) => !QUIET.has(change.entity_type));
+  if (!shown || changes.length === 0) return null;
+  const { ChangeLine, RecordName, told } = shown;
+  return h(Card, { title: t("home.activity"), actions: a({ href: "/settings/audit" }, t("tab.all")) }, ol({ class: "changes" }, told(changes).slice(0, LINES).map((change) => li({ key: change.seq }, h(ChangeLine, { change }, h(RecordName, { change }))))));
+}
+
+const LINES = 6;
+/** PDFs and sessions would hide the rest. */
+const QUIET = new Set(["file", "user", "api_key", "settings", "account"]);
 
 /** The steps of a new account are loaded for new accounts only.
  * @param {{ clients: number, invoices: number }} properties */

@@ -1,11 +1,13 @@
 // Outgoing mail, newest first: what was sent, what failed and why, and trying again.
-import { useEffect, useRef, useState } from "preact/hooks";
-import { get, post } from "../api.js";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { formKey, get, post } from "../api.js";
 import { tableOf } from "../change.js";
-import { a, div, h, p, span, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
+import { Dialog, openDialog } from "../dialog.js";
+import { TextBox } from "../field.js";
+import { a, div, h, label, p, span, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
 import { Button, Empty, Head, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { place } from "../router.js";
-import { may } from "../schema.js";
+import { may, me } from "../schema.js";
 import { t, tableName, word } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
@@ -16,7 +18,7 @@ export function Mails() {
   const status = new URLSearchParams(place.value.query).get("status") ?? "";
   const { mails, more, error, loading, next, again } = useMails(status);
   return div({ class: "page list-page" },
-    h(Head, { title: t("mails.title"), over: a({ href: "/settings" }, t("menu.settings")) }, h(Button, { href: "/settings/email-domains", icon: "send" }, tableName("email_domains"))),
+    h(Head, { title: t("mails.title"), over: a({ href: "/settings" }, t("menu.settings")) }, h(Button, { href: "/settings/email-domains", icon: "send" }, tableName("email_domains")), may("settings.write") ? h(Button, { icon: "mail", onClick: () => openDialog(({ close }) => h(Test, { close, done: again })) }, t("mails.test")) : null),
     h(Tabs, { label: t("list.views"), items: TABS.map((tab) => ({ href: `/settings/mail${tab ? `?status=${tab}` : ""}`, current: status === tab, label: tab ? word([`choice.mails.status.${tab}`], tab) : t("tab.all") })) }),
     error ? h(Problem, { error, retry: again }) : null,
     mails.length === 0 && loading ? div({ class: "card" }, h(Skeleton, { rows: 6 })) : null,
@@ -27,9 +29,22 @@ export function Mails() {
     more ? div({ class: "audit-more" }, h(Button, { busy: loading, onClick: next }, t("mails.more"))) : null);
 }
 
+/** @param {{ close: () => void, done: () => void }} properties */
+function Test({ close, done }) {
+  const [to, setTo] = useState(/** @type {string} */ (me.value.user.email ?? ""));
+  const key = useMemo(formKey, []);
+  const run = async () => {
+    await post("/v1/mails/test", { to: to.trim() }, { key });
+    say(t("mails.test_sent", { to: to.trim() }));
+    done();
+  };
+  return h(Dialog, { title: t("mails.test"), action: t("action.send"), close, run, disabled: !to.trim() },
+    div({ class: "field" }, label({ for: "test-to" }, t("mails.test_text")), h(TextBox, { id: "test-to", type: "email", value: to, onChange: setTo })));
+}
+
 /** @param {{ mail: Item, again: () => void }} properties */
 function Row({ mail, again }) {
-  const table = tableOf(mail.about);
+  const table = mail.about_id ? tableOf(mail.about) : undefined;
   const retry = () => post(`/v1/mails/${mail.id}/retry`, undefined).then(() => { say(t("mails.queued")); again(); }, sayError);
   return tr(null,
     td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && mail.status !== "sent" ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, mail.reason) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),

@@ -5,7 +5,7 @@ import { choose, chosen } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { div, fieldset, form, h, input, label, legend, li, p, span, strong, ul } from "../html.js";
 import { Button, Card, Facts, Head, Moment, Problem, say, sayError } from "../parts.js";
-import { can, me, tables } from "../schema.js";
+import { me } from "../schema.js";
 import { choiceName, t, word } from "../words.js";
 import { TwoStep } from "./two_step.js";
 
@@ -13,18 +13,30 @@ export function Me() {
   const user = me.value.user;
   return div({ class: "page narrow" }, h(Head, { title: t("me.title") }),
     h(Card, { title: user.name }, h(Facts, { facts: [[t("field.email"), user.email], [t("field.role"), choiceName("users", "role", user.role ?? "")], [t("me.account"), me.value.account.name], [t("me.version"), me.value.version]] })),
-    h(Look, null), h(Password, null), h(TwoStep, null), h(Sessions, null));
+    h(Name, null), h(Look, null), h(Password, null), h(TwoStep, null), h(Sessions, null));
+}
+
+function Name() {
+  const [name, setName] = useState(/** @type {string} */ (me.value.user.name ?? ""));
+  const save = async () => {
+    try {
+      me.value = (await patch("/v1/me", { name: name.trim() })).data;
+      say(t("saved"));
+    } catch (error) { sayError(error); }
+  };
+  return form({ onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: t("me.profile") },
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "me-name" }, t("field.name")), h(TextBox, { id: "me-name", value: name, length: 255, autocomplete: "name", onChange: setName }))),
+    div({ class: "card-foot" }, h(Button, { type: "submit", disabled: !name.trim() || name.trim() === me.value.user.name }, t("save")))));
 }
 
 function Look() {
   const [, setRound] = useState(0);
-  const table = tables.users;
   /** @param {string} name @param {string} value */
   const pick = (name, value) => { choose(name, value); document.documentElement.dataset[name] = value; setRound(Date.now()); };
   /** @param {string} value */
   const setLanguage = async (value) => {
     try {
-      await patch(`/v1/users/${me.value.user.id}`, { language: value });
+      await patch("/v1/me", { language: value });
       location.reload();
     } catch (error) { sayError(error); }
   };
@@ -32,7 +44,7 @@ function Look() {
   const radios = (name, options, fallback) => fieldset({ class: "field choice" }, legend(null, word([`me.${name}`], name)), div({ class: "radios" }, options.map((one) =>
     label({ key: one }, input({ type: "radio", name, checked: chosen(name, fallback) === one, onChange: () => pick(name, one) }), span(null, word([`me.${name}.${one}`], one))))));
   return h(Card, { title: t("me.look") }, div({ class: "fields" },
-    table && can(table, "patch") ? div({ class: "field" }, label({ for: "me-language" }, t("field.language")), h(ChoiceBox, { id: "me-language", value: me.value.user.language, onChange: (value) => void setLanguage(value), options: [["nl", "Nederlands"], ["en", "English"]] })) : null,
+    div({ class: "field" }, label({ for: "me-language" }, t("field.language")), h(ChoiceBox, { id: "me-language", value: me.value.user.language, onChange: (value) => void setLanguage(value), options: [["nl", "Nederlands"], ["en", "English"]] })),
     radios("theme", ["auto", "light", "dark"], "auto"), radios("density", ["normal", "compact"], "normal"),
     div({ class: "field switch" }, input({ id: "me-keys", type: "checkbox", checked: chosen("single_keys", true), onChange: (event) => { choose("single_keys", event.currentTarget.checked); setRound(Date.now()); } }), label({ for: "me-keys" }, t("me.keys")))));
 }

@@ -6,6 +6,7 @@ import { Dialog, openDialog } from "../dialog.js";
 import { DayBox, TextBox } from "../field.js";
 import { day, hours, money, moneyOfCents, nearDay, readNumber, today } from "../format.js";
 import { History } from "../history.js";
+import { Notes } from "../notes.js";
 import { a, div, h, input, label, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
@@ -38,7 +39,7 @@ export function ProjectPage({ table, id }) {
       div({ class: "column-main" },
         h(Card, { title: [tableName("hours"), span({ class: "count" }, ` ${hours(minutes)}`)] }, rows.length === 0 ? h(Empty, { icon: "hours", title: t("project.no_hours") }) : ul({ class: "lines" }, rows.map((row) => h(HourLine, { key: row.id, project: id, row, edits })))),
         ["tasks", "tickets"].map((key) => h(OfProject, { key, table: key, id }))),
-      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.client_id"), h(LinkName, { table: "clients", id: item.client_id })], [t("field.start_date"), day(item.start_date)], [t("field.end_date"), day(item.end_date)], [t("field.budget"), item.budget ? money(item.budget) : ""], [t("field.description"), item.description]] })), h(History, { table, item }))));
+      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.client_id"), h(LinkName, { table: "clients", id: item.client_id })], [t("field.start_date"), day(item.start_date)], [t("field.end_date"), day(item.end_date)], [t("field.budget"), item.budget ? money(item.budget) : ""], [t("field.description"), item.description]] })), h(Notes, { about: "project_id", id }), h(History, { table, item }))));
 }
 
 /** @param {{ item: Item, minutes: number }} properties */

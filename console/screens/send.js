@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formKey, get, post } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
+import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { money, moneyOfCents, today } from "../format.js";
 import { div, h, input, label, p, span } from "../html.js";
@@ -29,11 +30,13 @@ function Send({ table, id, close }) {
   const [mail, setMail] = useState(/** @type {Item | null} */ (null));
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const key = useMemo(formKey, []);
-  useEffect(() => { get(`${itemPath(table, id)}/send-preview`).then((answer) => setMail({ cc: "", include_pdf: true, ...answer.data }), setError); }, []);
+  const draftName = `${itemPath(table, id)}/send`;
+  useEffect(() => { get(`${itemPath(table, id)}/send-preview`).then((answer) => setMail({ cc: "", include_pdf: true, ...answer.data, ...readDraft(draftName)?.value }), setError); }, []);
   /** @param {string} name */
-  const control = (name) => ({ id: `send-${name}`, value: mail?.[name], onChange: (/** @type {any} */ value) => setMail({ ...mail, [name]: value }) });
+  const control = (name) => ({ id: `send-${name}`, value: mail?.[name], onChange: (/** @type {any} */ value) => { const typed = { ...mail, [name]: value }; setMail(typed); keepDraft(draftName, () => ({ to: typed.to, cc: typed.cc, subject: typed.subject, message: typed.message })); } });
   const run = async () => {
     await post(`${itemPath(table, id)}/send`, { to: mail?.to, ...(mail?.cc ? { cc: mail.cc } : {}), subject: mail?.subject, message: mail?.message, send_type: mail?.send_type, include_pdf: mail?.include_pdf }, { key });
+    dropDraft(draftName);
     say(t("send.done", { to: mail?.to ?? "" }));
   };
   return h(Dialog, { title: t("send.title"), action: t("action.send"), wide: true, close, run, disabled: !mail },

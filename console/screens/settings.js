@@ -1,14 +1,15 @@
 // Settings: a page of subjects, and the settings of the account in sections that are saved one by one.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { ApiError, patch, useLoad } from "../api.js";
-import { FieldRow } from "../field.js";
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, get, patch, useLoad } from "../api.js";
+import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { FieldRow, TextBox } from "../field.js";
 import { changes, errorsByField } from "../form.js";
 import { size } from "../format.js";
-import { a, div, form, h, p, span, strong } from "../html.js";
+import { a, div, form, h, label, p, span, strong } from "../html.js";
 import { Button, Card, Facts, Head, Icon, Problem, Skeleton, say } from "../parts.js";
 import { place } from "../router.js";
-import { can, fieldOf, may, tables } from "../schema.js";
+import { can, fieldOf, may, me, tables } from "../schema.js";
 import { t, tableName, word } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
@@ -36,6 +37,9 @@ const SECTIONS = [
 /** Settings that belong to one way of collecting. @type {Record<string, string[]>} */
 const OF_PROVIDER = { mollie_key: ["mollie"], online_payments: ["mollie", "sandbox"], verification_amount: ["mollie", "sandbox"], creditor_id: ["manual"] };
 
+/** Settings that the browser does not keep. */
+const SECRET = new Set(["mollie_key"]);
+
 export function Settings() {
   const loaded = useLoad(may("settings.read") ? "/v1/settings" : null);
   useEffect(() => { if (loaded.answer && place.value.hash) document.getElementById(place.value.hash)?.scrollIntoView(); }, [loaded.answer !== null]);
@@ -47,14 +51,34 @@ export function Settings() {
       return own.length + pages.length === 0 ? null : div({ key: subject, class: "subjects" }, strong({ class: "label" }, word([`settings.${subject}`], subject)), div({ class: "subject-grid" }, [...own, ...pages].map((one) =>
         a({ key: one.key, class: "subject", href: one.href }, span({ class: "attention-icon" }, h(Icon, { name: one.icon })), span(null, strong(null, one.name), span({ class: "soft" }, word([`settings.${one.key}`], "")))))));
     }),
+    may("settings.write") ? h(AccountName, null) : null,
     loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 6 }) : SECTIONS.map(([name, fields]) => h(Section, { key: name, name, fields, item: loaded.answer?.data, etag: loaded.answer?.etag ?? "" })),
     usage ? h(Card, { title: t("settings.usage") }, h(Facts, { facts: [[tableName("files"), `${usage.files} · ${size(usage.file_bytes)}`], [t("settings.mails_today"), String(usage.mails_today)]] })) : null);
+}
+
+function AccountName() {
+  const [name, setName] = useState(/** @type {string} */ (me.value.account.name ?? ""));
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [busy, setBusy] = useState(false);
+  const save = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await patch("/v1/account", { name: name.trim() });
+      me.value = (await get("/v1/me")).data;
+      say(t("saved"));
+    } catch (problem) { setError(problem); } finally { setBusy(false); }
+  };
+  return form({ id: "account", onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: t("settings.section.account") }, error ? h(Problem, { error }) : null,
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "account-name" }, t("settings.account_name")), h(TextBox, { id: "account-name", value: name, length: 255, describedBy: "account-help", onChange: setName }), p({ class: "help", id: "account-help" }, t("settings.account_help")))),
+    div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy, disabled: !name.trim() || name.trim() === me.value.account.name }, t("save")))));
 }
 
 /** @param {{ name: string, fields: string[], item: Item, etag: string }} properties */
 function Section({ name, fields, item, etag }) {
   const table = tables.settings;
-  const edited = useSignal(/** @type {Item} */ ({}));
+  const draftName = `/settings/${name}`;
+  const edited = useSignal(/** @type {Item} */ (readDraft(draftName)?.value ?? {}));
   const provider = edited.value.provider ?? item.provider;
   const own = fields.filter((one) => !(one in OF_PROVIDER) || OF_PROVIDER[one]?.includes(provider)).map((one) => (table ? fieldOf(table, one) : undefined)).filter((field) => field !== undefined).filter((field) => field.patch)
     // The sandbox is for test accounts and for servers that allow it.
@@ -71,13 +95,14 @@ function Section({ name, fields, item, etag }) {
     try {
       await patch("/v1/settings", body, { etag });
       edited.value = {};
+      dropDraft(draftName);
       say(t("saved"));
     } catch (problem) { error.value = problem; } finally { busy.value = false; }
   };
   if (own.length === 0) return null;
   return form({ id: name, onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: word([`settings.section.${name}`], name) },
     error.value ? h(Problem, { error: error.value }) : null,
-    div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; } }))),
+    div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; if (!SECRET.has(field.name)) keepDraft(draftName, () => Object.fromEntries(Object.entries(edited.value).filter(([one]) => !SECRET.has(one)))); } }))),
     name === "payments" && provider === "manual" && tables.batches ? p({ class: "help" }, a({ href: tables.batches.address }, tableName("batches"))) : null,
     disabled ? null : div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy: busy.value, disabled: Object.keys(body).length === 0 }, t("save")))));
 }

@@ -13,12 +13,12 @@ export function FirstSteps({ clients, invoices }) {
   const own = identities.find((/** @type {any} */ one) => one.is_default) ?? identities[0];
   const identity = useLoad(own ? `/v1/corporate-identities/${own.id}` : null).answer?.data;
   const domains = useLoad("/v1/email-domains").answer?.data ?? [];
-  const sent = useLoad(may("invoices.read") ? "/v1/mails?limit=1" : null).answer?.data ?? [];
+  const sent = useLoad(may("invoices.read") ? "/v1/mails?limit=20" : null).answer?.data ?? [];
   const steps = [
     { key: "identity", icon: "edit", done: Boolean(identity?.address && (identity.iban || identity.logo_file_id)), href: own ? `/settings/corporate-identities/${own.id}/edit` : "/settings/corporate-identities/new", may: may("settings.write") },
     { key: "client", icon: "clients", done: clients > 0, href: "/clients/new", may: tables.clients ? can(tables.clients, "create") : false },
     { key: "invoice", icon: "invoices", done: invoices > 0, href: "/invoices/new", may: tables.invoices ? can(tables.invoices, "create") : false },
-    { key: "mail", icon: "mail", done: sent.length > 0 || domains.some((/** @type {any} */ one) => one.status === "verified"), href: "/settings/email-domains", may: may("settings.write") },
+    { key: "mail", icon: "mail", done: sent.some((/** @type {any} */ mail) => mail.about !== "user") || domains.some((/** @type {any} */ one) => one.status === "verified"), href: "/settings/email-domains", may: may("settings.write") },
   ].filter((step) => step.may);
   const next = steps.find((step) => !step.done);
   const done = steps.filter((step) => step.done).length;

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import { ApiError, newKey, patch, post, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
+import { ChangedNotice } from "../conflict.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { ErrorList, detailText } from "../form.js";
@@ -21,7 +22,7 @@ import { openQuickClient } from "./quick_client.js";
 
 /** @param {{ table: Table, id: string | null }} properties */
 export function SubscriptionEditor({ table, id }) {
-  const loaded = useLoad(id ? itemPath(table, id) : null);
+  const loaded = useLoad(id ? itemPath(table, id) : null, { typing: true });
   const rates = useLoad("/v1/tax-rates").answer;
   if (id && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
   if ((id && !loaded.answer) || !rates) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
@@ -88,6 +89,7 @@ function Editing({ table, item, etag, allRates }) {
       item ? h(Button, { href: `${table.address}/${item.id}` }, t("cancel")) : h(Button, { busy: busy.value, onClick: () => void save("draft") }, t("subscription.save_draft")),
       h(Button, { type: "submit", primary: true, busy: busy.value }, item ? t("save") : t("subscription.save_active"))),
     kept ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); location.reload(); } }, t("draft.discard"))) : null,
+    item && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },
       field("client_id", h(LinkBox, { ...control("client_id"), table: "clients", disabled: Boolean(item), onChange: (id) => set({ client_id: id }), onNew: (typed) => openQuickClient(typed, (made) => set({ client_id: made.id })) })),

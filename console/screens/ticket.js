@@ -2,13 +2,15 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formKey, patch, post, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
-import { a, aside, button, div, h, h1, h2, section, span, textarea } from "../html.js";
+import { ChoiceBox } from "../field.js";
+import { a, aside, button, div, h, h1, h2, label, section, span, textarea } from "../html.js";
+import { Others } from "../here.js";
 import { useKeys } from "../keys.js";
 import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { go, place } from "../router.js";
-import { can, itemPath, tables } from "../schema.js";
+import { can, itemPath, may, me, tables } from "../schema.js";
 import { Related } from "./client.js";
-import { choiceName, t, tableName } from "../words.js";
+import { choiceName, fieldName, t, tableName } from "../words.js";
 import { LinkName, linked } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -26,11 +28,12 @@ export function Inbox({ table, id }) {
   const step = (step) => { const next = rows[at + step]; if (next) go(`/tickets/${next.id}${query ? `?${query}` : ""}`); };
   useKeys([{ key: "j", label: t("list.next"), run: () => step(1) }, { key: "k", label: t("list.previous"), run: () => step(-1) }]);
   const now = new URLSearchParams(query).get("status") ?? "";
+  const mine = `assignee_id=${me.value.user.id}`;
   return div({ class: id ? "inbox reading" : "inbox" },
     section({ class: "inbox-list", "aria-label": tableName("tickets") },
       div({ class: "inbox-head" },
         div({ class: "inbox-title" }, id ? h2(null, tableName("tickets")) : h1(null, tableName("tickets")), can(table, "create") ? h(Button, { small: true, icon: "plus", href: "/tickets/new" }, t("new")) : null),
-        h(Tabs, { label: t("list.views"), items: [{ href: "/tickets", label: t("ticket.all"), current: now === "" }, ...statuses.map((status) => ({ href: `/tickets?status=${encodeURIComponent(status.name)}`, label: choiceName("tickets", "status", status.name), current: now === status.name }))] })),
+        h(Tabs, { label: t("list.views"), items: [{ href: "/tickets", label: t("ticket.all"), current: query === "" }, { href: `/tickets?${mine}`, label: t("ticket.mine"), current: query === mine }, ...statuses.map((status) => ({ href: `/tickets?status=${encodeURIComponent(status.name)}`, label: choiceName("tickets", "status", status.name), current: now === status.name }))] })),
       div({ class: "inbox-rows" },
         loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null, !loaded.answer ? h(Skeleton, { rows: 8 }) : null,
         loaded.answer && rows.length === 0 ? h(Empty, { icon: "tickets", title: t("ticket.none"), text: t("ticket.none_text") }) : null,
@@ -46,26 +49,41 @@ const waits = (row) => row.meta?.last_message_from === "client" && !/^closed$/i.
 
 /** @param {{ table: Table, id: string, statuses: Item[] }} properties */
 function Conversation({ table, id, statuses }) {
-  const loaded = useLoad(itemPath(table, id));
-  const messages = useLoad(`${itemPath(table, id)}/messages`);
+  const loaded = useLoad(itemPath(table, id), { typing: true });
+  const messages = useLoad(`${itemPath(table, id)}/messages`, { typing: true });
   const end = useRef(/** @type {HTMLDivElement | null} */ (null));
   const number = messages.answer?.data.length ?? 0;
   useEffect(() => { end.current?.scrollTo(0, end.current.scrollHeight); }, [number]);
-  if (loaded.error) return div({ class: "conversation" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  const edits = can(table, "patch");
+  useKeys(edits ? [
+    { key: "s", label: t("ticket.status"), run: () => /** @type {HTMLElement | null} */ (document.querySelector(".conversation-head .menu > button"))?.click() },
+    { key: "a", label: t("ticket.assign"), run: () => document.getElementById("ticket-assignee")?.focus() },
+  ] : []);
+  if (loaded.error && !loaded.answer) return div({ class: "conversation" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
   if (!loaded.answer) return div({ class: "conversation" }, h(Skeleton, { rows: 6 }));
   const item = loaded.answer.data;
-  const edits = can(table, "patch");
   /** @param {Item} changes */
-  const change = (changes) => patch(itemPath(table, id), changes, { etag: loaded.answer?.etag }).catch(sayError);
+  const change = (changes) => patch(itemPath(table, id), changes).catch(sayError);
   return [
     section({ key: "talk", class: "conversation", "aria-label": item.subject },
       div({ class: "conversation-head" },
-        div(null, div({ class: "over" }, a({ href: "/tickets" }, tableName("tickets")), ` · ${item.number}`), h1(null, item.subject)),
+        div(null, div({ class: "over" }, a({ href: "/tickets" }, tableName("tickets")), ` · ${item.number}`), h1(null, item.subject), h(Others, { address: `/tickets/${id}` })),
         edits ? h(Menu, { label: t("ticket.status"), showLabel: true, items: statuses.map((status) => ({ label: choiceName("tickets", "status", status.name), icon: status.name === item.status ? "check" : "right", run: () => void change({ status: status.name }) })) }, h(Pill, { table: "tickets", field: "status", value: item.status })) : h(Pill, { table: "tickets", field: "status", value: item.status })),
       div({ class: "messages", ref: end, tabIndex: 0, role: "log", "aria-label": tableName("messages") }, (/** @type {Item[]} */ (messages.answer?.data ?? [])).map((message) => h(Message, { key: message.id, message }))),
       edits ? h(Reply, { item, statuses }) : null),
-    h(About, { key: "about", item }),
+    h(About, { key: "about", item, change: edits ? change : null }),
   ];
+}
+
+/** Who takes care of it.
+ * @param {{ item: Item, change: ((changes: Item) => Promise<unknown>) | null }} properties */
+function Assignee({ item, change }) {
+  const users = /** @type {Item[]} */ (useLoad(may("users.read") ? "/v1/users?status=active&per_page=100" : null).answer?.data ?? []);
+  const assigned = item.assignee_id ?? item.meta?.assignee_id ?? "";
+  if (users.length === 0) return null;
+  if (!change) return assigned ? h(Card, { title: fieldName("tickets", "assignee_id") }, h(LinkName, { table: "users", id: assigned, plain: true })) : null;
+  return h(Card, null, div({ class: "field" }, label({ for: "ticket-assignee" }, fieldName("tickets", "assignee_id")),
+    h(ChoiceBox, { id: "ticket-assignee", value: assigned, onChange: (value) => void change({ assignee_id: value || null }), options: [["", t("ticket.nobody")], ...users.map((user) => /** @type {[string, string]} */ ([user.id, user.name]))] })));
 }
 
 /** Shown as plain text: mail of strangers is never drawn as HTML.
@@ -117,10 +135,11 @@ function Reply({ item, statuses }) {
           h(Menu, { label: t("more"), icon: "down", primary: true, items: [{ label: t("ticket.send_wait"), icon: "hours", run: () => void send("waiting") }, { label: t("ticket.send_close"), icon: "check", run: () => void send("closed") }] }))));
 }
 
-/** @param {{ item: Item }} properties */
-function About({ item }) {
+/** @param {{ item: Item, change: ((changes: Item) => Promise<unknown>) | null }} properties */
+function About({ item, change }) {
   const client = item.client_id ? linked("clients", item.client_id).value : null;
   return aside({ class: "inbox-side" },
+    h(Assignee, { item, change }),
     h(Card, { title: item.client_id ? h(LinkName, { table: "clients", id: item.client_id }) : item.client_name || t("field.client_id") },
       h(Facts, { facts: [[t("field.email"), item.client_email ? a({ href: `mailto:${item.client_email}` }, item.client_email) : ""], [t("field.phone"), client?.phone], [t("field.city"), client?.city], [t("field.priority"), choiceName("tickets", "priority", item.priority)], [t("field.source"), choiceName("tickets", "source", item.source ?? "")], [t("field.project_id"), item.project_id ? h(LinkName, { table: "projects", id: item.project_id }) : ""], [t("field.created_at"), h(Moment, { at: item.created_at })]] })),
     item.client_id && tables.invoices ? h(Related, { table: "invoices", id: item.client_id, few: true, alone: false }) : null,

@@ -7,7 +7,7 @@ import { dayOf, nearDay } from "../format.js";
 import { a, div, fieldset, h, input, label, legend, p, span, strong, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
 import { useKeys } from "../keys.js";
 import { showOnce } from "../once.js";
-import { Button, Empty, Head, Menu, Pill, Problem, Skeleton, say } from "../parts.js";
+import { Button, Empty, Head, Menu, Moment, Pill, Problem, Skeleton, say } from "../parts.js";
 import { can, may, me } from "../schema.js";
 import { initials } from "../shell.js";
 import { choiceName, language, t, tableName, word } from "../words.js";
@@ -21,6 +21,7 @@ const ROLES = ["owner", "member", "bookkeeper", "reader"];
 export function Users({ table }) {
   const loaded = useLoad(`${table.path}?per_page=100`);
   const users = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  const access = /** @type {Item[]} */ (useLoad("/v1/users/access").answer?.data ?? []);
   const invites = can(table, "create");
   const invite = () => openDialog(({ close }) => h(Invite, { table, close }));
   useKeys(invites ? [{ key: "n n", label: t("users.invite"), run: invite }] : []);
@@ -29,14 +30,14 @@ export function Users({ table }) {
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? div({ class: "card" }, h(Skeleton, { rows: 4 })) : null,
     users.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows" },
-      thead(null, tr(null, th({ scope: "col" }, t("field.name")), th({ scope: "col", class: "status" }, t("field.role")), th({ scope: "col", class: "status" }, t("field.status")), th({ scope: "col", class: "when" }, t("users.since")), th({ scope: "col", class: "menu-column" }, span({ class: "hidden" }, t("more"))))),
-      tbody(null, users.map((user) => h(Row, { key: user.id, table, user }))))) : null,
+      thead(null, tr(null, th({ scope: "col" }, t("field.name")), th({ scope: "col", class: "status" }, t("field.role")), th({ scope: "col", class: "status" }, t("field.status")), th({ scope: "col", class: "when" }, t("users.since")), th({ scope: "col", class: "when moment" }, t("users.seen")), th({ scope: "col", class: "menu-column" }, span({ class: "hidden" }, t("more"))))),
+      tbody(null, users.map((user) => h(Row, { key: user.id, table, user, access: access.find((one) => one.user_id === user.id) ?? {} }))))) : null,
     users.length === 1 && invites ? div({ class: "card" }, h(Empty, { icon: "clients", title: t("users.alone"), text: t("users.alone_text") }, h(Button, { icon: "plus", onClick: invite }, t("users.invite")))) : null,
     h(Roles, null));
 }
 
-/** @param {{ table: Table, user: Item }} properties */
-function Row({ table, user }) {
+/** @param {{ table: Table, user: Item, access: Item }} properties */
+function Row({ table, user, access }) {
   const self = user.id === me.value.user.id;
   const edits = can(table, "patch");
   const name = user.name || user.email;
@@ -45,6 +46,7 @@ function Row({ table, user }) {
     td({ class: "card-end" }, choiceName("users", "role", user.role)),
     td({ class: "card-status" }, h(Pill, { table: "users", field: "status", value: user.status })),
     td({ class: "when card-none" }, nearDay(dayOf(user.created_at ?? user.meta?.created_at ?? ""))),
+    td({ class: "when card-none" }, access.last_seen_at ? h(Moment, { at: access.last_seen_at }) : "–", access.two_factor ? div({ class: "soft" }, t("users.two_factor")) : null),
     td({ class: "menu-column" }, edits ? h(Menu, { label: `${t("more")}: ${name}`, icon: "more", quiet: true, items: actions(table, user, self) }) : null));
 }
 

@@ -8,12 +8,14 @@ use std::time::SystemTime;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Request, Response};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use engine::app::App;
 use engine::error::{Code, Error};
 use engine::http::fixed::Fixed;
 use engine::http::{dispatch, reply};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{files, modules, schema};
@@ -37,6 +39,12 @@ pub struct Assets {
     served: BTreeMap<String, Fixed>,
     texts: BTreeMap<String, Bytes>,
     words: BTreeMap<&'static str, Value>,
+    /// The import map of every page.
+    pub import_map: String,
+    /// The policy of every page, which allows no other script in it.
+    pub policy: String,
+    /// The modules of a page, by the module of its screen.
+    modules: Mutex<BTreeMap<String, Arc<[String]>>>,
 }
 
 /// The version of the console: the hash when the program was started.
@@ -100,12 +108,13 @@ impl Assets {
         let read =
             |language| texts.get(&format!("words/{language}.json")).and_then(|text| serde_json::from_slice(text).ok());
         let words = ["en", "nl"].into_iter().filter_map(|language| Some((language, read(language)?))).collect();
-        Assets { hash, served, texts, words }
+        let (import_map, policy) = import_map(&hash);
+        Assets { hash, served, texts, words, import_map, policy, modules: Mutex::default() }
     }
 
     /// Returns the URL path of a file.
     pub fn path(&self, file: &str) -> String {
-        format!("{PREFIX}{}/{file}", self.hash)
+        path(&self.hash, file)
     }
 
     /// Returns the text of a file, or an empty one.
@@ -118,10 +127,33 @@ impl Assets {
         self.words.get(language).unwrap_or(&Value::Null)
     }
 
-    /// Returns these modules and those that they import, each once.
-    pub fn with_imports(&self, modules: &[&str]) -> Vec<String> {
-        modules::with_imports(modules, |path| self.texts.contains_key(path).then(|| self.text(path)))
+    /// Returns the modules that a page with this screen loads: the core and the screen with all that they import.
+    pub fn modules_of(&self, screen: &str) -> Arc<[String]> {
+        let mut known = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let modules = || {
+            let all = ["app.js", screen];
+            modules::with_imports(&all, |path| self.texts.contains_key(path).then(|| self.text(path))).into()
+        };
+        known.entry(screen.to_string()).or_insert_with(modules).clone()
     }
+}
+
+fn path(hash: &str, file: &str) -> String {
+    format!("{PREFIX}{hash}/{file}")
+}
+
+/// Returns the import map, and the policy that allows no other script in a page.
+fn import_map(hash: &str) -> (String, String) {
+    let imports: serde_json::Map<String, Value> =
+        modules::LIBRARIES.iter().map(|(name, file)| (name.to_string(), json!(path(hash, file)))).collect();
+    let map = json!({"imports": imports}).to_string();
+    let digest = BASE64_STANDARD.encode(Sha256::digest(map.as_bytes()));
+    let policy = format!(
+        "default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; img-src 'self' data: blob:; \
+         connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
+         object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    );
+    (map, policy)
 }
 
 /// Returns the path of a file for the metrics.

@@ -30,14 +30,14 @@ const SCREENS: &[Line] = &[
     Line(
         "/tickets",
         "screens/ticket.js",
-        &["/v1/ticket-statuses", "/v1/tickets?per_page=50&sort=last_message_at&order=desc{query}"],
+        &["/v1/ticket-statuses", "/v1/tickets?per_page=50{query}&sort=last_message_at&order=desc"],
     ),
     Line(
         "/tickets/{id}",
         "screens/ticket.js",
         &[
             "/v1/ticket-statuses",
-            "/v1/tickets?per_page=50&sort=last_message_at&order=desc{query}",
+            "/v1/tickets?per_page=50{query}&sort=last_message_at&order=desc",
             "/v1/tickets/{id}",
             "/v1/tickets/{id}/messages",
         ],

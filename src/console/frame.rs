@@ -7,21 +7,18 @@ use axum::body::Body;
 use axum::http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, COOKIE, ETAG, HeaderName, HeaderValue, LOCATION};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use engine::app::App;
 use engine::error::{Code, Error, Result};
 use engine::http::keys::AuthenticatedKey;
 use engine::http::{authentication, dispatch, reply, session};
+use engine::log;
 use engine::registry::{registry, routes};
 use engine::resource::Method as RouteMethod;
 use minijinja::value::Serde;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::assets::{self, Assets};
 use super::first::{self, Beginning};
-use super::modules::LIBRARIES;
 use crate::people::TWO_FACTOR_REQUIRED;
 
 /// The most bytes of a response that a page contains; a longer one is asked for by the script.
@@ -95,13 +92,16 @@ async fn page(app: &Arc<App>, head: &Parts) -> Result<Response<Body>> {
     };
     let status = if begins.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
     let begins = begins.unwrap_or_else(|| Beginning { module: "screens/nowhere.js", asks: vec!["/v1/me".to_string()] });
+    // Before the answers, so that live updates miss nothing that happens after them.
+    let account = caller.account.number;
+    let seq = app.store.read(move |tx| log::last(tx, account)).await?;
     let mut answers = Vec::new();
     for path in begins.asks {
         if let Some(answer) = ask(app, head, &caller, &path).await {
             answers.push((path, answer));
         }
     }
-    let mut response = draw(head, &caller, begins.module, &answers)?;
+    let mut response = draw(head, &caller, begins.module, seq, &answers)?;
     *response.status_mut() = status;
     Ok(response)
 }
@@ -167,7 +167,13 @@ async fn ask(app: &Arc<App>, head: &Parts, caller: &AuthenticatedKey, path: &str
 }
 
 /// Draws the page.
-fn draw(head: &Parts, caller: &AuthenticatedKey, module: &str, answers: &[(String, Given)]) -> Result<Response<Body>> {
+fn draw(
+    head: &Parts,
+    caller: &AuthenticatedKey,
+    module: &str,
+    seq: i64,
+    answers: &[(String, Given)],
+) -> Result<Response<Body>> {
     static TEMPLATES: LazyLock<minijinja::Environment<'static>> = LazyLock::new(|| {
         let mut templates = minijinja::Environment::new();
         let added = templates.add_template("frame.html", include_str!("frame.html"));
@@ -180,7 +186,6 @@ fn draw(head: &Parts, caller: &AuthenticatedKey, module: &str, answers: &[(Strin
     let me = &me["data"];
     let language = language(me["user"]["language"].as_str(), &head.headers);
     let theme = me["preferences"]["theme"].as_str().filter(|theme| ["light", "dark"].contains(theme));
-    let (import_map, policy) = import_map(&assets);
     // Lists and Home do without the words and styles of other screens, if these are apart.
     let more = format!("words/{language}.screens.json");
     let rest = assets.text(&more).is_empty() || !["list.js", "screens/home.js"].contains(&module);
@@ -194,10 +199,11 @@ fn draw(head: &Parts, caller: &AuthenticatedKey, module: &str, answers: &[(Strin
         "account": caller.account.name,
         "title": title(&assets, language, head.uri.path()),
         "menu": menu(&assets, language, caller),
-        "import_map": import_map,
+        "import_map": assets.import_map,
+        "seq": seq,
         "rest": rest,
         "more": more,
-        "modules": assets.with_imports(&["app.js", module]),
+        "modules": &*assets.modules_of(module),
         "first": first_data(answers),
     });
     let drawn = TEMPLATES.get_template("frame.html").and_then(|page| page.render(minijinja::Value::from(Serde(&data))));
@@ -205,7 +211,7 @@ fn draw(head: &Parts, caller: &AuthenticatedKey, module: &str, answers: &[(Strin
     let mut response = Response::new(Body::from(drawn));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    reply::insert(headers, HeaderName::from_static("content-security-policy"), &policy);
+    reply::insert(headers, HeaderName::from_static("content-security-policy"), &assets.policy);
     Ok(response)
 }
 
@@ -224,20 +230,6 @@ fn language(own: Option<&str>, headers: &HeaderMap) -> &'static str {
     let asked = headers.get(ACCEPT_LANGUAGE).and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
     let mut asked = asked.split(',').filter_map(|one| known(one.trim().get(..2)?));
     own.and_then(known).or_else(|| asked.next()).unwrap_or("en")
-}
-
-/// Returns the import map, and the policy that allows no other script in the page.
-fn import_map(assets: &Assets) -> (String, String) {
-    let imports: serde_json::Map<String, Value> =
-        LIBRARIES.iter().map(|(name, file)| (name.to_string(), json!(assets.path(file)))).collect();
-    let map = json!({"imports": imports}).to_string();
-    let hash = BASE64_STANDARD.encode(Sha256::digest(map.as_bytes()));
-    let policy = format!(
-        "default-src 'none'; script-src 'self' 'sha256-{hash}'; style-src 'self'; img-src 'self' data: blob:; \
-         connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
-         object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-    );
-    (map, policy)
 }
 
 /// The words of the menu that the caller may read.

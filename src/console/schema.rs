@@ -220,3 +220,37 @@ fn add(to: &mut Value, name: &str, value: Value) {
         to[name] = value;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Under `cfg(test)`, documents have a field of each kind that only their declarations mention (`declared.rs`).
+    #[test]
+    fn a_new_field_is_described_by_itself() {
+        crate::registry::install();
+        let schema: Value = serde_json::from_str(&TEXT).unwrap_or_default();
+        let kinds = [
+            ("test_text", "text"),
+            ("test_amount", "amount"),
+            ("test_number", "integer"),
+            ("test_switch", "boolean"),
+            ("test_day", "day"),
+            ("test_moment", "moment"),
+            ("test_choice", "choice"),
+            ("test_link", "link"),
+            ("test_list", "texts"),
+        ];
+        for table in ["invoices", "quotes", "workorders"] {
+            for (name, kind) in kinds {
+                let fields = schema[table]["fields"].as_array().into_iter().flatten();
+                let own: Vec<&Value> = fields.filter(|field| field["name"] == name).collect();
+                assert_eq!(own.len(), 1, "{name} of {table}");
+                let field = own[0];
+                assert_eq!((&field["kind"], &field["in"]), (&json!(kind), &json!("list detail")), "{field}");
+                assert!(field["create"] == true && field["patch"] == true, "{field}");
+                assert!(kind == "texts" || field["filter"] == name, "{field}");
+            }
+        }
+    }
+}

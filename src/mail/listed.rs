@@ -11,10 +11,11 @@ use engine::log::{self, Event};
 use engine::record::Shape;
 use engine::records::Work;
 use engine::registry::registry;
-use engine::resource::{Method, Part, Resource, Returns};
+use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use serde_json::{Value, json};
 use store::{Row, Tx};
 
+use super::trial::{self, Trial};
 use super::{Deliver, Standing};
 use crate::files::usage;
 
@@ -69,6 +70,11 @@ pub(crate) fn resource() -> Resource {
         .returns(Returns::Found(MEMBERS, QUERY))
         // Those that the caller may not read are passed over.
         .with(|route| route.visits_many = true)
+        .extension()
+        .route(Method::Post, "/test", "Send a test mail", trial::send)
+        .body::<Trial>(RequestBody::Body)
+        .returns(Returns::Parts(&[Part("to", "string", "The recipient.")]))
+        .with(|route| route.scope = "settings.write".to_string())
         .extension()
         .route(Method::Post, "/{id}/retry", "Send a mail that failed again", retry)
         .returns(Returns::Parts(MEMBERS))

@@ -3,7 +3,7 @@
 use engine::accounts::{Account, Key};
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Result};
+use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input::{self, Input};
 use engine::record::{DETAIL, Record, Shape};
 use engine::records::{self, Work};
@@ -48,7 +48,7 @@ pub(crate) fn resource() -> Resource {
         .route(Method::Get, "", "Retrieve the caller", get)
         .returns(Returns::Parts(ME))
         .with(free)
-        .route(Method::Patch, "", "Change your preferences", patch)
+        .route(Method::Patch, "", "Change your name, language and preferences", patch)
         .body::<Chosen>(RequestBody::Body)
         .returns(Returns::Parts(ME))
         .with(free)
@@ -67,7 +67,7 @@ pub(crate) fn own_sessions() -> Resource {
 }
 
 /// A route that only concerns the caller requires no scope.
-fn free(route: &mut Route) {
+pub(super) fn free(route: &mut Route) {
     route.scope = String::new();
     route.extension = true;
 }
@@ -79,12 +79,31 @@ fn get(_: Call) -> Result<Work> {
 
 /// `PATCH /v1/me`
 fn patch(call: Call) -> Result<Work> {
-    let input: Input<Chosen> = input::create(&call)?;
+    let input: Input<Chosen> = input::create_with(&call, |input: &Input<Chosen>, faults| {
+        if input.sent().next().is_none() {
+            faults
+                .add("preferences", violation(FieldCode::Required, "is required, unless a name or a language is sent"));
+        }
+        if input.has("name") && input.values().name.trim().is_empty() {
+            faults.add("name", violation(FieldCode::Required, "is required"));
+        }
+    })?;
     Ok(Box::new(move |tx, ctx| {
         let Some(user) = user_of(tx, ctx)? else {
             return Err(Error::new(Code::Forbidden, "Preferences belong to a user who has signed in; a key has none."));
         };
-        preferences::change(tx, ctx, &user.base.id, &input.values().preferences)?;
+        let Chosen { name, language, preferences } = input.record();
+        if input.has("preferences") {
+            preferences::change(tx, ctx, &user.base.id, &preferences)?;
+        }
+        let mut changed = user.clone();
+        if input.has("name") {
+            changed.name = name;
+        }
+        if input.has("language") {
+            changed.language = language;
+        }
+        records::change(tx, ctx, &user, &mut changed, "updated")?;
         Ok(caller(tx, ctx)?.with_texts("warnings", &input.warnings))
     }))
 }

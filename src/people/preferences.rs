@@ -3,9 +3,11 @@
 use engine::context::Ctx;
 use engine::error::{Error, FieldCode, Result, violation};
 use engine::input;
-use engine::record::{Body, Data, REQUIRED};
+use engine::record::{Body, Data, INPUT};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
+
+use crate::people::status::Language;
 
 /// Maximum size of all preferences of a user, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
@@ -14,9 +16,13 @@ input! {
     /// What the caller can change about themselves.
     pub struct Chosen;
 
+    /// Your name.
+    name: String = INPUT.example("\"Anna Jansen\"");
+    /// The language of the screens and of mail to you.
+    language: Language = INPUT.example("\"nl\"");
     /// Preferences to set, by name. A member replaces the stored one with the same name, `null` removes it, and all
     /// others stay. A user may have 64 KiB of preferences.
-    preferences: Data = REQUIRED.example("{\"theme\": \"dark\", \"density\": \"compact\"}");
+    preferences: Data = INPUT.example("{\"theme\": \"dark\", \"density\": \"compact\"}");
 }
 
 impl Body for Chosen {}

@@ -220,11 +220,13 @@ impl<'i> Inspection<'i> {
         }
     }
 
-    /// Compares the row of an account with the first line of its log. Accounts of an earlier version have no such line.
+    /// Compares the row of an account with the first line of its log, or with that of its last change. Accounts of an
+    /// earlier version have no such line.
     fn own_row(&mut self, account: &Account) {
         let number = account.number;
         let line = self.look(account, "log", |tx| log::line(tx, number, 1)).flatten();
-        let Some(line) = line.filter(|line| line.name == accounts::CREATED) else { return };
+        let changed = self.look(account, "log", |tx| log::latest(tx, number, accounts::UPDATED)).flatten();
+        let Some(line) = changed.or(line.filter(|line| line.name == accounts::CREATED)) else { return };
         let logged: serde_json::Value = serde_json::from_str(line.data()).unwrap_or_default();
         let own = account.shown();
         for (name, own) in own.as_object().into_iter().flatten() {

@@ -78,6 +78,7 @@ on_both![
     no_mail_is_lost_or_silently_duplicated,
     a_mail_server_that_is_down_loses_no_mail,
     a_reply_to_a_ticket_is_mailed,
+    a_test_mail_tells_whether_mail_arrives,
 ];
 
 fn a_document_is_mailed_with_its_pdf(db: Db) {
@@ -118,6 +119,21 @@ fn a_document_is_mailed_with_its_pdf(db: Db) {
     let last = sink.wait(4, Duration::from_secs(10)).pop().unwrap();
     assert_eq!(last.from, "info@jansen.example", "now it is sent from the business's own address");
     assert!(!String::from_utf8_lossy(&last.message).contains("application/pdf"));
+}
+
+fn a_test_mail_tells_whether_mail_arrives(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    assert_eq!(client.post("/v1/mails/test", json!({})).expect(422).faults(), ["to: required"]);
+    server.with_scopes(&client, &["invoices.write"]).post("/v1/mails/test", json!({"to": "a@b.example"})).expect(403);
+    let sent = client.post("/v1/mails/test", json!({"to": "anna@jansen.example"})).expect(200).data();
+    assert_eq!(sent, json!({"to": "anna@jansen.example"}));
+    work_off(&server);
+    let mails = sink.wait(1, Duration::from_secs(10));
+    assert!(String::from_utf8_lossy(&mails[0].message).contains("To: anna@jansen.example"));
+    let listed = client.get("/v1/mails").data();
+    assert_eq!((&listed[0]["send_type"], &listed[0]["status"]), (&json!("test"), &json!("sent")));
 }
 
 fn a_duplicate_recipient_gets_one_mail(db: Db) {

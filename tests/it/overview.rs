@@ -6,3 +6,4 @@ mod mails;
 mod reports;
 mod search;
 mod sums;
+mod verification;

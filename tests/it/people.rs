@@ -10,6 +10,7 @@ mod issuer;
 mod pages;
 mod passkeys;
 mod preferences;
+mod present;
 mod roles;
 mod signing_in;
 mod two_factor_pages;

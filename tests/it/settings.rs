@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::{kantoor, said};
 use crate::on_both;
+use crate::server::Binary;
 use crate::support::{Client, Db, Server};
 
 fn column(client: &Client, path: &str, field: &str) -> Vec<Value> {
@@ -24,7 +26,32 @@ on_both![
     custom_fields_have_values_on_clients,
     email_domains_are_pending_by_default,
     deleting_a_record_clears_links_to_it,
+    an_account_is_renamed,
 ];
+
+fn an_account_is_renamed(db: Db) {
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let client = &binary.client;
+    let before = client.get("/v1/account").expect(200).data();
+    assert_eq!(keys_of(&before), ["id", "name", "time_zone", "test_clock"]);
+    let named = client.patch("/v1/account", json!({"name": " Jansen & Zn "})).expect(200).data();
+    assert_eq!((&named["name"], &named["id"]), (&json!("Jansen & Zn"), &before["id"]));
+    assert_eq!(client.get("/v1/me").data()["account"]["name"], "Jansen & Zn");
+    for (body, fault) in [
+        (json!({}), "name: required"),
+        (json!({"name": "a\nb"}), "name: invalid_format"),
+        (json!({"name": "x".repeat(256)}), "name: too_long"),
+    ] {
+        assert_eq!(client.patch("/v1/account", body).expect(422).faults(), [fault]);
+    }
+    // It is logged once, and verify knows it.
+    client.patch("/v1/account", json!({"name": "Jansen & Zn"})).expect(200);
+    let lines = client.get("/v1/changes?type=account.updated").data();
+    assert_eq!((lines.as_array().unwrap().len(), &lines[0]["data"]["name"]), (1, &json!("Jansen & Zn")));
+    drop(binary);
+    let verified = said(&kantoor(&db, &["verify"]));
+    assert!(!verified.contains("Changed outside the log"), "{verified}");
+}
 
 fn a_new_account_has_the_dutch_rates(db: Db) {
     let server = Server::start(db);

@@ -32,9 +32,9 @@ pub fn can_be_made(resource: &Resource) -> bool {
     create_route(resource).is_some() || resource.shape.table == "runs"
 }
 
-/// Whether a route requires a user who has signed in: keys have no preferences.
+/// Whether a route requires a user who has signed in: keys have no preferences and no screens.
 fn concerns_a_user(route: &Route) -> bool {
-    route.path == "/v1/me" && route.method == Method::Patch
+    ["/v1/me", "/v1/me/here"].contains(&route.path.as_str()) && route.method == Method::Patch
 }
 
 /// Returns a unique number, for values that must differ.

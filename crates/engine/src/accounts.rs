@@ -72,6 +72,9 @@ pub const DEFAULT_ZONE: &str = "Europe/Amsterdam";
 /// The type of the first line of an account's log.
 pub const CREATED: &str = "account.created";
 
+/// The type of the line that a change of the account itself writes.
+pub const UPDATED: &str = "account.updated";
+
 /// The key in the write queue for writes without an account.
 pub const SHARED: i64 = 0;
 
@@ -136,6 +139,12 @@ impl Account {
         serde_json::json!({
             "id": self.uid, "name": self.name, "time_zone": zone, "test_clock": self.has_test_clock,
         })
+    }
+
+    /// Gives the account another name, and returns it.
+    pub fn rename(&self, tx: &mut Tx, name: &str) -> Result<Account> {
+        tx.execute("UPDATE accounts SET name = $1 WHERE id = $2", &[name.into(), self.number.into()])?;
+        Account::numbered(tx, self.number)
     }
 
     /// Returns all accounts, oldest first.

@@ -17,8 +17,10 @@ pub struct Chromium {
     to: ChildStdin,
     from: Receiver<Value>,
     last: u64,
-    /// The tab.
+    /// The tab in front.
     session: String,
+    /// What the browser may lose: how many responses to requests whose address contains this text.
+    loses: (String, u32),
     /// The address of the server; requests to others are problems.
     base: String,
     problems: Vec<String>,
@@ -62,17 +64,53 @@ impl Chromium {
             }
         });
         let (base, session) = (base.to_string(), String::new());
-        let mut browser = Chromium { child, to, from, last: 0, session, base, problems: Vec::new(), _profile: profile };
-        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
-        let attached = browser.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
-        browser.session = attached["sessionId"].as_str().unwrap().to_string();
-        for domain in ["Page", "Runtime", "Log", "Network", "DOM", "Accessibility"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
-        }
-        let phone = width < 600;
-        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone});
-        browser.call("Emulation.setDeviceMetricsOverride", size);
+        let loses = (String::new(), 0);
+        let problems = Vec::new();
+        let mut browser = Chromium { child, to, from, last: 0, session, loses, base, problems, _profile: profile };
+        browser.new_tab("", width, height);
         Some(browser)
+    }
+
+    /// Opens a tab in front, with no cookie but this one: `name=value`. Returns the tab that was in front before.
+    pub fn new_tab(&mut self, cookie: &str, width: u32, height: u32) -> String {
+        let before = std::mem::take(&mut self.session);
+        let person = self.call("Target.createBrowserContext", json!({}))["browserContextId"].clone();
+        let tab = json!({"url": "about:blank", "browserContextId": person});
+        let target = self.call("Target.createTarget", tab)["targetId"].clone();
+        let attached = self.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
+        self.session = attached["sessionId"].as_str().unwrap().to_string();
+        for domain in ["Page", "Runtime", "Log", "Network", "DOM", "Accessibility"] {
+            self.call(&format!("{domain}.enable"), json!({}));
+        }
+        self.resize(width, height);
+        if let Some((name, value)) = cookie.split_once('=') {
+            self.call("Network.setCookie", json!({"name": name, "value": value, "url": self.base}));
+        }
+        before
+    }
+
+    /// Closes the tab in front, and brings another one to the front.
+    pub fn close_tab(&mut self, next: String) {
+        self.call("Page.close", json!({}));
+        self.session = next;
+    }
+
+    /// Switches all transitions off.
+    pub fn without_motion(&mut self) {
+        let features = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
+        self.call("Emulation.setEmulatedMedia", features);
+    }
+
+    pub fn resize(&mut self, width: u32, height: u32) {
+        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
+        self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// Loses the next responses to requests whose address contains this text, after the server has sent them.
+    pub fn lose(&mut self, address: &str, times: u32) {
+        self.loses = (address.to_string(), times);
+        let all = json!({"patterns": [{"urlPattern": format!("*{address}*"), "requestStage": "Response"}]});
+        self.call("Fetch.enable", all);
     }
 
     /// Calls a method of the protocol and waits for its result.
@@ -82,15 +120,10 @@ impl Chromium {
     }
 
     fn try_call(&mut self, method: &str, parameters: Value) -> Result<Value, String> {
-        self.last += 1;
-        let mut message = json!({"id": self.last, "method": method, "params": parameters});
-        if !self.session.is_empty() {
-            message["sessionId"] = json!(self.session);
-        }
-        self.to.write_all(format!("{message}\0").as_bytes()).unwrap();
+        let id = self.send(method, parameters);
         loop {
             let said = self.from.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no response to {method}"));
-            if said["id"] == self.last {
+            if said["id"] == id {
                 return match said.get("error") {
                     Some(error) => Err(error.to_string()),
                     None => Ok(said["result"].clone()),
@@ -100,9 +133,29 @@ impl Chromium {
         }
     }
 
-    /// Notes what must not happen.
+    fn send(&mut self, method: &str, parameters: Value) -> u64 {
+        self.last += 1;
+        let mut message = json!({"id": self.last, "method": method, "params": parameters});
+        if !self.session.is_empty() {
+            message["sessionId"] = json!(self.session);
+        }
+        self.to.write_all(format!("{message}\0").as_bytes()).unwrap();
+        self.last
+    }
+
+    /// Notes what must not happen, and loses the responses that it shall.
     fn hear(&mut self, said: &Value) {
         let about = &said["params"];
+        if said["method"] == "Fetch.requestPaused" {
+            let id = about["requestId"].clone();
+            if self.loses.1 > 0 && about["request"]["method"] != "GET" {
+                self.loses.1 -= 1;
+                self.send("Fetch.failRequest", json!({"requestId": id, "errorReason": "ConnectionClosed"}));
+            } else {
+                self.send("Fetch.continueRequest", json!({"requestId": id}));
+            }
+            return;
+        }
         let problem = match said["method"].as_str().unwrap_or_default() {
             "Runtime.exceptionThrown" => Some(about["exceptionDetails"].to_string()),
             "Runtime.consoleAPICalled" if ["error", "warning", "assert"].iter().any(|kind| about["type"] == *kind) => {
@@ -214,7 +267,80 @@ impl Chromium {
     pub fn fill(&mut self, name: &str, text: &str) {
         let node = self.find("textbox", name);
         self.call("DOM.focus", json!({"backendNodeId": node}));
+        self.type_text(text);
+    }
+
+    /// Replaces what the field with this id contains.
+    #[track_caller]
+    pub fn type_in(&mut self, id: &str, text: &str) {
+        self.evaluate(&format!(
+            "(() => {{ const field = document.getElementById({}); field.focus(); field.select?.(); }})()",
+            json!(id)
+        ));
+        self.type_text(text);
+    }
+
+    /// Types where the focus is.
+    #[track_caller]
+    pub fn type_text(&mut self, text: &str) {
         self.call("Input.insertText", json!({"text": text}));
+    }
+
+    /// Presses a key with its modifiers, such as `Tab`, `j` or `Ctrl+Shift+ArrowRight`.
+    #[track_caller]
+    pub fn key(&mut self, keys: &str) {
+        let (held, key) = keys.rsplit_once('+').unwrap_or(("", keys));
+        if !held.is_empty() || key.len() == 1 {
+            // A screen registers its shortcuts after it is drawn.
+            std::thread::sleep(Duration::from_millis(60));
+        }
+        let bit = |name: &str, bit: u8| if held.split('+').any(|own| own == name) { bit } else { 0 };
+        let modifiers = bit("Alt", 1) | bit("Ctrl", 2) | bit("Shift", 8);
+        let (code, number, text) = match key {
+            "Enter" => ("Enter".to_string(), 13, "\r"),
+            "Tab" => ("Tab".to_string(), 9, ""),
+            "Escape" => ("Escape".to_string(), 27, ""),
+            "Backspace" => ("Backspace".to_string(), 8, ""),
+            "ArrowLeft" => (key.to_string(), 37, ""),
+            "ArrowUp" => (key.to_string(), 38, ""),
+            "ArrowRight" => (key.to_string(), 39, ""),
+            "ArrowDown" => (key.to_string(), 40, ""),
+            one => (format!("Key{}", one.to_uppercase()), u32::from(one.to_uppercase().as_bytes()[0]), one),
+        };
+        let text = if modifiers & 3 == 0 { text } else { "" };
+        let down = if text.is_empty() { "rawKeyDown" } else { "keyDown" };
+        for kind in [down, "keyUp"] {
+            let mut event = json!({
+                "type": kind, "key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers,
+            });
+            if kind == "keyDown" {
+                event["text"] = json!(text);
+            }
+            self.call("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    /// Returns the value of the field with this id.
+    #[track_caller]
+    pub fn value(&mut self, id: &str) -> String {
+        self.evaluate(&format!("document.getElementById({}).value", json!(id))).as_str().unwrap_or_default().to_string()
+    }
+
+    /// Shows another screen of the page that is open, as a link of it does.
+    #[track_caller]
+    pub fn go(&mut self, path: &str) {
+        let there = json!(path);
+        self.evaluate(&format!("history.pushState({{}}, '', {there}); dispatchEvent(new PopStateEvent('popstate'));"));
+    }
+
+    /// Waits until the screen of an address is drawn.
+    #[track_caller]
+    pub fn settles(&mut self, path: &str) {
+        let path = path.split('?').next().unwrap();
+        self.wait_until(&format!(
+            "location.pathname === {} && document.querySelector('#app main :is(h1, h2)') !== null && !document.querySelector('[aria-busy=true], .skeleton')",
+            json!(path)
+        ));
     }
 }
 

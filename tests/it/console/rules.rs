@@ -71,6 +71,36 @@ fn the_console_turns_no_text_into_html_and_calls_nobody() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// A path that is written out in a module is one of the API. Parts in `${…}` stand for an id.
+#[test]
+fn every_path_of_the_api_exists() {
+    kantoor::registry::install();
+    let mut paths = BTreeSet::new();
+    for path in files().iter().filter(|path| path.extension().is_some_and(|own| own == "js")) {
+        let text = std::fs::read_to_string(path).unwrap();
+        for mark in ["\"/v1/", "`/v1/", "console/v1/"] {
+            for rest in text.split(mark).skip(1) {
+                let mut rest = rest.split(['"', '`', '?', ' ', ')']).next().unwrap_or_default().to_string();
+                while let Some((before, after)) = rest.clone().split_once("${") {
+                    let Some((_, after)) = after.split_once('}') else { break };
+                    rest = format!("{before}7{after}");
+                }
+                paths.insert(rest.trim_end_matches('/').to_string());
+            }
+        }
+    }
+    let routes = kantoor::registry::REGISTRY.resources.iter().flat_map(|resource| &resource.routes);
+    let routes: Vec<Vec<&str>> = routes.map(|route| route.path.split('/').skip(2).collect()).collect();
+    // Some of these are the start of a path.
+    let begins = |route: &[&str], path: &str| {
+        let same = |(own, part): (&&str, &str)| *own == part || own.starts_with('{') || part == "7";
+        path.split('/').count() <= route.len() && route.iter().zip(path.split('/')).all(same)
+    };
+    let known = |path: &&String| path.is_empty() || routes.iter().any(|route| begins(route, path));
+    let wrong: Vec<&String> = paths.iter().filter(|path| !known(path)).collect();
+    assert!(paths.len() > 40 && wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn no_file_of_the_console_has_more_than_600_lines() {
     for path in files().iter().filter(|path| path.extension().is_some_and(|own| own == "js")) {

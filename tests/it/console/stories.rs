@@ -1,4 +1,10 @@
-//! Stories in a real browser, with the data of the demo.
+//! Stories in a real browser: these with the data of the demo, those in the folder with records of their own.
+
+mod accessible;
+mod day;
+mod fields;
+mod keyboard;
+mod together;
 
 use serde_json::json;
 

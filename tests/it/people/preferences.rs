@@ -6,7 +6,7 @@ use super::{member, owner};
 use crate::on_both;
 use crate::support::{Db, Server};
 
-on_both![a_user_keeps_preferences, preferences_have_a_size,];
+on_both![a_user_keeps_preferences, preferences_have_a_size, everybody_changes_their_own_name_and_language,];
 
 fn a_user_keeps_preferences(db: Db) {
     let server = Server::start(db);
@@ -39,6 +39,24 @@ fn a_user_keeps_preferences(db: Db) {
     assert_eq!(left, 1);
 }
 
+/// A reader may change nothing else.
+fn everybody_changes_their_own_name_and_language(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    owner(&server, &client, "olga@a.example");
+    let (id, reader) = member(&client, "rita@a.example", "reader");
+    let changed = reader.send("PATCH", "/console/v1/me", r#"{"name":"Rita","language":"en"}"#).expect(200).data();
+    assert_eq!((&changed["user"]["name"], &changed["user"]["language"]), (&json!("Rita"), &json!("en")));
+    let user = client.get(&format!("/v1/users/{id}")).data();
+    assert_eq!((&user["name"], &user["role"]), (&json!("Rita"), &json!("reader")));
+    let history = client.get(&format!("/v1/users/{id}/history")).data();
+    assert_eq!((&history[0]["type"], &history[0]["actor"]), (&json!("user.updated"), &json!(id)));
+    // Nothing changes, so nothing is logged.
+    let before = server.last_seq(&client);
+    reader.send("PATCH", "/console/v1/me", r#"{"name":"Rita"}"#).expect(200);
+    assert_eq!(server.last_seq(&client), before);
+}
+
 fn preferences_have_a_size(db: Db) {
     let server = Server::start(db);
     let client = server.client();
@@ -50,9 +68,10 @@ fn preferences_have_a_size(db: Db) {
     patch(json!({"preferences": {"a": null, "b": half}})).expect(200);
     for (body, fault) in [
         (json!({"preferences": []}), "preferences: wrong_type"),
-        (json!({"preferences": null}), "preferences: required"),
         (json!({}), "preferences: required"),
-        (json!({"name": "Olga"}), "name: unknown_field"),
+        (json!({"name": " "}), "name: required"),
+        (json!({"language": "fr"}), "language: invalid_choice"),
+        (json!({"role": "owner"}), "role: unknown_field"),
     ] {
         assert!(patch(body.clone()).expect(422).faults().contains(&fault.to_string()), "{body}");
     }

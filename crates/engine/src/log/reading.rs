@@ -49,6 +49,15 @@ pub fn line(tx: &mut Tx, account: i64, seq: i64) -> Result<Option<Line>> {
     )
 }
 
+/// The last row with this type of event.
+pub fn latest(tx: &mut Tx, account: i64, name: &str) -> Result<Option<Line>> {
+    tx.first(
+        &format!("SELECT {} FROM log WHERE account_id = $1 AND type = $2 ORDER BY seq DESC LIMIT 1", Line::columns()),
+        &[account.into(), name.into()],
+        Line::from_row,
+    )
+}
+
 /// Returns the number, the kind and the id of the record of up to `limit` rows after `seq`. Every change of a record
 /// has a row, so a reader that has read all records as of `seq` only needs to read these.
 pub fn touched(tx: &mut Tx, account: i64, seq: i64, limit: usize) -> Result<Vec<(i64, String, String)>> {

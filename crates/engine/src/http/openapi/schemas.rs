@@ -106,7 +106,7 @@ pub fn record_schema(resource: &Resource, view: Views) -> Value {
     let mut properties = Map::new();
     properties.insert("id".into(), json!({"type": "string", "format": "uuid", "description": "Its id."}));
     for field in resource.fields.iter().filter(|field| field.rules.views.includes(view)) {
-        properties.insert(field.name.into(), property(field, &field.rules.for_answers()));
+        properties.insert(field.name.into(), shown_property(field));
     }
     for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
         let schema = json!({"type": "string", "format": "uri", "description": address.doc});
@@ -128,7 +128,7 @@ pub fn record_schema(resource: &Resource, view: Views) -> Value {
         meta.insert("updated_at".into(), moment("When the record was last changed."));
         meta.insert("version".into(), json!({"type": "integer", "description": "Incremented with every change."}));
         for field in resource.fields.iter().filter(|field| field.rules.in_meta) {
-            meta.insert(field.name.into(), property(field, &field.rules.for_answers()));
+            meta.insert(field.name.into(), shown_property(field));
         }
         properties.insert("meta".into(), json!({"type": "object", "properties": meta}));
     }
@@ -147,6 +147,20 @@ pub fn input_schema(route: &Route) -> Value {
     } else {
         let required = route.fields.iter().filter(|field| field.rules.required);
         schema["required"] = json!(required.map(|field| field.name).collect::<Vec<_>>());
+    }
+    schema
+}
+
+/// Returns the schema of a field in responses, with what a program needs to show it: its kind (`x-kind`), the table of the
+/// record whose id it is (`x-refers`), and whether people know the record by it (`x-names`).
+fn shown_property(field: &FieldInfo) -> Value {
+    let mut schema = property(field, &field.rules.for_answers());
+    schema["x-kind"] = json!(if field.rules.percent { "percent" } else { field.kind });
+    if !field.rules.refers.is_empty() {
+        schema["x-refers"] = json!(field.rules.refers);
+    }
+    if field.rules.names {
+        schema["x-names"] = json!(true);
     }
     schema
 }

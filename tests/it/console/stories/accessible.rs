@@ -1,0 +1,140 @@
+//! Every screen is checked by axe, in both themes, and fits a window in which everything has twice the size.
+
+use serde_json::{Value, json};
+
+use super::super::browser::Chromium;
+use super::{demo, sign_in};
+use crate::support::Client;
+
+/// The rules of accessibility, for tests alone.
+const AXE: &str = include_str!("../vendor/axe.min.js");
+
+/// The rules of WCAG 2.2, level AA.
+const WCAG: [&str; 5] = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+
+/// Screens with an address of their own.
+const SCREENS: [&str; 34] = [
+    "/",
+    "/invoices",
+    "/invoices/new",
+    "/quotes",
+    "/subscriptions",
+    "/subscriptions/new",
+    "/products",
+    "/products/new",
+    "/clients",
+    "/clients/new",
+    "/deals",
+    "/deals?view=list",
+    "/tickets",
+    "/tickets/new",
+    "/tasks?status=open",
+    "/projects",
+    "/hours",
+    "/hours?view=approve",
+    "/files",
+    "/flows",
+    "/flows/new",
+    "/runs",
+    "/batches",
+    "/settings",
+    "/settings/users",
+    "/settings/api-keys",
+    "/settings/api-keys/new",
+    "/settings/webhook-endpoints",
+    "/settings/mail",
+    "/settings/audit",
+    "/settings/tax-rates",
+    "/settings/corporate-identities",
+    "/me",
+    "/nowhere",
+];
+
+/// Lists whose first record has a page worth a look.
+const PAGES: [(&str, &str, &str); 13] = [
+    ("/v1/invoices?payment_status=draft", "/invoices", ""),
+    ("/v1/invoices?payment_status=paid", "/invoices", ""),
+    ("/v1/quotes?payment_status=open", "/quotes", ""),
+    ("/v1/subscriptions", "/subscriptions", ""),
+    ("/v1/clients", "/clients", ""),
+    ("/v1/clients", "/clients", "/edit"),
+    ("/v1/deals", "/deals", ""),
+    ("/v1/tickets", "/tickets", ""),
+    ("/v1/projects", "/projects", ""),
+    ("/v1/products", "/products", ""),
+    ("/v1/automation/flows", "/flows", ""),
+    ("/v1/automation/flows", "/flows", "/edit"),
+    ("/v1/corporate-identities", "/settings/corporate-identities", "/edit"),
+];
+
+#[test]
+fn axe_finds_nothing_serious_on_any_screen() {
+    let (server, client) = demo();
+    server.leaves_jobs();
+    let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    let browser = &mut browser;
+    browser.without_motion();
+    let mut found = Vec::new();
+    browser.open("/sign-in");
+    browser.sees("Sign in");
+    found.extend(look(browser, "/sign-in"));
+    sign_in(browser);
+    browser.settles("/");
+    // Chromium may hang when it leaves a page whose PDF viewer is just starting.
+    let rows =
+        r#"{method: "PATCH", headers: {"Content-Type": "application/json"}, body: '{"preferences":{"sheet":"rows"}}'}"#;
+    assert_eq!(browser.evaluate(&format!("fetch('/console/v1/me', {rows}).then((answer) => answer.status)")), 200);
+    browser.open("/");
+    browser.settles("/");
+    let mut screens: Vec<String> = SCREENS.iter().map(ToString::to_string).collect();
+    screens.extend(PAGES.iter().filter_map(|page| first(&client, page)));
+    for screen in screens {
+        browser.go(&screen);
+        browser.settles(&screen);
+        found.extend(look(browser, &screen));
+    }
+    browser.go("/settings/users");
+    browser.press("button", "Gebruiker uitnodigen");
+    browser.wait_until("document.querySelector('dialog[open]') !== null");
+    found.extend(look(browser, "an invitation"));
+    browser.key("Escape");
+    browser.key("Ctrl+k");
+    browser.wait_until("document.querySelector('dialog.find') !== null");
+    found.extend(look(browser, "find"));
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+fn first(client: &Client, (list, address, part): &(&str, &str, &str)) -> Option<String> {
+    let id = client.get(list).expect(200).data()[0]["id"].as_str()?.to_string();
+    Some(format!("{address}/{id}{part}"))
+}
+
+/// Returns what is wrong with the screen: by axe in the light theme and, as far as colours go, in the dark one; and whether
+/// it is wider than a window in which everything has twice the size.
+fn look(browser: &mut Chromium, screen: &str) -> Vec<String> {
+    if browser.evaluate("typeof window.axe") == "undefined" {
+        browser.evaluate(&format!("{AXE}; 0"));
+    }
+    let mut found = Vec::new();
+    for (theme, options) in [
+        ("light", json!({"resultTypes": ["violations"], "iframes": false, "runOnly": WCAG})),
+        ("dark", json!({"resultTypes": ["violations"], "iframes": false, "runOnly": ["color-contrast"]})),
+    ] {
+        let run = format!(
+            "(async () => {{ document.documentElement.dataset.theme = '{theme}';
+               await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+               const {{ violations }} = await axe.run(document, {options});
+               return violations.map(({{ id, impact, nodes }}) => ({{ id, impact, where: nodes.slice(0, 3).map((node) => node.target.join(' ')), why: nodes[0].failureSummary }})); }})()"
+        );
+        let violations = browser.evaluate(&run);
+        let violations = violations.as_array().unwrap_or_else(|| panic!("axe did not run on {screen}"));
+        let serious = |one: &&Value| one["impact"] == "serious" || one["impact"] == "critical";
+        found.extend(violations.iter().filter(serious).map(|one| format!("{screen}, {theme}: {one}")));
+    }
+    browser.resize(640, 430);
+    if browser.evaluate("document.documentElement.scrollWidth > innerWidth + 1") == true {
+        found.push(format!("{screen} is too wide with a text of twice the size"));
+    }
+    browser.resize(1280, 860);
+    found
+}

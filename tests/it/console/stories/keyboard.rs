@@ -1,0 +1,125 @@
+//! The keyboard alone: an invoice of twenty rows is made, finalized and sent, a deal moved, a ticket closed.
+
+use serde_json::json;
+
+use super::super::browser::Chromium;
+use super::super::client;
+use crate::people::owner;
+use crate::support::{Client, Db, Server};
+
+const ROWS: usize = 20;
+
+#[test]
+fn the_keyboard_alone_is_enough() {
+    let server = Server::start(Db::sqlite());
+    server.leaves_jobs();
+    let client = client(&server);
+    let olga = owner(&server, &client, "olga@a.example");
+    // Chromium may hang when it leaves a page whose PDF viewer is just starting.
+    olga.send("PATCH", "/console/v1/me", r#"{"preferences":{"sheet":"rows"}}"#).expect(200);
+    let customer = json!({"company_name": "Bakkerij De Ster", "email": "ster@b.example"});
+    let customer = client.post("/v1/clients", customer).expect(201).id();
+    let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    let browser = &mut browser;
+    browser.new_tab(&olga.cookie, 1280, 860);
+    an_invoice_is_made_and_sent(browser, &client);
+    a_deal_is_moved(browser, &client, &customer);
+    a_ticket_is_closed(browser, &client);
+    browser.check();
+}
+
+/// Presses Tab until the focus is on the element that matches, and checks that the focus is always visible.
+#[track_caller]
+fn tab_to(browser: &mut Chromium, selector: &str) {
+    for _ in 0..60 {
+        browser.key("Tab");
+        let seen = browser
+            .evaluate("document.activeElement === document.body || document.activeElement.matches(':focus-visible')");
+        assert_eq!(seen, true, "the focus cannot be seen");
+        if browser.evaluate(&format!("document.activeElement.matches({})", json!(selector))) == true {
+            return;
+        }
+    }
+    panic!("Tab does not reach {selector}");
+}
+
+fn an_invoice_is_made_and_sent(browser: &mut Chromium, client: &Client) {
+    browser.open("/");
+    browser.settles("/");
+    browser.key("n");
+    browser.key("i");
+    browser.settles("/invoices/new");
+    tab_to(browser, "#f-client_id");
+    browser.type_text("Ster");
+    browser.wait_until("document.querySelector('[role=option]')?.innerText.includes('Bakkerij De Ster') === true");
+    browser.key("Enter");
+    tab_to(browser, "#f-title");
+    browser.type_text("Twintig regels");
+    tab_to(browser, ".cell-name input");
+    for row in 1..=ROWS {
+        browser.type_text(&format!("Regel {row}"));
+        browser.key("Tab");
+        browser.type_text("2");
+        tab_to(browser, ".cell-price input");
+        browser.type_text("1,25");
+        // The blank row is there when the row is filled in.
+        browser.wait_until(&format!("document.querySelectorAll('.row-line').length === {}", row + 1));
+        tab_to(browser, ".cell-name input");
+    }
+    browser.wait_until("document.querySelector('.sums .grand').innerText.includes('60,50')");
+    browser.key("Ctrl+Enter");
+    browser.sees("Er komt een definitief nummer op");
+    browser.wait_until("document.activeElement.type === 'submit'");
+    browser.key("Enter");
+    browser.sees("Versturen per e-mail");
+    browser.wait_until("document.getElementById('send-to')?.value === 'ster@b.example'");
+    browser.key("Ctrl+Enter");
+    browser.sees("Onderweg naar ster@b.example");
+    let invoice = client.get("/v1/invoices").data()[0].clone();
+    assert_eq!((&invoice["payment_status"], &invoice["total_incl_vat"]), (&json!("open"), &json!(60.5)));
+    let id = invoice["id"].as_str().unwrap();
+    assert_eq!(client.get(&format!("/v1/invoices/{id}")).data()["rows"].as_array().unwrap().len(), ROWS);
+}
+
+fn a_deal_is_moved(browser: &mut Chromium, client: &Client, customer: &str) {
+    let deal = client.post("/v1/deals", json!({"title": "Nieuwe keuken", "client_id": customer})).expect(201);
+    let (id, first) = (deal.id(), deal.data()["phase_id"].clone());
+    browser.go("/deals");
+    browser.sees("Nieuwe keuken");
+    browser.evaluate("document.activeElement.blur()");
+    browser.key("ArrowDown");
+    browser.wait_until("document.activeElement.closest('.deal') !== null");
+    browser.key("Ctrl+Shift+ArrowRight");
+    browser.sees("Verplaatst naar");
+    let moved = client.get(&format!("/v1/deals/{id}")).data()["phase_id"].clone();
+    assert_ne!(moved, first);
+    // The card keeps the focus.
+    browser.wait_until("document.activeElement.closest('.deal') !== null");
+    browser.key("w");
+    browser.sees("Nieuwe keuken is gewonnen");
+    assert_eq!(client.get(&format!("/v1/deals/{id}")).data()["status"], "won");
+}
+
+fn a_ticket_is_closed(browser: &mut Chromium, client: &Client) {
+    let ticket = json!({"subject": "Lekkage", "client_email": "piet@b.example"});
+    let id = client.post("/v1/tickets", ticket).expect(201).id();
+    browser.go("/tickets");
+    browser.sees("Lekkage");
+    browser.evaluate("document.activeElement.blur()");
+    browser.key("j");
+    browser.settles(&format!("/tickets/{id}"));
+    browser.key("r");
+    browser.wait_until("document.activeElement.tagName === 'TEXTAREA'");
+    browser.type_text("Opgelost");
+    browser.key("Ctrl+Enter");
+    browser.sees("Antwoord verstuurd.");
+    browser.evaluate("document.activeElement.blur()");
+    browser.key("s");
+    browser.wait_until("document.activeElement.matches('[role=menuitem]')");
+    // The last status of a new account is the closed one.
+    browser.key("ArrowUp");
+    browser.key("Enter");
+    browser.wait_until("document.querySelector('[role=menuitem]') === null");
+    browser.wait_until("document.querySelector('.conversation-head .pill').className.includes('calm')");
+    assert!(client.get(&format!("/v1/tickets/{id}")).data()["closed_at"].is_string());
+}
