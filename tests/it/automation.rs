@@ -130,7 +130,7 @@ fn flows_have_the_shape_of_the_contract(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let library = client.get("/v1/automation/flows").expect(200);
-    assert_eq!(library.json()["meta"]["total"], 7);
+    assert_eq!(library.json()["meta"]["total"], 9);
     assert!(
         library
             .data()
