@@ -11,15 +11,15 @@ use super::placeholders::check_placeholders;
 use super::send_type::SendType;
 
 record! {
-    /// Your own text of one type of mail, in one language. Without it, the built-in text is used.
+    /// Your own text of one type of mail, in one language. Without one, the built-in text is used; of several, the newest.
     pub struct MailTemplate = "mail_template" in "mail_templates", created_at: ALL, updated_at: ALL, meta: NOWHERE;
 
     /// Type of mail.
-    send_type: SendType = REQUIRED.create_only().filter().unique(&["language"]).example("\"invoice\"");
+    send_type: SendType = REQUIRED.create_only().filter().example("\"invoice\"");
     /// Language of the mail: that of the document.
     language: Language = REQUIRED.create_only().example("\"nl\"");
     /// Subject, with placeholders such as `{number}`.
-    subject: String = REQUIRED.at_most(998).example("\"Factuur {number} van {sender}\"");
+    subject: String = REQUIRED.names().at_most(998).example("\"Factuur {number} van {sender}\"");
     /// Message, with placeholders: `{salutation}`, `{number}`, `{title}`, `{amount}` (still to be paid), `{total}`, `{date}`,
     /// `{due_date}`, `{reference}`, `{client}`, `{sender}`, `{link}`, and `{payment}`, the sentence that asks for a transfer or
     /// says that the amount is collected or paid.
@@ -37,7 +37,11 @@ impl Model for MailTemplate {
 impl MailTemplate {
     /// Returns the template of the account, if it has one.
     pub fn of(tx: &mut Tx, ctx: &Ctx, kind: SendType, language: Language) -> Result<Option<MailTemplate>> {
-        let sql = format!("{} WHERE account_id = $1 AND send_type = $2 AND language = $3", MailTemplate::sql().select);
+        let sql = format!(
+            "{} WHERE account_id = $1 AND send_type = $2 AND language = $3
+             ORDER BY created_at DESC, id DESC LIMIT 1",
+            MailTemplate::sql().select
+        );
         let values = [ctx.account.into(), kind.wire().into(), language.wire().into()];
         Ok(tx.first(&sql, &values, MailTemplate::from_row)?)
     }
@@ -71,6 +75,6 @@ CREATE TABLE mail_templates (
 ) STRICT;
 CREATE INDEX mail_templates_created ON mail_templates (account_id, created_at, id);
 CREATE INDEX mail_templates_type ON mail_templates (account_id, send_type, created_at, id);
-CREATE UNIQUE INDEX mail_templates_once ON mail_templates (account_id, send_type, language);
+CREATE INDEX mail_templates_used ON mail_templates (account_id, send_type, language, created_at, id);
 ",
 }];

@@ -164,9 +164,9 @@ fn flows_have_the_shape_of_the_contract(db: Db) {
     for (query, count) in [
         ("active=1", 1),
         ("active=true", 1),
-        ("active=0", 7),
+        ("active=0", 9),
         ("trigger_type=custom", 1),
-        ("trigger_type=event", 7),
+        ("trigger_type=event", 9),
         ("trigger_type=schedule", 0),
         ("search=order", 1),
     ] {
