@@ -1,19 +1,28 @@
 //! Documents: invoices, quotes and workorders share one record. A draft can be changed; finalization assigns the number
 //! and locks the rows, client and totals.
 
+pub(crate) mod complete;
 pub(crate) mod credit;
 pub(crate) mod kind;
 pub(crate) mod mail;
+mod mail_html;
+pub(crate) mod mail_preview;
+mod mail_template;
+mod mail_text;
 pub(crate) mod money_due;
 pub(crate) mod new;
 pub(crate) mod numbering;
 pub(crate) mod page;
 pub(crate) mod pdf;
+mod placeholders;
 pub(crate) mod quote;
+pub(crate) mod request;
 pub(crate) mod revenue;
 pub(crate) mod rows;
+pub(crate) mod send_type;
 mod sound;
 pub mod status;
+mod style;
 mod tables;
 pub(crate) mod timers;
 pub(crate) mod workorder;
@@ -143,6 +152,8 @@ record! {
     revision: i64 = COMPUTED.in_meta();
     /// Language of the PDF, the page and the mail; defaults to the language of the client's country.
     language: Language = INPUT.locked_when_final().copied().in_meta().example("\"nl\"");
+    /// Date of supply, printed on the document; send it if it differs from the document date.
+    supply_date: Day = INPUT.nullable().locked_when_final().copied().in_meta().example("\"2026-05-02\"");
     /// The client's reference, printed on the document.
     reference: String = INPUT.locked_when_final().copied().in_meta().example("\"PO-2026-17\"");
     /// Text below the rows.
@@ -174,6 +185,10 @@ record! {
     /// Amount that is still to be paid: of a final invoice that is neither paid nor credited, otherwise 0. A negative amount is
     /// to be refunded.
     open_amount: Amount = COMPUTED.in_meta();
+    /// The day on which the open amount is collected by direct debit, while a collection is in progress.
+    collection_date: Day = COMPUTED.nullable().in_meta();
+    /// The bank account that it is collected from, with most of its digits hidden.
+    collection_account: String = COMPUTED.in_meta();
     /// When the client accepted the quote.
     accepted_at: When = COMPUTED.nullable().in_meta();
     /// Name of the person who accepted the quote.
@@ -235,6 +250,7 @@ impl<K: DocumentKind> Model for Document<K> {
         custom_field::resolve(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, custom)?;
         self.update_status(ctx, before);
         self.take_open_amount();
+        self.revise_request(before);
         Ok(())
     }
 
@@ -264,9 +280,11 @@ impl<K: DocumentKind> Model for Document<K> {
             }
             _ => {}
         }
-        // Every revision of a final document is printed.
-        let printed = before.filter(|before| before.is_final()).map(|before| before.revision);
-        if self.is_final() && printed != Some(self.revision) {
+        // Every revision of a final document is printed. One that only a payment caused is printed when somebody asks for it.
+        let is_printed = |before: &Self| {
+            before.is_final() && (before.revision == self.revision || before.request() != self.request())
+        };
+        if self.is_final() && !before.is_some_and(is_printed) {
             pdf::enqueue(tx, ctx, self)?;
         }
         Ok(())
@@ -336,9 +354,10 @@ impl<K: DocumentKind> Document<K> {
             self.take_snapshots(tx, ctx)?;
         }
         if self.rows != before.rows {
-            self.work_out(tx, ctx, Percent::ZERO)?;
+            self.work_out(tx, ctx, None)?;
         }
         if becomes_final {
+            self.check_complete(tx, ctx)?;
             self.become_final(tx, ctx)?;
         }
         Ok(())
@@ -386,7 +405,7 @@ impl<K: DocumentKind> Document<K> {
     }
 
     /// Computes the totals from the rows.
-    pub(crate) fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<()> {
+    pub(crate) fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Option<Percent>) -> Result<()> {
         let totals = self.rows.resolve(tx, ctx, assumed)?;
         self.take_totals(&totals);
         Ok(())
@@ -412,7 +431,8 @@ fn finalize<K: DocumentKind>(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mut document: Document<K> = records::find_to_change(tx, ctx, &call)?;
-        let (_, image) = make_final(tx, ctx, &mut document)?;
+        let (finalized, image) = make_final(tx, ctx, &mut document)?;
+        let warnings = complete::warned(&document, finalized, &warnings);
         Ok(Image::answer(image, ctx, &document, DETAIL).with_texts("warnings", &warnings))
     }))
 }
@@ -496,7 +516,7 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         .list::<Document<K>>()
         .verb(Verb::Create, new::create::<K>)
         .get::<Document<K>>()
-        .patch::<Document<K>>();
+        .verb(Verb::Patch, complete::patch::<K>);
     let resource = match K::WHICH {
         Which::Workorder => resource.verb(Verb::Delete, delete::<K>),
         _ => resource.verb(Verb::Delete, delete::<K>).returns(Returns::Item(DETAIL)),

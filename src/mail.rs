@@ -1,7 +1,9 @@
 //! The outbox: mail is written in the transaction of its cause, and a job per recipient delivers it. Each attempt is
 //! recorded before it starts, so that a mail that may have arrived twice is known.
 
+pub(crate) mod hours;
 pub(crate) mod listed;
+pub(crate) mod outcome;
 mod trial;
 
 use std::collections::HashSet;
@@ -12,7 +14,7 @@ use engine::app::App;
 use engine::call::Content;
 use engine::clock::Moment;
 use engine::config::Config;
-use engine::context::Ctx;
+use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, Result};
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use engine::record::{Kind, Record};
@@ -28,6 +30,7 @@ use crate::files::usage;
 use crate::settings::corporate_identity::CorporateIdentity;
 use crate::settings::email_domain::{DomainStatus, DomainType, Verifier};
 use crate::settings::{NOT_SENT, Settings};
+use hours::Timing;
 
 choice! {
     /// The status of the delivery of a mail to one recipient.
@@ -41,12 +44,32 @@ choice! {
         Retrying = "retrying",
         /// Accepted by the mail server.
         Sent = "sent",
+        /// Written to a folder, because the server has no mail settings.
+        Stored = "stored",
         /// Given up.
         Failed = "failed",
         /// Not sent, because the account has a test clock.
         Recorded = "recorded",
+        /// Not sent, because what it asks for happened before it left.
+        Canceled = "canceled",
     }
 }
+
+impl Standing {
+    /// The statuses of deliveries that are over.
+    const OVER: &[Standing] =
+        &[Standing::Sent, Standing::Stored, Standing::Failed, Standing::Recorded, Standing::Canceled];
+}
+
+/// The moment at which a mail leaves, on the account's clock. Mail of earlier versions left at once.
+pub(crate) const LEAVING: Migration = Migration {
+    number: 117,
+    name: "mail in office hours",
+    sql: "
+ALTER TABLE mails ADD COLUMN leaves_at BIGINT NOT NULL DEFAULT 0;
+UPDATE mails SET leaves_at = created_at;
+",
+};
 
 /// The tables of the outbox.
 pub(crate) const MIGRATION: Migration = Migration {
@@ -113,20 +136,24 @@ pub struct Letter {
     pub from_name: String,
     /// The reply address.
     pub reply_to: String,
+    /// When it may leave.
+    pub timing: Timing,
 }
 
 /// Size in bytes above which a document takes seconds to typeset.
 const LARGE: usize = 32_000;
 
-/// Writes a mail to the outbox and enqueues a delivery for each recipient.
-pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
+/// Writes a mail to the outbox and enqueues a delivery for each recipient; returns whether a mail server still has to accept
+/// it. One that is only recorded or stored cannot be refused.
+pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
     let id = ctx.new_id();
+    let leaves_at = hours::leaves_at(tx, ctx, letter.timing)?;
     let (to, cc) = distinct(&letter.to, &letter.cc);
     let from = sender_address(tx, ctx, &letter.reply_to)?;
     tx.execute(
         "INSERT INTO mails (account_id, id, created_at, about, about_id, kind, from_name, from_email, reply_to,
-                            recipients, copies, subject, body, html, attach_pdf)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+                            recipients, copies, subject, body, html, attach_pdf, leaves_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
         &[
             ctx.account.into(),
             (&id).into(),
@@ -143,6 +170,7 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
             (&letter.body).into(),
             (&letter.html).into(),
             letter.attach_pdf.into(),
+            leaves_at.0.into(),
         ],
     )?;
     usage::count_mails(tx, ctx, to.len() + cc.len())?;
@@ -168,10 +196,14 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
             ],
         )?;
         if status == Standing::Queued {
-            jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &Deliver { delivery })?, ctx.machine_now)?;
+            let mut job = NewJob::of(ctx, &Deliver { delivery })?;
+            if !ctx.has_test_clock {
+                job.run_at = hours::next_look(leaves_at, ctx.machine_now);
+            }
+            jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
         }
     }
-    Ok(())
+    Ok(status == Standing::Queued && ctx.quotas.provided.mail)
 }
 
 /// Returns the recipients without duplicates, ignoring case; an address in both is only in `to`.
@@ -201,7 +233,8 @@ fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
 }
 
 /// A delivery in progress.
-struct Delivery {
+pub(crate) struct Delivery {
+    id: String,
     mail_id: String,
     recipient: String,
     status: Standing,
@@ -231,37 +264,80 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
         return Ok(Ending::Done);
     }
     let own = id.clone();
+    if let Some(until) = app.store.read_now(move |tx| hours::held_until(tx, account, &own, now))? {
+        return Ok(Ending::Wait(until));
+    }
+    if outcome::is_canceled(app, account, &id)? {
+        return Ok(Ending::Done);
+    }
+    let own = id.clone();
     if app.store.read_now(move |tx| awaits_print(tx, account, &own, now))? {
         return Ok(Ending::Wait(now.plus_seconds(2)));
     }
     let Some((delivery, mail)) = start_try(app, account, &id)? else { return Ok(Ending::Done) };
-    let built = build(app, account, mail);
-    let sent = match built {
+    let sent = match build(app, account, &mail) {
         Ok((from, bytes)) => app.services.get::<Sender>().deliver(&from, &delivery.recipient, &bytes),
         Err(error) => Err(Failure::Later(error.to_string())),
     };
-    let (status, reason, twice, ending) = match sent {
-        Ok(receipt) => (Standing::Sent, receipt.response, false, Ending::Done),
-        Err(Failure::Never(why)) => (Standing::Failed, why, false, Ending::Done),
+    let (outcome, reason, twice, ending) = match sent {
+        Ok(receipt) if app.config.smtp_host.is_empty() => {
+            (outcome::Outcome::Stored, receipt.response, false, Ending::Done)
+        }
+        Ok(receipt) => (outcome::Outcome::Sent, receipt.response, false, Ending::Done),
+        Err(Failure::Never(why)) => (outcome::Outcome::Bounced, why, false, Ending::Done),
         Err(failure) if !claimed.has_tries_left() => {
-            (Standing::Failed, failure.words().to_string(), false, Ending::Done)
+            (outcome::Outcome::Failed, failure.words().to_string(), false, Ending::Done)
         }
         Err(failure) => {
             let twice = matches!(failure, Failure::Unknown(_));
             let why = failure.words().to_string();
-            (Standing::Retrying, why.clone(), twice, Ending::Failed(why))
+            (outcome::Outcome::Retried, why.clone(), twice, Ending::Failed(why))
         }
     };
-    let now = app.clock.now();
-    app.store.write_now(account, move |tx| {
-        tx.execute(
-            "UPDATE deliveries SET status = $1, reason = $2, maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END,
-                    changed_at = $4
-             WHERE account_id = $5 AND id = $6",
-            &[status.wire().into(), (&reason).into(), i64::from(twice).into(), now.0.into(), account.into(), (&id).into()],
-        )
-    })?;
+    let caller = app.acting_in(account, "outbox")?;
+    outcome.report(app, &caller.account.uid, &delivery, &mail, &reason);
+    let told = outcome::Told::of(&delivery, &mail, &reason);
+    match end_try(app, &caller, outcome, twice, &told, true) {
+        // A mail that was handed over is not sent again because its record cannot be told.
+        Err(error) if !error.code.may_pass() => {
+            tracing::error!(delivery = %id, %error, cause = error.internal.as_deref().unwrap_or(""), "Cannot record a mail in its document.");
+            end_try(app, &caller, outcome, twice, &told, false)?;
+        }
+        ended => ended?,
+    }
     Ok(ending)
+}
+
+/// Records the outcome of an attempt, and tells the record that the mail is about.
+fn end_try(
+    app: &App,
+    caller: &Actor,
+    outcome: outcome::Outcome,
+    twice: bool,
+    told: &outcome::Told,
+    tells: bool,
+) -> Result<()> {
+    let (now, followers) = (app.clock.now(), *app.services.get::<outcome::Followers>());
+    let (caller, told) = (caller.clone(), told.clone());
+    app.store.write_now(caller.account.number, move |tx| {
+        let ctx = caller.writing(tx)?;
+        if tells {
+            outcome.tell(tx, &ctx, &followers, &told)?;
+        }
+        let sql = "UPDATE deliveries SET status = $1, reason = $2,
+                          maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END, changed_at = $4
+                   WHERE account_id = $5 AND id = $6";
+        let values = [
+            outcome.status().wire().into(),
+            (&told.reason).into(),
+            i64::from(twice).into(),
+            now.0.into(),
+            ctx.account.into(),
+            (&told.delivery).into(),
+        ];
+        tx.execute(sql, &values)?;
+        Ok::<_, Error>(())
+    })
 }
 
 /// Records a mail that was queued before its account stopped sending; returns whether it did.
@@ -277,7 +353,7 @@ fn is_recorded(app: &App, account: i64, id: &str) -> Result<bool> {
             return Ok(false);
         }
         // A job that runs again keeps the outcome of an earlier attempt.
-        let over = Standing::sql_list(&[Standing::Sent, Standing::Failed]);
+        let over = Standing::sql_list(Standing::OVER);
         tx.execute(
             &format!(
                 "UPDATE deliveries SET status = $1, reason = $2, changed_at = $3
@@ -325,15 +401,14 @@ fn start_try(app: &App, account: i64, id: &str) -> Result<Option<(Delivery, Queu
         let sql = "SELECT mail_id, recipient, status, attempts FROM deliveries WHERE account_id = $1 AND id = $2";
         let found = tx.first(sql, &[account.into(), (&id).into()], |row| {
             Ok::<_, Error>(Delivery {
+                id: id.clone(),
                 mail_id: row.text(0)?.to_string(),
                 recipient: row.text(1)?.to_string(),
                 status: Standing::from_db(row, 2).map_err(|error| error.at("deliveries", &id, "status"))?,
                 attempts: row.int(3)?,
             })
         })?;
-        let Some(delivery) =
-            found.filter(|found| !matches!(found.status, Standing::Sent | Standing::Failed | Standing::Recorded))
-        else {
+        let Some(delivery) = found.filter(|found| !Standing::OVER.contains(&found.status)) else {
             return Ok(None);
         };
         let cut_off = i64::from(delivery.status == Standing::Sending);
@@ -356,11 +431,12 @@ fn start_try(app: &App, account: i64, id: &str) -> Result<Option<(Delivery, Queu
 }
 
 /// A mail in the outbox.
-struct Queued {
+pub(crate) struct Queued {
     created_at: i64,
     id: String,
     about: String,
     about_id: String,
+    kind: String,
     from_name: String,
     from_email: String,
     reply_to: String,
@@ -376,7 +452,7 @@ impl Queued {
     fn find(tx: &mut Tx, account: i64, id: &str) -> Result<Option<Queued>> {
         let sql =
             "SELECT created_at, id, about, about_id, from_name, from_email, reply_to, recipients, copies, subject,
-                          body, html, attach_pdf
+                          body, html, attach_pdf, kind
                    FROM mails WHERE account_id = $1 AND id = $2";
         tx.first(sql, &[account.into(), id.into()], |row| {
             let text = |column: usize| row.text(column).map(str::to_string);
@@ -394,13 +470,14 @@ impl Queued {
                 body: text(10)?,
                 html: text(11)?,
                 attach_pdf: row.int(12)? != 0,
+                kind: text(13)?,
             })
         })
     }
 }
 
 /// Returns the sender address and the bytes of the mail.
-fn build(app: &App, account: i64, queued: Queued) -> Result<(String, Vec<u8>)> {
+fn build(app: &App, account: i64, queued: &Queued) -> Result<(String, Vec<u8>)> {
     let split = |text: &str| text.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect();
     let from = match queued.from_email.as_str() {
         "" => app.config.mail_from.clone(),
@@ -414,15 +491,15 @@ fn build(app: &App, account: i64, queued: Queued) -> Result<(String, Vec<u8>)> {
     let reply_to = (!queued.reply_to.is_empty() && queued.reply_to != from)
         .then(|| NamedAddress { name: queued.from_name.clone(), email: queued.reply_to.clone() });
     let mail = Mail {
-        from: NamedAddress { name: queued.from_name, email: from.clone() },
+        from: NamedAddress { name: queued.from_name.clone(), email: from.clone() },
         reply_to,
         to: split(&queued.to),
         cc: split(&queued.cc),
-        subject: queued.subject,
-        text: queued.body,
-        html: queued.html,
+        subject: queued.subject.clone(),
+        text: queued.body.clone(),
+        html: queued.html.clone(),
         attachments,
-        message_id: queued.id,
+        message_id: queued.id.clone(),
         date_ms: queued.created_at,
         headers: Vec::new(),
     };
@@ -456,7 +533,7 @@ fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec
 pub(crate) fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> {
     let sql =
         "SELECT deliveries.id, mails.kind, mails.subject, deliveries.recipient, deliveries.status, deliveries.attempts,
-                      deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at
+                      deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at, mails.leaves_at
                FROM deliveries JOIN mails ON mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id
                WHERE deliveries.account_id = $1 AND deliveries.about_id = $2 ORDER BY deliveries.id LIMIT 1000";
     tx.all(sql, &[ctx.account.into(), about_id.into()], |row| {
@@ -464,6 +541,7 @@ pub(crate) fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<V
             "id": row.text(0)?, "send_type": row.text(1)?, "subject": row.text(2)?, "recipient": row.text(3)?,
             "status": row.text(4)?, "attempts": row.int(5)?, "reason": row.text(6)?, "maybe_twice": row.int(7)? != 0,
             "created_at": Moment(row.int(8)?).to_string(), "updated_at": Moment(row.int(9)?).to_string(),
+            "leaves_at": Moment(row.int(10)?).to_string(),
         }))
     })
 }

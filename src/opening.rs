@@ -21,7 +21,7 @@ use store::Tx;
 
 use crate::keys::{old, operator};
 use crate::people::sealing;
-use crate::settings::Settings;
+use crate::settings::{Language, Settings};
 use crate::{demo, registry};
 
 /// Installs the registry and opens the program that `config` describes.
@@ -54,20 +54,20 @@ pub(crate) fn sign_rows(app: &App, vault: &Arc<Vault>, trusts_all: bool) -> Resu
 
 /// Creates an account with a full-access key; returns the key too.
 pub fn create_account(app: &App, name: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
-    create_account_in(app, name, accounts::DEFAULT_ZONE, test_clock, false)
+    create_account_in(app, name, (accounts::DEFAULT_ZONE, Language::default()), test_clock, false)
 }
 
-/// Creates an account in a time zone, with a full-access key; returns the key too. An account with a test clock sends
+/// Creates an account in a time zone and a language, with a full-access key; returns the key too. An account with a test clock sends
 /// nothing, unless it is `live`.
 pub(crate) fn create_account_in(
     app: &App,
     name: &str,
-    zone: &str,
+    (zone, language): (&str, Language),
     test_clock: Option<Moment>,
     live: bool,
 ) -> Result<(Account, String)> {
     let opening = opening(app, name, test_clock, false)?;
-    open_account(app, Opening { zone: zone.to_string(), live, ..opening })
+    open_account(app, Opening { zone: zone.to_string(), language, live, ..opening })
 }
 
 /// Creates an account with demo data, in a single transaction.
@@ -100,6 +100,7 @@ fn opening(app: &App, name: &str, test_clock: Option<Moment>, with_demo: bool) -
     Ok(Opening {
         name: name.to_string(),
         zone: accounts::DEFAULT_ZONE.to_string(),
+        language: Language::default(),
         test_clock,
         with_demo,
         live: false,
@@ -115,6 +116,7 @@ fn opening(app: &App, name: &str, test_clock: Option<Moment>, with_demo: bool) -
 struct Opening {
     name: String,
     zone: String,
+    language: Language,
     test_clock: Option<Moment>,
     with_demo: bool,
     live: bool,
@@ -150,6 +152,9 @@ impl Opening {
         log_creation(tx, &by_operator, &account)?;
         operator::create_first(tx, &by_operator, &self.secret)?;
         registry().fill(tx, &ctx, &account)?;
+        if self.language != Language::default() {
+            Settings::speak(tx, &ctx, self.language)?;
+        }
         if self.live {
             Settings::go_live(tx, &ctx)?;
         }

@@ -15,6 +15,7 @@ use engine::registry::{self, Contents, Registry, Start};
 use engine::resource::Resource;
 use engine::tables::{Choice, Guard};
 use engine::timers::{self, Timer};
+use engine::who::ActorType;
 use engine::{idempotency, search};
 use store::{Migration, Tx};
 
@@ -23,14 +24,16 @@ use crate::automation::{self, backtest, flow, run, runner, schedules, secret, tr
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
 use crate::documents::pdf::DocumentPdf;
-use crate::documents::{self, money_due, timers as document_timers};
+use crate::documents::{self, InvoiceKind, QuoteKind, WorkorderKind, money_due, timers as document_timers};
 use crate::files::{self, DropContent, usage};
+use crate::mail::outcome::Followers;
 use crate::mail::{self, Deliver, listed};
 use crate::payments::collecting::{self, Collect, ProviderNews};
 use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
+use crate::people::role::Role;
 use crate::people::{
     access, assigned, factor, here, inviting, issuer, me, password, person, preferences, sealing, session, throttle,
     token,
@@ -74,6 +77,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         collecting::collectable(documents::invoices()),
         documents::quotes(),
         documents::workorders(),
+        documents::mail_preview::resource(),
         payment::resource(handing_over::patch, handing_over::delete),
         subscriptions::resource(),
         verification::resource(),
@@ -141,7 +145,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     ],
     error_codes: &[documents::CODES, run::CODES, client_link::CODES, providers::CODES, people::CODES],
     listener: Some(automation::LISTENER),
-    on_event: &[note_timers],
+    on_event: &[note_timers, note_set_up, automation::library::follow_language],
     guards: &[
         Guard { table: "files", check: corporate_identity::guard_logo },
         Guard { table: "files", check: typesetting::guard_pdf },
@@ -153,11 +157,27 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     pages_version: Some(console::version),
     user: Some(session::author),
     sessions: Some(session::SESSIONS),
-    counters: &[automation::metrics::RUNS, automation::metrics::CALLS, webhooks::metrics::DELIVERIES],
+    counters: &[
+        automation::metrics::RUNS,
+        automation::metrics::CALLS,
+        webhooks::metrics::DELIVERIES,
+        mail::outcome::MAILS,
+    ],
     histograms: &[webhooks::metrics::SECONDS],
     gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
     stored_gauges: &[automation::metrics::behind, webhooks::metrics::behind, webhooks::metrics::down],
-    services: &[turns::open, mail::open, automation::open, check::open, password::open, issuer::open],
+    services: &[
+        turns::open,
+        mail::open,
+        |_, _, services| {
+            services.add(FOLLOWERS);
+            Ok(())
+        },
+        automation::open,
+        check::open,
+        password::open,
+        issuer::open,
+    ],
     jobs: JOBS,
     leases: LEASES,
     retries: RETRIES,
@@ -169,6 +189,14 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     after_crash: &[runner::be_careful],
 });
 
+/// The records that follow the mail about them.
+const FOLLOWERS: Followers = Followers(&[
+    documents::mail::follower::<InvoiceKind>(),
+    documents::mail::follower::<QuoteKind>(),
+    documents::mail::follower::<WorkorderKind>(),
+    ticket_message::FOLLOWER,
+]);
+
 /// Adds the route of the history to every resource that has one.
 fn with_histories(resources: Vec<Resource>) -> Vec<Resource> {
     resources.into_iter().map(|resource| resource.with_history(change::MEMBERS)).collect()
@@ -179,6 +207,7 @@ fn migrations() -> Vec<Migration> {
     let own = [
         timers::MIGRATION,
         mail::MIGRATION,
+        mail::LEAVING,
         documents::pdf::MIGRATION,
         usage::MIGRATION,
         run::NODES,
@@ -302,6 +331,19 @@ const TIMERS_DUE: DueWork = DueWork {
 /// Arms and disarms timers after an event.
 fn note_timers(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
     timers::note(tx, ctx, TIMERS, event)
+}
+
+/// An account whose first owner signs up in the browser is used by people, who may forget what an integration does not.
+fn note_set_up(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
+    if event.name != "user.created" || ctx.actor.kind != ActorType::Visitor {
+        return Ok(());
+    }
+    let user: serde_json::Value = serde_json::from_str(event.data).unwrap_or_default();
+    if user["role"] != Role::Owner.wire() {
+        return Ok(());
+    }
+    let language = user["language"].as_str().and_then(settings::Language::from_wire).unwrap_or_default();
+    Settings::be_set_up(tx, ctx, language)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ pub mod account;
 pub mod corporate_identity;
 pub mod custom_field;
 pub mod email_domain;
+pub mod office_hours;
 pub mod payment_term;
 pub mod tax_rate;
 
@@ -11,7 +12,7 @@ use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
-use engine::record::{ALL, COMPUTED, DETAIL, Fields, INPUT, Kind, Model, NOWHERE, Record, Sealed, UPDATED};
+use engine::record::{ALL, COMPUTED, DETAIL, Fields, INPUT, Kind, Model, NOWHERE, Record, Sealed, Texts, UPDATED};
 use engine::records::{self, Work};
 use engine::registry;
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
@@ -23,6 +24,7 @@ use serde_json::json;
 use store::{Migration, Tx};
 
 use crate::files::usage::Usage;
+use tax_rate::{TaxContext, TaxRate};
 
 choice! {
     /// What happens to the invoices of subscriptions.
@@ -62,6 +64,17 @@ choice! {
 }
 
 choice! {
+    /// The language of the account.
+    pub enum Language {
+        /// English.
+        #[default]
+        English = "en",
+        /// Dutch.
+        Dutch = "nl",
+    }
+}
+
+choice! {
     /// Who needs a second factor to sign in.
     pub enum TwoFactor {
         /// Nobody; everybody may have one.
@@ -82,6 +95,13 @@ record! {
     /// The preferences of the account.
     pub struct Settings = "settings" in "settings", meta: NOWHERE, updated_at: ALL;
 
+    /// Language of the ready-made flows: those that nobody has changed or enabled follow it. Documents have their own language.
+    language: Language = INPUT.default("\"en\"").example("\"en\"");
+    /// Code of the tax rate of rows that name no rate; without it, they have 0%, with a warning.
+    default_vat_code: String = INPUT.at_most(32).example("\"NL21\"");
+    /// Whether a document can only become final with a client, rows and a VAT rate in each row. Otherwise what is missing is a
+    /// warning. Accounts that are set up in the browser start with `true`.
+    strict_final: bool = INPUT.example("false");
     /// What happens to the invoices of subscriptions.
     subscription_generation: Generation = INPUT.default("\"final\"").example("\"final\"");
     /// Payment term of new clients in days, unless their own `payment_term` is set; 0 is the same day.
@@ -110,6 +130,13 @@ record! {
     customer_no_followup_days: i64 = INPUT.between(0, 3650).resets_to("1").example("1");
     /// Days that finished flow runs are kept; 0 for always.
     runs_kept_days: i64 = INPUT.between(0, 3650).resets_to("90").example("90");
+    /// Time of day from which reminders and automatic mail leave, in the account's time zone; mail that is sent at another time
+    /// waits.
+    mail_hours_from: String = INPUT.at_most(5).default("\"08:00\"").kept().example("\"08:00\"");
+    /// Time of day until which they leave, up to 24:00.
+    mail_hours_until: String = INPUT.at_most(5).default("\"18:00\"").kept().example("\"18:00\"");
+    /// Days of the week on which they leave: `mon`, `tue`, `wed`, `thu`, `fri`, `sat`, `sun`.
+    mail_days: Texts = INPUT.default("[\"mon\", \"tue\", \"wed\", \"thu\", \"fri\"]").kept().example("[\"mon\", \"tue\", \"wed\", \"thu\", \"fri\"]");
     /// Payment provider: `mollie`, `manual` with files for your bank, or `sandbox`, which only accounts with a test clock or
     /// demo data can use, unless the operator allows it.
     provider: ProviderName = INPUT.default("\"manual\"").example("\"manual\"");
@@ -141,6 +168,7 @@ impl Model for Settings {
         if self.mollie_key.plain().chars().any(|c| !c.is_ascii_graphic()) {
             faults.add("mollie_key", violation(FieldCode::InvalidFormat, "is not a valid Mollie API key"));
         }
+        self.check_hours(faults);
         let id = &self.creditor_id;
         if !id.is_empty() && !debits::creditor_id_is_valid(id) {
             faults.add("creditor_id", violation(FieldCode::InvalidFormat, "is not a valid creditor identifier"));
@@ -264,6 +292,39 @@ impl Settings {
 }
 
 impl Settings {
+    /// Checks the default tax rate, and spells its code as the rate does.
+    fn resolve_vat_code(&mut self, tx: &mut Tx, ctx: &Ctx, faults: &mut FieldErrors) -> Result<()> {
+        let code = self.default_vat_code.trim().to_string();
+        if code.is_empty() {
+            self.default_vat_code.clear();
+            return Ok(());
+        }
+        let rates = tax_rate::all(tx, ctx)?;
+        let is_sold = |rate: &&TaxRate| rate.context == TaxContext::Sales && rate.code.eq_ignore_ascii_case(&code);
+        match rates.iter().find(is_sold) {
+            Some(rate) => self.default_vat_code.clone_from(&rate.code),
+            None => {
+                let message = "is not the code of any tax rate for sales";
+                faults.add("default_vat_code", violation(FieldCode::ReferenceNotFound, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the language of a new account.
+    pub fn speak(tx: &mut Tx, ctx: &Ctx, language: Language) -> Result<()> {
+        let before = Settings::stored(tx, ctx)?;
+        let mut settings = Settings { language, ..before.clone() };
+        records::change(tx, ctx, &before, &mut settings, "updated")
+    }
+
+    /// Makes an account that people set up in the browser strict, in the language of its first owner.
+    pub fn be_set_up(tx: &mut Tx, ctx: &Ctx, language: Language) -> Result<()> {
+        let before = Settings::stored(tx, ctx)?;
+        let mut settings = Settings { strict_final: true, language, ..before.clone() };
+        records::change(tx, ctx, &before, &mut settings, "updated")
+    }
+
     /// Checks the values that depend on the kind of account and on the server.
     fn check_account(&self, ctx: &Ctx, faults: &mut FieldErrors) {
         if self.outside == Outside::Recorded && !ctx.has_test_clock {
@@ -302,6 +363,7 @@ fn patch(call: Call) -> Result<Work> {
         let mut faults = FieldErrors::default();
         settings.check(&mut faults);
         settings.check_account(ctx, &mut faults);
+        settings.resolve_vat_code(tx, ctx, &mut faults)?;
         faults.into_result()?;
         if before.base.id.is_empty() {
             records::add(tx, ctx, &mut settings)?;
@@ -437,6 +499,22 @@ UPDATE suppliers SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
         sql: "
 ALTER TABLE settings ADD COLUMN outside TEXT NOT NULL DEFAULT 'live';
 UPDATE settings SET outside = 'recorded' WHERE account_id IN (SELECT id FROM accounts WHERE test_clock > 0);
+",
+    },
+    Migration {
+        number: 118,
+        name: "office hours, language and strictness",
+        sql: "
+ALTER TABLE settings ADD COLUMN mail_hours_from TEXT NOT NULL DEFAULT '08:00';
+ALTER TABLE settings ADD COLUMN mail_hours_until TEXT NOT NULL DEFAULT '18:00';
+ALTER TABLE settings ADD COLUMN mail_days TEXT NOT NULL DEFAULT 'mon
+tue
+wed
+thu
+fri';
+ALTER TABLE settings ADD COLUMN language TEXT NOT NULL DEFAULT 'en';
+ALTER TABLE settings ADD COLUMN default_vat_code TEXT NOT NULL DEFAULT '';
+ALTER TABLE settings ADD COLUMN strict_final BIGINT NOT NULL DEFAULT 0;
 ",
     },
     Migration {

@@ -44,6 +44,8 @@ pub const BUILT_IN: &[&str] = &[
     "customer.payment_overdue",
     "subscription.expiring",
     "mail.unanswered",
+    "mail.bounced",
+    "mail.failed",
     "document.draft",
     "work.recurring",
     "planning.scheduled",
@@ -77,6 +79,7 @@ pub fn is_built_in(name: &str) -> bool {
 pub fn members(event: &str) -> &'static [&'static str] {
     match event {
         "ticket.message" | "ticket.inbound_message" => &["message"],
+        "mail.bounced" | "mail.failed" => &["mail"],
         _ => &[],
     }
 }
@@ -89,6 +92,7 @@ pub fn kind_of(event: &str) -> &str {
 /// Returns the kinds of record that events of this name may be about; none for events without a record.
 pub fn kinds(event: &str) -> Vec<&'static str> {
     match prefix(event).unwrap_or_default() {
+        _ if is_about_delivery(event) => vec!["invoice", "quote", "workorder", "ticket"],
         "sales" | "document" => vec!["invoice", "quote", "workorder"],
         "mail" => vec!["ticket"],
         prefix => of_records(prefix).map(|resource| resource.shape.name).into_iter().collect(),
@@ -98,12 +102,19 @@ pub fn kinds(event: &str) -> Vec<&'static str> {
 /// Returns the area of the records that an event is about, if it has one. Events of your own have none.
 pub fn area(event: &str) -> Option<&'static str> {
     match prefix(event)? {
+        // The area of the outbox.
+        _ if is_about_delivery(event) => Some("invoices"),
         "sales" | "document" => Some("invoices"),
         "mail" => Some("tickets"),
         // Fired events have their own line in the log, whatever they are about.
         "automation" => Some("automation"),
         prefix => of_records(prefix).map(|resource| resource.area),
     }
+}
+
+/// Whether the event is about a mail that was given up. Its record is the one that the mail is about.
+fn is_about_delivery(event: &str) -> bool {
+    matches!(event, "mail.bounced" | "mail.failed")
 }
 
 /// Returns the area in which a caller that fires this event must be allowed to write, if it has one.

@@ -1,32 +1,72 @@
-//! The flows of a new account. They are disabled, as examples to change and enable.
+//! The flows of a new account, in its language. They are disabled, as examples to change and enable.
 
 use engine::context::Ctx;
 use engine::error::Result;
+use engine::log::Event;
+use engine::record::Record;
 use engine::records;
 use serde_json::{Value, json};
 use store::Tx;
 
-use crate::automation::flow;
+use crate::automation::flow::{self, Flow};
+use crate::settings::{Language, Settings};
 
 /// Adds the flows of the library to a new account.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-    for body in all() {
+    for body in all(Settings::of(tx, ctx)?.language) {
         let mut made = flow::sent(&body)?;
         records::add(tx, ctx, &mut made)?;
     }
     Ok(())
 }
 
-fn all() -> Vec<Value> {
+/// Translates the flows of the library after a change of the account's language: those that are disabled and as they were.
+pub fn follow_language(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
+    if event.name != "settings.updated" {
+        return Ok(());
+    }
+    let settings: Value = serde_json::from_str(event.data).unwrap_or_default();
+    let language = settings["language"].as_str().and_then(Language::from_wire).unwrap_or_default();
+    let sql = format!("{} WHERE account_id = $1 AND active = 0", Flow::sql().select);
+    let disabled = tx.all(&sql, &[ctx.account.into()], Flow::from_row)?;
+    for other in Language::ALL.iter().filter(|other| **other != language) {
+        for (old, new) in all(*other).iter().zip(all(language)) {
+            let (old, new) = (flow::sent(old)?, flow::sent(&new)?);
+            let is_same = |flow: &&Flow| flow.name == old.name && flow.definition == old.definition;
+            let Some(before) = disabled.iter().find(is_same) else { continue };
+            let mut flow =
+                Flow { name: new.name, description: new.description, definition: new.definition, ..before.clone() };
+            records::change(tx, ctx, before, &mut flow, "updated")?;
+        }
+    }
+    Ok(())
+}
+
+fn all(language: Language) -> Vec<Value> {
+    let words = Say(language);
     vec![
-        reminders(),
-        thanks(),
-        stale_ticket(),
-        deal_without_followup(),
-        silent_quote(),
-        expiring_subscription(),
-        won_deal(),
+        reminders(&words),
+        thanks(&words),
+        stale_ticket(&words),
+        deal_without_followup(&words),
+        silent_quote(&words),
+        expiring_subscription(&words),
+        won_deal(&words),
+        given_up_mail(&words, "mail.bounced"),
+        given_up_mail(&words, "mail.failed"),
     ]
+}
+
+/// Picks the text of a language.
+struct Say(Language);
+
+impl Say {
+    fn say(&self, english: &'static str, dutch: &'static str) -> &'static str {
+        match self.0 {
+            Language::English => english,
+            Language::Dutch => dutch,
+        }
+    }
 }
 
 /// Continues while the invoice is late by the due date that the run started with: a later due date has its own run.
@@ -42,10 +82,13 @@ fn reminder(send_type: &str) -> Value {
     json!({"type": "send_document", "send_type": send_type, "continue_on_error": true})
 }
 
-fn reminders() -> Value {
+fn reminders(words: &Say) -> Value {
     json!({
-        "name": "Payment reminders", "category": "invoicing", "active": false,
-        "description": "Sends three reminders, a week apart, while the invoice is unpaid; then creates a task to call the client.",
+        "name": words.say("Payment reminders", "Betalingsherinneringen"), "category": "invoicing", "active": false,
+        "description": words.say(
+            "Sends three reminders, a week apart, while the invoice is unpaid; then creates a task to call the client.",
+            "Verstuurt drie herinneringen, telkens een week later, zolang de factuur niet is betaald; maakt daarna een taak om de klant te bellen.",
+        ),
         "trigger_type": "event", "trigger_key": "invoice.late",
         "steps": [
             {"type": "wait", "for": "P3D"},
@@ -59,89 +102,157 @@ fn reminders() -> Value {
             reminder("invoice_rem3"),
             {"type": "wait", "for": "P7D"},
             unpaid(),
-            {"type": "create_task", "title": "Call about invoice {{ data.number }}", "category": "call", "deadline": "P1D",
-             "client_id": "{{ data.client_id }}"},
+            {"type": "create_task", "title": words.say("Call about invoice {{ data.number }}", "Bel over factuur {{ data.number }}"),
+             "category": "call", "deadline": "P1D", "client_id": "{{ data.client_id }}"},
         ],
     })
 }
 
-fn thanks() -> Value {
+fn thanks(words: &Say) -> Value {
     json!({
-        "name": "Thank a client for the first payment", "category": "invoicing", "active": false,
-        "description": "Sends a thank-you mail a day after a client's first payment.",
+        "name": words.say("Thank a client for the first payment", "Bedank een klant voor de eerste betaling"),
+        "category": "invoicing", "active": false,
+        "description": words.say(
+            "Sends a thank-you mail a day after a client's first payment.",
+            "Verstuurt een dag na de eerste betaling van een klant een bedankmail.",
+        ),
         "trigger_type": "event", "trigger_key": "customer.first_invoice_paid",
         "conditions": [{"field": "data.email", "op": "exists"}],
         "steps": [
             {"type": "wait", "for": "P1D"},
-            {"type": "send_email", "to": "{{ data.email }}", "subject": "Thank you",
-             "body": "Thank you for your first payment and for your trust in us.\n\nKind regards,\n{{ account.name }}"},
+            {"type": "send_email", "to": "{{ data.email }}", "subject": words.say("Thank you", "Hartelijk dank"),
+             "body": words.say(
+                "Thank you for your first payment and for your trust in us.\n\nKind regards,\n{{ account.name }}",
+                "Hartelijk dank voor uw eerste betaling en voor het vertrouwen in ons.\n\nMet vriendelijke groet,\n{{ account.name }}",
+             )},
         ],
     })
 }
 
-fn stale_ticket() -> Value {
+fn stale_ticket(words: &Say) -> Value {
     json!({
-        "name": "Follow up on a stale ticket", "category": "support", "active": false,
-        "description": "Adds a note to the ticket and creates a task for today when there has been no message for days.",
+        "name": words.say("Follow up on a stale ticket", "Volg een stilgevallen ticket op"), "category": "support", "active": false,
+        "description": words.say(
+            "Adds a note to the ticket and creates a task for today when there has been no message for days.",
+            "Plaatst een notitie bij het ticket en maakt een taak voor vandaag als er dagen geen bericht is geweest.",
+        ),
         "trigger_type": "event", "trigger_key": "ticket.stale",
         "steps": [
-            {"type": "add_ticket_message", "message_type": "note", "body": "There has been no message on this ticket for several days."},
-            {"type": "create_task", "title": "Follow up on ticket {{ data.number }}: {{ data.subject }}", "deadline": "P0D",
-             "client_id": "{{ data.client_id }}"},
+            {"type": "add_ticket_message", "message_type": "note", "body": words.say(
+                "There has been no message on this ticket for several days.",
+                "Er is al enkele dagen geen bericht in dit ticket geplaatst.",
+            )},
+            {"type": "create_task", "title": words.say(
+                "Follow up on ticket {{ data.number }}: {{ data.subject }}",
+                "Volg ticket {{ data.number }} op: {{ data.subject }}",
+             ), "deadline": "P0D", "client_id": "{{ data.client_id }}"},
         ],
     })
 }
 
-fn deal_without_followup() -> Value {
+fn deal_without_followup(words: &Say) -> Value {
     json!({
-        "name": "Follow up on a deal", "category": "sales", "active": false,
-        "description": "Creates a task to call the client for a deal without an open task.",
+        "name": words.say("Follow up on a deal", "Volg een deal op"), "category": "sales", "active": false,
+        "description": words.say(
+            "Creates a task to call the client for a deal without an open task.",
+            "Maakt een taak om de klant te bellen voor een deal zonder openstaande taak.",
+        ),
         "trigger_type": "event", "trigger_key": "deal.no_followup",
         "steps": [
-            {"type": "create_task", "title": "Follow up: {{ data.title }}", "category": "call", "deadline": "P2D",
-             "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
+            {"type": "create_task", "title": words.say("Follow up: {{ data.title }}", "Opvolgen: {{ data.title }}"), "category": "call",
+             "deadline": "P2D", "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
         ],
     })
 }
 
-fn silent_quote() -> Value {
+fn silent_quote(words: &Say) -> Value {
     json!({
-        "name": "Follow up on an unanswered quote", "category": "sales", "active": false,
-        "description": "Sends a reminder of an unanswered quote after your approval.",
+        "name": words.say("Follow up on an unanswered quote", "Volg een onbeantwoorde offerte op"), "category": "sales", "active": false,
+        "description": words.say(
+            "Sends a reminder of an unanswered quote after your approval.",
+            "Verstuurt na uw goedkeuring een herinnering aan een onbeantwoorde offerte.",
+        ),
         "trigger_type": "event", "trigger_key": "quote.silent",
         "steps": [
-            {"type": "approval", "message": "Send a reminder of quote {{ data.number }}?"},
+            {"type": "approval", "message": words.say(
+                "Send a reminder of quote {{ data.number }}?",
+                "Herinnering aan offerte {{ data.number }} versturen?",
+            )},
             {"type": "condition", "conditions": [{"field": "record.payment_status", "op": "eq", "value": "open"}]},
             {"type": "send_document", "send_type": "quote_rem1"},
         ],
     })
 }
 
-fn expiring_subscription() -> Value {
+fn expiring_subscription(words: &Say) -> Value {
     json!({
-        "name": "Renew a subscription", "category": "subscriptions", "active": false,
-        "description": "Creates a task to discuss renewal before a subscription ends.",
+        "name": words.say("Renew a subscription", "Verleng een abonnement"), "category": "subscriptions", "active": false,
+        "description": words.say(
+            "Creates a task to discuss renewal before a subscription ends.",
+            "Maakt een taak om de verlenging te bespreken voordat een abonnement afloopt.",
+        ),
         "trigger_type": "event", "trigger_key": "subscription.expiring",
         "steps": [
-            {"type": "create_task", "title": "Renew {{ data.number }} ({{ data.title }}), which ends on {{ data.end_date }}",
-             "category": "call", "deadline": "P7D", "client_id": "{{ data.client_id }}"},
+            {"type": "create_task", "title": words.say(
+                "Renew {{ data.number }} ({{ data.title }}), which ends on {{ data.end_date }}",
+                "Verleng {{ data.number }} ({{ data.title }}), loopt af op {{ data.end_date }}",
+             ), "category": "call", "deadline": "P7D", "client_id": "{{ data.client_id }}"},
         ],
     })
 }
 
-fn won_deal() -> Value {
+fn won_deal(words: &Say) -> Value {
     json!({
-        "name": "Welcome a new client", "category": "sales", "active": false,
-        "description": "Creates the tasks of the first weeks when a deal is won.",
+        "name": words.say("Welcome a new client", "Verwelkom een nieuwe klant"), "category": "sales", "active": false,
+        "description": words.say(
+            "Creates the tasks of the first weeks when a deal is won.",
+            "Maakt de taken van de eerste weken als een deal is gewonnen.",
+        ),
         "trigger_type": "event", "trigger_key": "deal.won",
         "steps": [
-            {"type": "create_task", "title": "Send the welcome mail for {{ data.title }}", "deadline": "P1D",
-             "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
-            {"type": "create_task", "title": "Schedule the first meeting for {{ data.title }}", "category": "meeting", "deadline": "P7D",
-             "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
+            {"type": "create_task", "title": words.say(
+                "Send the welcome mail for {{ data.title }}",
+                "Verstuur de welkomstmail voor {{ data.title }}",
+             ), "deadline": "P1D", "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
+            {"type": "create_task", "title": words.say(
+                "Schedule the first meeting for {{ data.title }}",
+                "Plan het eerste overleg voor {{ data.title }}",
+             ), "category": "meeting", "deadline": "P7D", "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
             {"type": "wait", "for": "P30D"},
-            {"type": "create_task", "title": "Check in on progress: {{ data.title }}", "category": "call", "deadline": "P2D",
-             "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
+            {"type": "create_task", "title": words.say(
+                "Check in on progress: {{ data.title }}",
+                "Vraag naar de voortgang: {{ data.title }}",
+             ), "category": "call", "deadline": "P2D", "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
+        ],
+    })
+}
+
+/// Tells the owner of a mail that did not arrive. It is a task, because another mail may fail as well.
+fn given_up_mail(words: &Say, event: &str) -> Value {
+    let is_refused = event == "mail.bounced";
+    let name = match is_refused {
+        true => words.say("Tell the owner of a refused mail", "Meld een geweigerde mail"),
+        false => words.say("Tell the owner of a mail that failed", "Meld een mail die niet kon worden bezorgd"),
+    };
+    let description = match is_refused {
+        true => words.say(
+            "Creates a task for today when a mail server refuses a mail.",
+            "Maakt een taak voor vandaag als een mailserver een mail weigert.",
+        ),
+        false => words.say(
+            "Creates a task for today when a mail could not be delivered in a day.",
+            "Maakt een taak voor vandaag als een mail een dag lang niet kon worden bezorgd.",
+        ),
+    };
+    json!({
+        "name": name, "category": "mail", "active": false, "description": description,
+        "trigger_type": "event", "trigger_key": event,
+        "steps": [
+            {"type": "create_task", "title": words.say(
+                "The mail about {{ data.number }} did not arrive",
+                "De mail over {{ data.number }} is niet aangekomen",
+             ), "notes": "{{ data.mail.recipient }}: {{ data.mail.reason }}", "deadline": "P0D",
+             "client_id": "{{ data.client_id }}"},
         ],
     })
 }

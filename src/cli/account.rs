@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{error_line, say};
 use crate::opening;
+use crate::settings::Language;
 
 #[derive(Subcommand)]
 pub enum Account {
@@ -22,6 +23,9 @@ pub enum Account {
         /// Time zone of the account, such as Europe/Amsterdam
         #[arg(long, value_name = "ZONE", default_value = accounts::DEFAULT_ZONE)]
         time_zone: String,
+        /// Language of its ready-made flows: en or nl
+        #[arg(long, value_name = "LANGUAGE", default_value = "en")]
+        language: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -37,20 +41,29 @@ pub enum Account {
 impl Account {
     pub fn run(&self, app: &App) -> Result<(), String> {
         match self {
-            Account::Create { name, test_clock, live, time_zone, json } => {
-                create(app, name, test_clock.as_deref(), *live, time_zone, *json)
+            Account::Create { name, test_clock, live, time_zone, language, json } => {
+                let language =
+                    Language::from_wire(language).ok_or_else(|| format!("--language {language}: expected en or nl"))?;
+                create(app, name, test_clock.as_deref(), *live, (time_zone.as_str(), language), *json)
             }
             Account::List { json } => list(app, *json),
         }
     }
 }
 
-fn create(app: &App, name: &str, test_clock: Option<&str>, live: bool, zone: &str, json: bool) -> Result<(), String> {
+fn create(
+    app: &App,
+    name: &str,
+    test_clock: Option<&str>,
+    live: bool,
+    place: (&str, Language),
+    json: bool,
+) -> Result<(), String> {
     let clock = test_clock.map(|text| {
         let moment = Moment::parse(text).filter(|moment| moment.0 > 0);
         moment.ok_or_else(|| format!("--test-clock {text}: expected a time such as 2026-01-01T09:00:00Z"))
     });
-    let (account, key) = opening::create_account_in(app, name, zone, clock.transpose()?, live).map_err(error_line)?;
+    let (account, key) = opening::create_account_in(app, name, place, clock.transpose()?, live).map_err(error_line)?;
     if json {
         return say(&json!({"account": {"id": account.uid, "name": account.name}, "key": key}).to_string());
     }

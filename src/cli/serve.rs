@@ -84,6 +84,13 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
         .map_err(|error| error.to_string())?
         .map_err(error_line)?;
     tracing::info!(%address, database = ?app.store.dialect(), "Kantoor is ready at http://{address} (docs at /docs).");
+    if app.config.smtp_host.is_empty() {
+        let folder = app.config.data.join("mail");
+        tracing::warn!(
+            folder = %folder.display(),
+            "No mail is sent, because smtp_host is not set: mail is stored as .eml files."
+        );
+    }
     server::serve(app.clone(), listener, told_to_stop()).await;
     nodes::leave(&app).await;
     let own = app.clone();

@@ -12,6 +12,7 @@ use money::Amount;
 use serde_json::{Value as Schema, json};
 use store::{Row, Tx, Value};
 
+use super::complete::warned;
 use super::{Document, Invoice, Mode, PaymentStatus, make_final, new, with_finalized};
 
 /// Indexes of rows, starting at 0.
@@ -87,6 +88,7 @@ pub fn credit(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let mut source: Invoice = records::find_to_change(tx, ctx, &call)?;
         let (finalized, _) = make_final(tx, ctx, &mut source)?;
+        let warnings = warned(&source, finalized, &warnings);
         if named || !wish.credit_all {
             check_places(&source, &wish.row_indexes)?;
         }
@@ -151,6 +153,7 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
         source.update_payment_status(ctx);
     }
     source.take_open_amount();
+    source.revise_request(&before);
     let image = new::save_as(tx, ctx, &mut credit, "credit_created")?;
     records::update(tx, ctx, &before, &mut source, "credited")?;
     records::follow(tx, ctx, Some(&before), &source)?;

@@ -8,6 +8,8 @@ use crate::settings::custom_field::Entity;
 pub trait DocumentKind: Clone + Copy + std::fmt::Debug + Default + PartialEq + Send + Sync + 'static {
     /// Which of the three.
     const WHICH: Which;
+    /// The name of the record.
+    const NAME: &'static str;
     /// The static description of the record.
     fn shape() -> &'static Shape;
     /// The SQL statements of the record.
@@ -55,6 +57,7 @@ macro_rules! document_kind {
 
         impl DocumentKind for $kind {
             const WHICH: Which = Which::$alias;
+            const NAME: &'static str = $name;
 
             fn shape() -> &'static engine::record::Shape {
                 const ADDRESSES: &[engine::record::ShownUrl] = &[

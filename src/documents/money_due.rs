@@ -25,7 +25,7 @@ impl<K: DocumentKind> Document<K> {
                 PaymentStatus::Credited
             }
             0 if due == 0 => PaymentStatus::Paid,
-            0 if due > 0 && self.is_past_due(ctx) => PaymentStatus::Overdue,
+            0 if due > 0 && self.is_past_due(ctx) && !self.is_collected() => PaymentStatus::Overdue,
             0 => PaymentStatus::Open,
             // The amounts of a credit invoice are negative.
             _ if (due >= 0 && paid < due) || (due < 0 && paid > due) => PaymentStatus::Partial,
@@ -110,7 +110,11 @@ fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice
 /// Behind the name of the table: the index of those that are open; and which of them can become late or invalid.
 fn can_expire<K: DocumentKind>(tx: &Tx) -> (String, &'static str) {
     match K::WHICH {
-        Which::Invoice => (tx.dialect().indexed_by("invoices_open"), " AND total_incl_vat - credited_amount >= 0"),
+        // One that is being collected is not late: the client has nothing to do.
+        Which::Invoice => (
+            tx.dialect().indexed_by("invoices_open"),
+            " AND total_incl_vat - credited_amount >= 0 AND collection_date = ''",
+        ),
         _ => (tx.dialect().indexed_by("quotes_open"), ""),
     }
 }
@@ -141,7 +145,9 @@ pub fn follow<K: DocumentKind>(
     before: Option<&Document<K>>,
     invoice: &Document<K>,
 ) -> Result<()> {
-    let stands = |invoice: &Document<K>| (invoice.is_final(), invoice.payment_status.clone(), invoice.due_date.clone());
+    let stands = |invoice: &Document<K>| {
+        (invoice.is_final(), invoice.payment_status.clone(), invoice.due_date.clone(), invoice.is_collected())
+    };
     if invoice.comes_to(&PaymentStatus::Paid, before) {
         first_paid(tx, ctx, invoice)?;
     }
@@ -187,7 +193,7 @@ pub static INVOICE_LATE: Timer<Settings> = Timer {
 
 /// Emits that a partly paid invoice, or one that a caller marked overdue early, is overdue.
 fn late_after_all<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
-    let unpaid = LATE.contains(&invoice.payment_status) && invoice.due_amount() > 0;
+    let unpaid = LATE.contains(&invoice.payment_status) && invoice.due_amount() > 0 && !invoice.is_collected();
     if unpaid && invoice.is_past_due(ctx) && say_late(tx, ctx, invoice)? {
         say_overdue(tx, ctx, invoice)?;
     }
@@ -214,7 +220,7 @@ const LATE: [PaymentStatus; 2] = [PaymentStatus::Overdue, PaymentStatus::Partial
 /// Whether an invoice counts as late: it is unpaid and the event was emitted. Otherwise two invoices that become late
 /// on the same day would each consider the other to be the first.
 fn is_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
-    let unpaid = LATE.contains(&invoice.payment_status);
+    let unpaid = LATE.contains(&invoice.payment_status) && !invoice.is_collected();
     Ok(unpaid && once::has(tx, ctx, &lateness(invoice), &invoice.base.id)?)
 }
 
@@ -235,7 +241,7 @@ fn owes_another(tx: &mut Tx, ctx: &Ctx, client: &str, id: &str) -> Result<bool> 
     let [overdue, partial] = LATE;
     let sql = format!(
         "SELECT 1 FROM invoices{index} WHERE account_id = $1 AND client_id = $2 AND due_date < $3
-         AND payment_status IN ('{overdue}', '{partial}') AND id <> $4 AND total_incl_vat >= 0 AND (SELECT count(*) FROM marks
+         AND payment_status IN ('{overdue}', '{partial}') AND id <> $4 AND total_incl_vat >= 0 AND collection_date = '' AND (SELECT count(*) FROM marks
          WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id) > 0 LIMIT 1"
     );
     let today = ctx.now.date(&ctx.zone).to_string();

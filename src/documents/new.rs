@@ -10,7 +10,8 @@ use jiff::ToSpan;
 use money::{Amount, Percent, Price};
 use store::Tx;
 
-use super::rows::{Row, Rows, check_total};
+use super::complete::warned;
+use super::rows::{self, Row, Rows, check_total};
 use super::timers::STILL_DRAFT;
 use super::{Document, DocumentKind, Language, Mode, PaymentStatus, Which, check_dates, numbering, pdf};
 use crate::relations::client::{self, Client};
@@ -38,6 +39,7 @@ pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
             warnings.push("The document has no client.".to_string());
         }
         let (document, image) = make(tx, ctx, &input, client.as_deref())?;
+        let warnings = warned(&document, document.is_final(), &warnings);
         let answer = image.created(ctx, &document, CREATED).with_texts("warnings", &warnings);
         Ok(with_pdf(ctx, answer, &document))
     }))
@@ -66,9 +68,13 @@ fn make<K: DocumentKind>(
     if !input.has("language") {
         document.language = language_of(client);
     }
-    let assumed = if input.has("vat_rate") { new.vat_rate } else { Percent::ZERO };
+    let assumed = input.has("vat_rate").then_some(new.vat_rate);
     if document.rows.0.is_empty() {
-        document.rows = row_of_total(tx, ctx, input, new, assumed)?;
+        let usual = match assumed {
+            Some(rate) => Some(rate),
+            None => rows::default_rate(tx, ctx)?.map(|rate| Percent::from_scaled(rate.amount.scaled())),
+        };
+        document.rows = row_of_total(tx, ctx, input, new, usual.unwrap_or(Percent::ZERO))?;
     }
     document.work_out(tx, ctx, assumed)?;
     check_totals(input, new, &document)?;
@@ -78,6 +84,7 @@ fn make<K: DocumentKind>(
     }
     document.note_status(ctx);
     if new.generate || new.generation_mode == Mode::Final {
+        document.check_complete(tx, ctx)?;
         document.become_final(tx, ctx)?;
     }
     let image = save(tx, ctx, &mut document)?;
@@ -122,7 +129,10 @@ fn row_of_total<K: DocumentKind>(
     let Some(unit_price) = net.rounded::<6>() else { return Ok(Rows::default()) };
     let quantity = Price::from_scaled(1_000_000).scaled();
     let name = new.title.clone();
-    Ok(Rows(vec![Row { name, quantity, unit_price: unit_price.scaled(), vat_code, ..Row::default() }]))
+    let row = Row { name, quantity, unit_price: unit_price.scaled(), vat_code, ..Row::default() };
+    // Totals with and without VAT that are equal say that there is none.
+    let says_none = tax.is_some_and(|tax| tax.scaled() == 0) && !input.has("vat_rate");
+    Ok(Rows(vec![if says_none { row.stated() } else { row }]))
 }
 
 /// Returns the sales rate that matches this tax on `net` most closely, within a cent.

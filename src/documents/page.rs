@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use store::Tx;
 
 use super::pdf::{self, Style};
+use super::request::Request;
 use super::{Document, DocumentKind, InvoiceKind, PaymentStatus, QuoteKind, Which, WorkorderKind, quote};
 use crate::files::{self, File};
 use crate::typesetting;
@@ -83,7 +84,7 @@ pub fn note_view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()
 }
 
 /// Returns the logo at the time of finalization, if it still exists.
-fn logo_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Option<File> {
+pub(super) fn logo_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Option<File> {
     let sender = document.sender.json();
     let id = sender["meta"]["logo_file_id"].as_str().filter(|id| !id.is_empty())?;
     let file: File = records::find(tx, ctx, id).ok()?;
@@ -104,13 +105,15 @@ fn view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Value> {
     let day = |date: Option<jiff::civil::Date>| date.map(|date| style.date(date));
     data["words"] = words;
     data["date_words"] = json!(day(document.invoice_date.0));
-    data["due_date_words"] = json!(day(document.due_date.0));
+    // As printed: a workorder has no payment term.
+    data["due_date_words"] = json!(day(document.due_date.0.filter(|_| !data["due_date"].is_null())));
+    data["supply_date_words"] = json!(day(document.supply_date.0));
     data["has_logo"] = json!(logo_of(tx, ctx, &document).is_some());
     data["website"] = json!(website(&data["sender"]["website"]));
     data["colors"] = colors(&data["colors"]);
     data["state"] = state(ctx, &document);
     data["pay"] = how_to_pay(&document, &data);
-    data["is_owed"] = json!(is_owed(&document));
+    data["can_transfer"] = json!(document.request() == Request::Transfer);
     data["can_answer"] = json!(can_answer(ctx, &document));
     let open = document.unpaid_amount().scaled() != document.total_incl_vat.scaled() && !document.is_credit;
     for (name, amount) in
@@ -138,18 +141,17 @@ fn can_answer<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> bool {
 }
 
 fn is_late<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> bool {
-    document.due_date.0.is_some_and(|due| due < ctx.now.date(&ctx.zone))
+    document.due_date.0.is_some_and(|due| due < ctx.now.date(&ctx.zone)) && !document.is_collected()
 }
 
 /// Whether an amount is still due.
 fn is_owed<K: DocumentKind>(document: &Document<K>) -> bool {
-    let settled = matches!(document.payment_status, PaymentStatus::Paid | PaymentStatus::Credited);
-    K::WHICH == Which::Invoice && !document.is_credit && !settled && document.unpaid_amount().scaled() > 0
+    matches!(document.request(), Request::Transfer | Request::Collection(..))
 }
 
 fn how_to_pay<K: DocumentKind>(document: &Document<K>, data: &Value) -> Value {
     let text = |key: &str| data["sender"][key].as_str().unwrap_or_default();
-    if !is_owed(document) || text("iban").is_empty() {
+    if document.request() != Request::Transfer || text("iban").is_empty() {
         return Value::Null;
     }
     let amount = document.unpaid_amount();
@@ -177,6 +179,7 @@ fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
             PaymentStatus::Paid => ("good", "paid", document.paid_at),
             PaymentStatus::Credited => ("calm", "credited", never),
             _ if !is_owed(document) => ("calm", "nothing", never),
+            _ if document.is_collected() => ("calm", "collected", never),
             PaymentStatus::Partial if late => ("bad", "partial_late", never),
             PaymentStatus::Partial => ("wait", "partial", never),
             _ if late || *status == PaymentStatus::Overdue => ("bad", "overdue", never),
@@ -204,6 +207,7 @@ fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
     json!({
         "tone": tone, "key": key, "own_word": own_word,
         "day": when.0.map(|moment| style.date(moment.date(&ctx.zone))),
+        "terms": style.terms(ctx, document),
         "paid": style.money(document.paid_amount), "open": style.money(document.unpaid_amount()),
         // Directional isolates keep a right-to-left name from reordering the sentence.
         "by": format!("\u{2068}{}\u{2069}", document.accepted_by),

@@ -6,20 +6,26 @@ use std::sync::Arc;
 
 use engine::app::App;
 use engine::call::{Answer, Call, Content, Outcome};
+use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use engine::json::write_text;
-use engine::record::{Day, Record};
+use engine::record::{Day, Record, When};
 use engine::records::{self, Work};
 use engine::resource::Part;
+use jiff::ToSpan;
+use jiff::civil::Date;
 use money::{Amount, Price};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
 
-use super::{Document, DocumentKind, InvoiceKind, Language, QuoteKind, Which, WorkorderKind};
+use super::request::{Request, grouped};
+pub use super::style::Style;
+use super::{Document, DocumentKind, InvoiceKind, PaymentStatus, QuoteKind, Which, WorkorderKind};
 use crate::files::{self, File};
+use crate::settings::Settings;
 use crate::typesetting::{self, Print};
 
 /// The table of created PDFs.
@@ -190,6 +196,20 @@ pub struct Revision {
     /// Roughly how many bytes are printed; mail waits for a large PDF.
     #[serde(default)]
     size: usize,
+    /// What the invoice asks for depends on these. Jobs of older versions do not have them.
+    #[serde(default)]
+    payment: Option<PaymentState>,
+}
+
+/// How the payment of an invoice stands.
+#[derive(Clone, Serialize, Deserialize)]
+struct PaymentState {
+    status: String,
+    paid_at: Option<i64>,
+    paid: i64,
+    credited: i64,
+    collection_date: String,
+    collection_account: String,
 }
 
 impl Revision {
@@ -202,6 +222,7 @@ impl Revision {
             invoice_date: document.invoice_date.text(),
             due_date: document.due_date.text(),
             size: document.rows.0.iter().map(|row| PRINTED_ROW + row.name.len() + row.description.len()).sum(),
+            payment: (K::WHICH == Which::Invoice).then(|| PaymentState::of(document)),
         }
     }
 
@@ -221,7 +242,32 @@ impl Revision {
         document.title.clone_from(&self.title);
         document.invoice_date = Day(self.invoice_date.parse().ok());
         document.due_date = Day(self.due_date.parse().ok());
+        if let Some(payment) = &self.payment {
+            payment.put_into(&mut document);
+        }
         print(tx, ctx, &document)
+    }
+}
+
+impl PaymentState {
+    fn of<K: DocumentKind>(document: &Document<K>) -> PaymentState {
+        PaymentState {
+            status: document.payment_status.wire().to_string(),
+            paid_at: document.paid_at.0.map(|moment| moment.0),
+            paid: document.paid_amount.scaled(),
+            credited: document.credited_amount.scaled(),
+            collection_date: document.collection_date.text(),
+            collection_account: document.collection_account.clone(),
+        }
+    }
+
+    fn put_into<K: DocumentKind>(&self, document: &mut Document<K>) {
+        document.payment_status = PaymentStatus::from(self.status.as_str());
+        document.paid_at = When(self.paid_at.map(Moment));
+        document.paid_amount = Amount::from_scaled(self.paid);
+        document.credited_amount = Amount::from_scaled(self.credited);
+        document.collection_date = Day(self.collection_date.parse().ok());
+        document.collection_account.clone_from(&self.collection_account);
     }
 }
 
@@ -254,14 +300,29 @@ pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) ->
         created: document.finalized_at.0.unwrap_or(document.base.updated_at).0 / 1000,
         logo,
         qr: payment_code(document, &sender).unwrap_or_default(),
-        data: printed(ctx, document, &sender, &original),
+        data: printed(ctx, document, &sender, &original, due_date(tx, ctx, document)?),
     })
+}
+
+/// Returns the due date if it is printed. A credit has none, and a workorder has no payment term: its date is printed if
+/// somebody chose it.
+fn due_date<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Option<Date>> {
+    if document.is_credit {
+        return Ok(None);
+    }
+    let (Which::Workorder, Some(date)) = (K::WHICH, document.invoice_date.0) else { return Ok(document.due_date.0) };
+    let term = match document.client.json()["payment_term"].as_i64() {
+        Some(days) => days,
+        None => Settings::of(tx, ctx)?.payment_term,
+    };
+    let usual = date.checked_add(term.days()).ok();
+    Ok(document.due_date.0.filter(|due| Some(*due) != usual))
 }
 
 /// Returns the payment QR code for the total of an invoice.
 fn payment_code<K: DocumentKind>(document: &Document<K>, sender: &Value) -> Option<String> {
     let text = |key: &str| sender["meta"][key].as_str().unwrap_or_default().to_string();
-    if K::WHICH != Which::Invoice || !document.is_final() {
+    if document.request() != Request::Transfer {
         return None;
     }
     transfer_code(document.total_incl_vat, &document.number, &text("iban"), &text("bic"), sender["name"].as_str()?)
@@ -280,8 +341,14 @@ pub fn transfer_code(amount: Amount, number: &str, iban: &str, bic: &str, name: 
 }
 
 /// Returns the document as input of the template.
-fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, original: &str) -> Value {
-    let style = Style(document.language);
+fn printed<K: DocumentKind>(
+    ctx: &Ctx,
+    document: &Document<K>,
+    sender: &Value,
+    original: &str,
+    due_date: Option<Date>,
+) -> Value {
+    let style = &Style(document.language);
     let client = document.client.json();
     let of = |from: &Value, key: &str| from[key].as_str().unwrap_or_default().trim().to_string();
     let meta = &sender["meta"];
@@ -291,30 +358,7 @@ fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, o
         Which::Quote => "quote",
         Which::Workorder => "workorder",
     };
-    let rows: Vec<Value> = document
-        .rows
-        .0
-        .iter()
-        .map(|row| {
-            json!({
-                "name": row.name, "description": row.description, "unit": row.unit,
-                "quantity": style.number(&Price::from_scaled(row.quantity).to_string(), 0),
-                "unit_price": style.number(&Price::from_scaled(row.unit_price).to_string(), 2),
-                "vat_rate": format!("{}%", style.number(&row.rate(), 0)),
-                "total": style.amount(row.net),
-            })
-        })
-        .collect();
-    let groups = document.rows.totals().map(|totals| totals.groups).unwrap_or_default();
-    let vat: Vec<Value> = groups
-        .iter()
-        .map(|group| {
-            json!({
-                "rate": format!("{}%", style.number(&group.rate.to_string(), 0)), "base": style.money(group.net),
-                "amount": style.money(group.tax), "note": style.note(&group.key),
-            })
-        })
-        .collect();
+    let (rows, vat) = (rows(style, document), vat(style, document));
     let town = |from: &Value| [of(from, "zipcode"), of(from, "city")].join(" ").trim().to_string();
     let lines = |lines: Vec<String>| lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>();
     let person = [of(&client, "firstname"), of(&client, "lastname")].join(" ").trim().to_string();
@@ -326,7 +370,8 @@ fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, o
         "number": document.number,
         "title": document.title,
         "date": document.invoice_date.0.map(|date| date.to_string()),
-        "due_date": document.due_date.0.filter(|_| !document.is_credit).map(|date| date.to_string()),
+        "due_date": due_date.map(|date| date.to_string()),
+        "supply_date": document.supply_date.0.map(|date| date.to_string()),
         "reference": document.reference,
         "original_number": original,
         "sender": {
@@ -344,101 +389,43 @@ fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, o
             "excl": style.money(document.total_excl_vat), "vat": style.money(document.vat_amount),
             "incl": style.money(document.total_incl_vat), "paid": "", "open": "",
         },
-        "notes": lines(vec![document.notes.trim().to_string(), of(meta, "footer")]).join("\n\n"),
+        "notes": document.notes.trim(),
+        "footer": of(meta, "footer"),
     });
     if K::WHICH == Which::Quote {
         data["accept"] = json!({"url": ctx.site.address(&format!("/d/{}", document.token))});
     }
     // Without a bank account there is no payment request.
-    if K::WHICH == Which::Invoice && !document.is_credit && of(meta, "iban").is_empty() {
-        data["terms"] = json!("");
+    let asks = document.request() == Request::Transfer && !of(meta, "iban").is_empty();
+    if K::WHICH == Which::Invoice && !document.is_credit && !asks {
+        data["terms"] = json!(style.terms(ctx, document));
     }
     data
 }
 
-/// `NL91 ABNA 0417 1643 00`
-pub fn grouped(iban: &str) -> String {
-    let letters: Vec<char> = iban.chars().collect();
-    letters.chunks(4).map(|part| part.iter().collect::<String>()).collect::<Vec<_>>().join(" ")
+/// Returns the rows for the template.
+fn rows<K: DocumentKind>(style: &Style, document: &Document<K>) -> Vec<Value> {
+    let printed = document.rows.0.iter().map(|row| {
+        json!({
+            "name": row.name, "description": row.description, "unit": row.unit,
+            "quantity": style.number(&Price::from_scaled(row.quantity).to_string(), 0),
+            "unit_price": style.number(&Price::from_scaled(row.unit_price).to_string(), 2),
+            "vat_rate": style.rate(&row.rate(), &row.category),
+            "total": style.amount(row.net),
+        })
+    });
+    printed.collect()
 }
 
-/// How a language formats numbers and dates.
-pub struct Style(pub Language);
-
-impl Style {
-    /// Formats a decimal number with at least this number of decimals.
-    pub fn number(&self, digits: &str, decimals: usize) -> String {
-        let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
-        let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-        let (thousands, point) = if self.0 == Language::Dutch { ('.', ',') } else { (',', '.') };
-        let mut grouped = String::new();
-        for (place, digit) in whole.chars().enumerate() {
-            if place > 0 && (whole.len() - place).is_multiple_of(3) {
-                grouped.push(thousands);
-            }
-            grouped.push(digit);
-        }
-        let part = format!("{part:0<decimals$}");
-        if part.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}{point}{part}") }
-    }
-
-    /// Formats cents, without a currency.
-    pub fn amount(&self, cents: i64) -> String {
-        self.number(&Amount::from_scaled(cents).to_string(), 2)
-    }
-
-    /// Formats an amount with its currency.
-    pub fn money(&self, amount: Amount) -> String {
-        format!("€\u{a0}{}", self.amount(amount.scaled()))
-    }
-
-    /// Formats a date in words: 4 mei 2026.
-    pub fn date(&self, date: jiff::civil::Date) -> String {
-        let month =
-            &typesetting::labels()[self.0.wire()]["common"]["months"][usize::from(date.month().unsigned_abs()) - 1];
-        format!("{} {} {}", date.day(), month.as_str().unwrap_or_default(), date.year())
-    }
-
-    /// Returns the sentence that the law requires for a VAT category.
-    fn note(&self, category: &str) -> &'static str {
-        match (self.0, category) {
-            (Language::Dutch, "AE") => "Btw verlegd",
-            (Language::Dutch, "K") => "Intracommunautaire levering, btw verlegd",
-            (Language::Dutch, "G") => "Uitvoer buiten de EU",
-            (Language::Dutch, "E") => "Vrijgesteld van btw",
-            (Language::English, "AE") => "VAT reverse charged",
-            (Language::English, "K") => "Intra-Community supply, VAT reverse charged",
-            (Language::English, "G") => "Export outside the EU",
-            (Language::English, "E") => "Exempt from VAT",
-            _ => "",
-        }
-    }
-
-    /// Returns the country for the address, when it differs from the sender's own.
-    fn country(&self, code: &str, own: &str) -> String {
-        if code.is_empty() || code == own || (own.is_empty() && code == "NL") {
-            return String::new();
-        }
-        rust_iso3166::from_alpha2(code).map(|country| country.name.to_string()).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_as_the_language_does() {
-        let (nl, en) = (Style(Language::Dutch), Style(Language::English));
-        assert_eq!((nl.amount(123_456_789), en.amount(123_456_789)), ("1.234.567,89".into(), "1,234,567.89".into()));
-        assert_eq!(
-            (nl.amount(-5), nl.amount(0), en.amount(100_000)),
-            ("-0,05".into(), "0,00".into(), "1,000.00".into())
-        );
-        assert_eq!(
-            (nl.number("1.5", 0), nl.number("2", 0), nl.number("0.123456", 2)),
-            ("1,5".into(), "2".into(), "0,123456".into())
-        );
-        assert_eq!(grouped("NL91ABNA0417164300"), "NL91 ABNA 0417 1643 00");
-    }
+/// Returns the VAT per rate for the template.
+fn vat<K: DocumentKind>(style: &Style, document: &Document<K>) -> Vec<Value> {
+    let groups = document.rows.totals().map(|totals| totals.groups).unwrap_or_default();
+    let printed = groups.iter().map(|group| {
+        json!({
+            "rate": format!("{}%", style.number(&group.rate.to_string(), 0)), "base": style.money(group.net),
+            "amount": style.money(group.tax), "line": style.vat("line", &group.key),
+            "note": style.vat("note", &group.key),
+        })
+    });
+    printed.collect()
 }

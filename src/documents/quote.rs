@@ -9,6 +9,7 @@ use engine::records::{self, Image, Work};
 use money::Amount;
 use store::Tx;
 
+use super::complete::warned;
 use super::status::{Effect, Verb};
 use super::{Document, DocumentKind, Invoice, PaymentStatus, Quote, change_to_final, make_final, new, with_finalized};
 use crate::sales::deal::Deal;
@@ -21,6 +22,7 @@ pub fn accept(call: Call) -> Result<Work> {
         let quote: Quote = records::find_to_change(tx, ctx, &call)?;
         let finalized = !quote.is_final();
         let (quote, image) = accept_by(tx, ctx, quote, "")?;
+        let warnings = warned(&quote, finalized, &warnings);
         Ok(with_finalized(Image::answer(image, ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
     }))
 }
@@ -56,6 +58,7 @@ pub fn reject(call: Call) -> Result<Work> {
         let quote: Quote = records::find_to_change(tx, ctx, &call)?;
         let finalized = !quote.is_final();
         let (quote, image) = reject_now(tx, ctx, quote)?;
+        let warnings = warned(&quote, finalized, &warnings);
         Ok(with_finalized(Image::answer(image, ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
     }))
 }
@@ -95,6 +98,7 @@ pub fn invoice(call: Call) -> Result<Work> {
         let quote: Quote = records::find_to_change(tx, ctx, &call)?;
         let finalized = !quote.is_final();
         quote.may(Verb::Invoice)?;
+        let warnings = warned(&quote, finalized, &warnings);
         let (invoice, image) = invoice_of(tx, ctx, quote)?;
         Ok(with_finalized(image.created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
     }))
@@ -108,6 +112,7 @@ pub fn project(call: Call) -> Result<Work> {
         let (finalized, _) = make_final(tx, ctx, &mut quote)?;
         quote.may(Verb::MakeProject)?;
         let project = project_of(tx, ctx, &quote)?;
+        let warnings = warned(&quote, finalized, &warnings);
         Ok(with_finalized(Answer::created(ctx, &project, CREATED).with_texts("warnings", &warnings), finalized))
     }))
 }

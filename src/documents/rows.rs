@@ -14,6 +14,7 @@ use serde_json::{Value as Schema, json};
 use store::{Row as DbRow, Tx, Value};
 
 use crate::sales::product::Product;
+use crate::settings::Settings;
 use crate::settings::tax_rate::{self, TaxRate};
 
 /// Maximum number of rows of a document.
@@ -54,6 +55,8 @@ pub struct Row {
     pub gross: i64,
     /// Whether the row has been credited.
     pub credited: bool,
+    /// Whether nobody said which VAT rate applies, so that it became 0.
+    pub unstated: bool,
     /// The input of the caller, until the row is resolved.
     #[serde(skip)]
     pub sent: Sent,
@@ -132,8 +135,8 @@ impl Row {
         text(out, "product_id", &self.product_id);
         number(out, "net", self.net);
         number(out, "gross", self.gross);
-        if self.credited {
-            write_name(out, "credited");
+        for (key, _) in [("credited", self.credited), ("unstated", self.unstated)].iter().filter(|(_, yes)| *yes) {
+            write_name(out, key);
             out.extend_from_slice(b"true");
         }
         out.push(b'}');
@@ -192,20 +195,31 @@ impl Row {
 
 impl Rows {
     /// Fills in names, prices and rates from products and tax rates, and computes the totals. `assumed` is the rate of
-    /// a row without one.
-    pub fn resolve(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<Totals<String>> {
+    /// a row without one; if there is none, the default rate of the account applies.
+    pub fn resolve(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Option<Percent>) -> Result<Totals<String>> {
         self.resolve_as(tx, ctx, assumed, &ROWS)
     }
 
     /// Resolves rows that have other names in the API.
-    pub fn resolve_as(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent, names: &Names) -> Result<Totals<String>> {
+    pub fn resolve_as(
+        &mut self,
+        tx: &mut Tx,
+        ctx: &Ctx,
+        assumed: Option<Percent>,
+        names: &Names,
+    ) -> Result<Totals<String>> {
         let mut faults = FieldErrors::default();
         let rates = if self.0.is_empty() { Arc::default() } else { tax_rate::all(tx, ctx)? };
+        let usual = match assumed {
+            None if self.0.iter().any(Row::lacks_rate) => default_rate(tx, ctx)?,
+            _ => None,
+        };
+        let otherwise = Otherwise { assumed, usual: usual.as_ref() };
         let products = self.products(tx, ctx)?;
         for (place, row) in self.0.iter_mut().enumerate() {
             let at = || format!("{}[{place}]", names.list);
             row.resolve_names(&products, at, names, &mut faults);
-            row.resolve_rate(&rates, assumed, at, &mut faults);
+            row.resolve_rate(&rates, &otherwise, at, &mut faults);
         }
         // Texts from products count too.
         faults.take(names.list, self.check_size());
@@ -314,6 +328,18 @@ impl Rows {
     }
 }
 
+/// What a row without a rate gets: the rate of the document, else that of the account.
+struct Otherwise<'r> {
+    assumed: Option<Percent>,
+    usual: Option<&'r TaxRate>,
+}
+
+/// Returns the rate that the account uses where no rate is named.
+pub fn default_rate(tx: &mut Tx, ctx: &Ctx) -> Result<Option<TaxRate>> {
+    let code = Settings::of(tx, ctx)?.default_vat_code;
+    Ok(tax_rate::all(tx, ctx)?.iter().find(|rate| !code.is_empty() && rate.code == code).cloned())
+}
+
 /// Checks that a total that was sent matches the computed one, within a cent.
 pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut FieldErrors) {
     if let Some(sent) = sent.filter(|sent| (sent.scaled() - own).abs() > 1) {
@@ -360,7 +386,27 @@ impl Row {
         }
     }
 
-    fn resolve_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: impl Fn() -> String, faults: &mut FieldErrors) {
+    /// Whether nobody has said which rate applies, until the row is resolved.
+    fn lacks_rate(&self) -> bool {
+        self.category.is_empty() && !self.sent.rate && self.vat_code.is_empty()
+    }
+
+    /// Marks the rate of the row as one that the caller sent.
+    pub fn stated(self) -> Row {
+        Row { sent: Sent { rate: true, ..self.sent }, ..self }
+    }
+
+    fn resolve_rate(
+        &mut self,
+        rates: &[TaxRate],
+        otherwise: &Otherwise,
+        at: impl Fn() -> String,
+        faults: &mut FieldErrors,
+    ) {
+        let is_new = self.lacks_rate();
+        if let (true, Some(rate)) = (is_new, otherwise.usual) {
+            self.vat_code.clone_from(&rate.code);
+        }
         if !self.vat_code.is_empty() {
             match rates.iter().find(|rate| rate.code.eq_ignore_ascii_case(&self.vat_code)) {
                 Some(rate) => {
@@ -375,8 +421,9 @@ impl Row {
             }
             return;
         }
-        if !self.sent.rate && self.category.is_empty() {
-            self.vat_rate = assumed.scaled();
+        if is_new {
+            self.vat_rate = otherwise.assumed.map_or(0, Percent::scaled);
+            self.unstated = otherwise.assumed.is_none();
         }
         if self.category.is_empty() || self.sent.rate {
             self.category = if self.vat_rate == 0 { "Z" } else { "S" }.to_string();

@@ -206,7 +206,7 @@ pub const QUOTES: &[Migration] = table!(33, "quotes");
 pub const WORKORDERS: &[Migration] = table!(34, "workorders");
 
 /// Later migrations, for all three.
-pub const MIGRATIONS: &[Migration] = &[DATES, OWED, EMITTED, DUE, FEWER, OPEN];
+pub const MIGRATIONS: &[Migration] = &[DATES, OWED, EMITTED, DUE, FEWER, OPEN, COLLECTED];
 
 /// Indexes for date ranges, so that only the rows of a page are read.
 const DATES: Migration = Migration {
@@ -340,5 +340,22 @@ INSERT INTO revenue_months (account_id, month, invoices, excl_vat, vat, incl_vat
     SELECT account_id, substr(invoice_date, 1, 7), count(*), CAST(sum(total_excl_vat) AS BIGINT),
            CAST(sum(vat_amount) AS BIGINT), CAST(sum(total_incl_vat) AS BIGINT)
     FROM invoices WHERE generation_mode = 'final' GROUP BY account_id, substr(invoice_date, 1, 7);
+",
+};
+
+/// The collection of an invoice that is in progress. That of an earlier version is not known here: its day was not recorded.
+const COLLECTED: Migration = Migration {
+    number: 116,
+    name: "collections of invoices and dates of supply",
+    sql: "
+ALTER TABLE invoices ADD COLUMN collection_date TEXT NOT NULL DEFAULT '';
+ALTER TABLE quotes ADD COLUMN collection_date TEXT NOT NULL DEFAULT '';
+ALTER TABLE workorders ADD COLUMN collection_date TEXT NOT NULL DEFAULT '';
+ALTER TABLE invoices ADD COLUMN collection_account TEXT NOT NULL DEFAULT '';
+ALTER TABLE invoices ADD COLUMN supply_date TEXT NOT NULL DEFAULT '';
+ALTER TABLE quotes ADD COLUMN collection_account TEXT NOT NULL DEFAULT '';
+ALTER TABLE quotes ADD COLUMN supply_date TEXT NOT NULL DEFAULT '';
+ALTER TABLE workorders ADD COLUMN collection_account TEXT NOT NULL DEFAULT '';
+ALTER TABLE workorders ADD COLUMN supply_date TEXT NOT NULL DEFAULT '';
 ",
 };

@@ -6,6 +6,7 @@ use engine::input;
 use engine::record::{CREATED, DETAIL};
 use engine::records::{self, Image, Work};
 
+use super::complete::warned;
 use super::status::Verb;
 use super::{PaymentStatus, Workorder, change_to_final, quote, with_finalized};
 
@@ -19,6 +20,7 @@ pub fn complete(call: Call) -> Result<Work> {
             order.payment_status = PaymentStatus::Completed;
         }
         let (finalized, image) = change_to_final(tx, ctx, &before, &mut order)?;
+        let warnings = warned(&order, finalized, &warnings);
         Ok(with_finalized(Image::answer(image, ctx, &order, DETAIL).with_texts("warnings", &warnings), finalized))
     }))
 }
@@ -29,6 +31,7 @@ pub fn invoice(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let order: Workorder = records::find_to_change(tx, ctx, &call)?;
         let finalized = !order.is_final();
+        let warnings = warned(&order, finalized, &warnings);
         let (invoice, image) = quote::invoice_of(tx, ctx, order)?;
         Ok(with_finalized(image.created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
     }))

@@ -49,7 +49,7 @@ const MEMBERS: &[Part] = &[
     Part(
         "status",
         "string",
-        "Status: queued, sending, retrying, sent, failed, or recorded in an account that sends no mail.",
+        "Status: queued, sending, retrying, sent, failed; stored on a server without mail settings, recorded in an account that sends no mail, or canceled if it waited for office hours and nothing was left to ask for.",
     ),
     Part("attempts", "integer", "Number of attempts."),
     Part("reason", "string", "The last reply of the mail server."),
@@ -60,6 +60,7 @@ const MEMBERS: &[Part] = &[
     ),
     Part("created_at", "string", "When the mail was queued."),
     Part("updated_at", "string", "When the status last changed."),
+    Part("leaves_at", "string", "When the mail leaves: after `created_at` if it waits for office hours."),
 ];
 
 /// The routes of outgoing mail.
@@ -164,7 +165,7 @@ fn id_of(mail: &Value) -> String {
 
 const COLUMNS: &str =
     "deliveries.id, mails.about, mails.about_id, mails.kind, mails.subject, deliveries.recipient, deliveries.status,
-    deliveries.attempts, deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at";
+    deliveries.attempts, deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at, mails.leaves_at";
 
 /// Returns the next mails, whoever may read them.
 fn look(tx: &mut Tx, ctx: &Ctx, filter: &Filter, limit: i64) -> Result<Vec<Value>> {
@@ -199,7 +200,7 @@ fn shown(row: &Row) -> Result<Value> {
         "id": row.text(0)?, "about": row.text(1)?, "about_id": row.text(2)?, "send_type": row.text(3)?,
         "subject": row.text(4)?, "recipient": row.text(5)?, "status": row.text(6)?, "attempts": row.int(7)?,
         "reason": row.text(8)?, "maybe_twice": row.int(9)? != 0, "created_at": Moment(row.int(10)?).to_string(),
-        "updated_at": Moment(row.int(11)?).to_string(),
+        "updated_at": Moment(row.int(11)?).to_string(), "leaves_at": Moment(row.int(12)?).to_string(),
     }))
 }
 

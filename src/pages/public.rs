@@ -154,7 +154,7 @@ impl Visit {
     async fn page(&self, found: &Found, status: StatusCode, refused: Refused) -> Result<Response<Body>> {
         let mut data = self.read(found, found.kind.view).await?;
         let can_pay =
-            data["is_owed"] == true && self.read(found, |tx, ctx, _| collecting::can_pay_online(tx, ctx)).await?;
+            data["can_transfer"] == true && self.read(found, |tx, ctx, _| collecting::can_pay_online(tx, ctx)).await?;
         data["pay_online"] = json!(can_pay);
         let is_invoice = found.kind.which == Which::Invoice;
         data["test"] = json!(is_invoice && self.read(found, collecting::is_test).await?);

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use store::Tx;
 
 use super::public;
+use crate::documents::Invoice;
 use crate::payments::collecting;
 use crate::payments::payment::{self, Payment, Status};
 use crate::payments::providers::sandbox;
@@ -112,18 +113,21 @@ async fn find(app: &Arc<App>, external_id: String) -> Result<Found> {
 }
 
 fn view(tx: &mut Tx, ctx: &Ctx, found: &Found) -> Result<Value> {
-    let (what, amount, status) = if found.is_verification {
+    let (what, back, amount, status) = if found.is_verification {
         let verification: Verification = records::find(tx, ctx, &found.id)?;
-        ("Verification payment, which authorizes a direct debit mandate", verification.amount, verification.status)
+        let what = "Verification payment, which authorizes a direct debit mandate".to_string();
+        (what, String::new(), verification.amount, verification.status)
     } else {
         let payment: Payment = records::find(tx, ctx, &found.id)?;
-        ("Invoice payment", payment.amount, payment.status)
+        let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
+        let what = format!("Payment of invoice {}: {}", invoice.number, invoice.title);
+        (what, format!("/d/{}", invoice.token), payment.amount, payment.status)
     };
     let can = possible(found, status);
     let can: Vec<Value> = can.iter().map(|status| json!({"status": status.wire(), "words": words(*status)})).collect();
     let cents = amount.scaled();
     Ok(json!({
-        "what": what, "amount": format!("€ {}.{:02}", cents / 100, cents % 100), "status": status.wire(), "can": can,
+        "what": what, "back": back, "amount": format!("€{}.{:02}", cents / 100, cents % 100), "status": status.wire(), "can": can,
     }))
 }
 

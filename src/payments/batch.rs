@@ -156,6 +156,7 @@ fn keep(call: Call, built: Built, number: usize) -> Work {
         HandOver {
             batch: batch.base.id.clone(),
             message_id: batch.message_id.clone(),
+            date: batch.collection_date.text(),
             collections: collections.collect(),
         }
         .begin(tx, ctx)?;
@@ -193,7 +194,7 @@ fn collection_date(ctx: &Ctx, batch: &Batch) -> Result<Date> {
     Ok(date)
 }
 
-fn working_days_after(day: Date, count: usize) -> Date {
+pub(super) fn working_days_after(day: Date, count: usize) -> Date {
     let days = (1..).map_while(|n: i64| day.checked_add(n.days()).ok());
     let mut working = days.filter(|day| !matches!(day.weekday(), Weekday::Saturday | Weekday::Sunday));
     working.nth(count.saturating_sub(1)).unwrap_or(day)

@@ -17,8 +17,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::Tx;
 
-use crate::documents::{Invoice, make_final, with_finalized};
-use crate::payments::mandate::{self, MandateStatus};
+use crate::documents::complete::warned;
+use crate::documents::{Invoice, PaymentStatus, make_final, with_finalized};
+use crate::payments::batch::working_days_after;
+use crate::payments::mandate::{self, Mandate, MandateStatus};
 use crate::payments::payment::{self, Method, Payment, PaymentType, Status, UNDER_WAY};
 use crate::payments::providers::sandbox;
 use crate::payments::providers::{self, PaymentRequest, Provider, ProviderError, ProviderStatus, Purpose, Started};
@@ -27,21 +29,45 @@ use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
 
 /// Collects the open amount of an invoice if its client has a mandate; returns the payment.
-pub(crate) fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<Payment>> {
+pub(crate) fn begin(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Option<Payment>> {
+    let mut invoice = before.clone();
+    let Some(mandate) = plan(tx, ctx, &mut invoice)? else { return Ok(None) };
+    // One that was overdue is not late while it is collected.
+    if invoice.payment_status == PaymentStatus::Overdue {
+        invoice.update_payment_status(ctx);
+    }
+    records::change(tx, ctx, before, &mut invoice, "updated")?;
+    start(tx, ctx, &invoice, &mandate).map(Some)
+}
+
+/// Working days from the request of a collection until the money is debited.
+const DAYS_TO_COLLECT: usize = 2;
+
+/// Records in an invoice that it will be collected, and when, if its client has a mandate; returns the mandate. A bank file
+/// with a date of its own corrects the day.
+pub(crate) fn plan(tx: &mut Tx, ctx: &Ctx, invoice: &mut Invoice) -> Result<Option<Mandate>> {
     let mandate = match invoice.client_id.0.as_str() {
         "" => None,
         client => mandate::of(tx, ctx, client)?,
     };
-    let Some(mandate) = mandate.filter(|mandate| mandate.is_ready() && invoice.unpaid_amount().scaled() > 0) else {
-        return Ok(None);
-    };
+    let mandate = mandate.filter(|mandate| mandate.is_ready() && invoice.unpaid_amount().scaled() > 0);
+    if mandate.is_some() {
+        let client = records::known::<Client>(tx, ctx, &invoice.client_id.0)?;
+        let day = working_days_after(ctx.now.date(&ctx.zone), DAYS_TO_COLLECT);
+        invoice.begin_collection(day, &client.iban.0);
+    }
+    Ok(mandate)
+}
+
+/// Writes the payment of an invoice that is collected, and enqueues its request to the provider. The bank gets a file.
+pub(crate) fn start(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, mandate: &Mandate) -> Result<Payment> {
     let payment = write(tx, ctx, invoice, mandate.provider, Method::Banktransfer)?;
     if mandate.provider != ProviderName::Manual {
         let id = &payment.base.id;
         let job = NewJob::of(ctx, &Collect { id: id.clone() })?.keyed(format!("collect {id}"));
         jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
     }
-    Ok(Some(payment))
+    Ok(payment)
 }
 
 fn write(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, provider: ProviderName, method: Method) -> Result<Payment> {
@@ -78,6 +104,7 @@ fn collect(call: Call) -> Result<Work> {
         let payment = again(tx, ctx, &invoice)?;
         let mut answer = payment::both(ctx, &invoice, &payment, Outcome::Created);
         answer.location = Some(tables::location(&payment));
+        let warnings = warned(&invoice, finalized, &warnings);
         Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
     }))
 }
@@ -116,7 +143,8 @@ fn under_way(tx: &mut Tx, ctx: &Ctx, invoice: &str, method: Option<Method>) -> R
 /// Returns the payment by which a client pays an invoice on its page: the open one, or a new one.
 pub(crate) fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let provider = Settings::of(tx, ctx)?.provider;
-    if !can_pay_online(tx, ctx)? || invoice.unpaid_amount().scaled() <= 0 {
+    // One that is being collected would be paid twice.
+    if !can_pay_online(tx, ctx)? || invoice.unpaid_amount().scaled() <= 0 || invoice.is_collected() {
         let message = "This invoice cannot be paid online.";
         return Err(Error::new(Code::InvalidTransition, message));
     }

@@ -8,7 +8,7 @@ use engine::call::Call;
 use engine::context::{Actor, Ctx};
 use engine::error::{Error, Result};
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
-use engine::record::Record;
+use engine::record::{Day, Record};
 use engine::records::{self, Work};
 use engine::resource::Handler;
 use engine::slice::{Slice, TOGETHER};
@@ -18,6 +18,7 @@ use store::Tx;
 
 use super::mandate::{self, MandateStatus};
 use super::payment::{self, Payment, Status};
+use crate::documents::Invoice;
 use crate::settings::ProviderName;
 
 /// A payment and the client who pays.
@@ -30,6 +31,9 @@ pub struct HandOver {
     pub batch: String,
     /// The message id of its file.
     pub message_id: String,
+    /// The collection date of the file; empty in jobs of older versions.
+    #[serde(default)]
+    pub date: String,
     /// The collections that are not marked yet.
     pub collections: Vec<Collection>,
 }
@@ -147,11 +151,23 @@ impl HandOver {
         let Some(payment) = found.filter(|payment| payment.status == Status::Created) else { return Ok(()) };
         let said = json!({"batch_id": self.batch, "message_id": self.message_id});
         payment::apply_provider_status(tx, ctx, &payment, Status::Pending, Some(&said))?;
+        self.tell_invoice(tx, ctx, &payment.invoice_id.0)?;
         match mandate::of(tx, ctx, client)? {
             Some(mandate) if mandate.status == MandateStatus::Authorized => {
                 mandate::change(tx, ctx, client, |mandate| mandate.status = MandateStatus::Active)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Records the date of the file in the invoice, which said another if the file has one of its own.
+    fn tell_invoice(&self, tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<()> {
+        let Ok(date) = self.date.parse() else { return Ok(()) };
+        let before: Invoice = records::find(tx, ctx, invoice)?;
+        let mut invoice = before.clone();
+        if invoice.is_collected() {
+            invoice.collection_date = Day(Some(date));
+        }
+        records::change(tx, ctx, &before, &mut invoice, "updated")
     }
 }

@@ -11,6 +11,7 @@ use engine::{choice, record};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
 
+use super::payment::{self, Payment, Status};
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
 
@@ -175,8 +176,28 @@ fn revoke(call: Call) -> Result<Work> {
             mandate.status = MandateStatus::None;
             mandate.mandate_id.clear();
         })?;
+        cancel_collections(tx, ctx, &client.base.id)?;
         Ok(Answer::empty())
     }))
+}
+
+/// Cancels the collections of a client that no bank file has yet: no file will, so the invoices must be paid otherwise.
+fn cancel_collections(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<()> {
+    let sql = format!(
+        "SELECT payments.id FROM payments JOIN invoices
+             ON invoices.account_id = payments.account_id AND invoices.id = payments.invoice_id
+         WHERE payments.account_id = $1 AND payments.provider = '{}' AND payments.status = '{}' AND invoices.client_id = $2
+         ORDER BY payments.id",
+        ProviderName::Manual.wire(),
+        Status::Created.wire()
+    );
+    let waiting = tx.all(&sql, &[ctx.account.into(), client.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    for id in waiting {
+        let payment: Payment = records::find(tx, ctx, &id)?;
+        let why = json!({"reason": "The mandate was revoked."});
+        payment::apply_provider_status(tx, ctx, &payment, Status::Canceled, Some(&why))?;
+    }
+    Ok(())
 }
 
 /// The resource of mandates; `get` returns one and can activate a subscription.

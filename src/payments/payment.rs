@@ -12,6 +12,7 @@ use money::Amount;
 use serde_json::Value;
 use store::{Migration, Tx};
 
+use crate::documents::complete::warned;
 use crate::documents::{Invoice, PaymentStatus, change_to_final, with_finalized};
 
 choice! {
@@ -201,7 +202,8 @@ fn create(call: Call) -> Result<Work> {
         let invoice = update_invoice(tx, ctx, &invoice)?;
         let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
         answer.location = Some(tables::location(&payment));
-        Ok(with_finalized(answer.with_texts("warnings", &input.warnings), finalized))
+        let warnings = warned(&invoice, finalized, &input.warnings);
+        Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
     }))
 }
 
@@ -253,8 +255,9 @@ pub(crate) fn apply_provider_status(
         }
         records::change(tx, ctx, &before, &mut now, "updated")?;
     }
-    // Only these changes affect the paid amount of the invoice.
-    if payment.status != now.status && [payment.status, now.status].contains(&Status::Paid) {
+    // Only these changes affect the paid amount of the invoice, or end its collection.
+    let is_over = UNDER_WAY.contains(&payment.status) && !UNDER_WAY.contains(&now.status);
+    if payment.status != now.status && (is_over || [payment.status, now.status].contains(&Status::Paid)) {
         let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
         update_invoice(tx, ctx, &invoice)?;
     }
@@ -309,13 +312,29 @@ pub(crate) fn update_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result
         return Err(Error::field("amount", violation(FieldCode::OutOfRange, message)));
     }
     let mut invoice = before.clone();
+    let ends = before.is_collected() && !is_collecting(tx, ctx, &before.base.id)?;
+    if ends {
+        invoice.end_collection();
+    }
     // A custom status is kept until the paid amount changes.
-    if paid != before.paid_amount.scaled() {
+    if paid != before.paid_amount.scaled() || (ends && before.payment_status.is_unpaid()) {
         invoice.paid_amount = Amount::from_scaled(paid);
         invoice.update_payment_status(ctx);
     }
     records::change(tx, ctx, before, &mut invoice, "updated")?;
     Ok(invoice)
+}
+
+/// Whether a collection of the invoice is in progress.
+fn is_collecting(tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<bool> {
+    let sql = format!(
+        "SELECT count(*) FROM payments WHERE account_id = $1 AND invoice_id = $2 AND type = '{}' AND method = '{}'
+         AND status IN ({})",
+        PaymentType::Online.wire(),
+        Method::Banktransfer.wire(),
+        Status::sql_list(UNDER_WAY)
+    );
+    Ok(tx.int(&sql, &[ctx.account.into(), invoice.into()])? > 0)
 }
 
 /// Returns the invoice and the payment in one response.

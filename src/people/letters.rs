@@ -5,6 +5,7 @@ use engine::context::Ctx;
 use engine::error::Result;
 use store::Tx;
 
+use crate::mail::hours::Timing;
 use crate::mail::{self, Letter};
 use crate::people::status::Language;
 use crate::people::user::User;
@@ -61,7 +62,8 @@ fn put(tx: &mut Tx, ctx: &Ctx, user: &User, kind: &str, subject: String, body: S
         body,
         from_name,
         reply_to,
+        timing: Timing::AtOnce,
         ..Letter::default()
     };
-    mail::put(tx, ctx, &letter)
+    mail::put(tx, ctx, &letter).map(drop)
 }

@@ -7,6 +7,7 @@ use engine::records::{self, Work};
 use engine::slice::TOGETHER;
 
 use super::{needs_rate, one_needs_rate};
+use crate::settings::Settings;
 use crate::settings::tax_rate::TaxRate;
 
 /// Deletes a tax rate. Documents keep their rate; subscriptions need it for future invoices. They are scanned before
@@ -32,6 +33,10 @@ pub fn delete(call: Call) -> Result<Work> {
 fn remove(call: Call, seq: i64) -> Work {
     Box::new(move |tx, ctx| {
         let rate: TaxRate = records::find_to_change(tx, ctx, &call)?;
+        if Settings::of(tx, ctx)?.default_vat_code == rate.code {
+            let message = "This tax rate is the default of the account (default_vat_code). Choose another first.";
+            return Err(Error::new(Code::InUse, message));
+        }
         let touched = log::touched(tx, ctx.account, seq, TOGETHER)?;
         if touched.len() == TOGETHER {
             return Ok(records::once_more(delete, &call));

@@ -229,12 +229,15 @@ fn make_invoice(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription, start: Date
     };
     invoice.take_totals(&totals);
     invoice.start(tx, ctx)?;
+    let mut mandate = None;
     if settings.subscription_generation != Generation::Draft {
         invoice.become_final(tx, ctx)?;
+        // Before it is saved, so that its first PDF says that it is collected.
+        mandate = collecting::plan(tx, ctx, &mut invoice)?;
     }
     new::save(tx, ctx, &mut invoice)?;
-    if invoice.is_final() {
-        collecting::begin(tx, ctx, &invoice)?;
+    if let Some(mandate) = mandate {
+        collecting::start(tx, ctx, &invoice, &mandate)?;
     }
     if settings.subscription_generation == Generation::FinalAndSend {
         documents::mail::post_usual(tx, ctx, invoice.clone(), documents::mail::SendType::Subscription)?;

@@ -4,7 +4,7 @@ use engine::context::Ctx;
 use engine::error::{Result, Violation};
 use engine::json::{Json, write_key, write_text};
 use engine::record::{Kind, Rules};
-use money::{Amount, Percent, Price, Totals};
+use money::{Amount, Price, Totals};
 use serde_json::Value as Schema;
 use store::{Row, Tx, Value};
 
@@ -18,7 +18,7 @@ impl Lines {
     /// Fills in values from products and tax rates, and computes the totals.
     pub fn resolve(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<Totals<String>> {
         let names = Names { list: "lines", name: "title", other: "name" };
-        self.0.resolve_as(tx, ctx, Percent::ZERO, &names)
+        self.0.resolve_as(tx, ctx, None, &names)
     }
 }
 

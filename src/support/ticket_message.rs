@@ -16,6 +16,7 @@ use store::{Migration, Row, Tx, Value};
 use super::ticket::{self, Speaker, Ticket};
 use super::ticket_channel::TicketChannel;
 use super::ticket_status::{self, Role};
+use crate::mail::outcome::Follower;
 use crate::mail::{self, Letter};
 use crate::relations::client::{self, Client};
 use crate::settings::Settings;
@@ -319,9 +320,22 @@ fn post(tx: &mut Tx, ctx: &Ctx, message: &TicketMessage) -> Result<()> {
             attach_pdf: false,
             from_name,
             reply_to,
+            ..Letter::default()
         },
     )
+    .map(drop)
 }
+
+/// Tickets follow the mail of their replies.
+pub(crate) const FOLLOWER: Follower = Follower {
+    about: "ticket",
+    is_wanted: |_, _, _, _| Ok(true),
+    accepted: |_, _, _, _| Ok(()),
+    given_up: |tx, ctx, id, event, mail| {
+        let ticket: Ticket = records::find(tx, ctx, id)?;
+        records::emit_with(tx, ctx, &ticket, event, mail)
+    },
+};
 
 const MIGRATIONS: &[Migration] = &[Migration {
     number: 22,

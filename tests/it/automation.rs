@@ -130,7 +130,7 @@ fn flows_have_the_shape_of_the_contract(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let library = client.get("/v1/automation/flows").expect(200);
-    assert_eq!(library.json()["meta"]["total"], 7);
+    assert_eq!(library.json()["meta"]["total"], 9);
     assert!(
         library
             .data()
@@ -164,9 +164,9 @@ fn flows_have_the_shape_of_the_contract(db: Db) {
     for (query, count) in [
         ("active=1", 1),
         ("active=true", 1),
-        ("active=0", 7),
+        ("active=0", 9),
         ("trigger_type=custom", 1),
-        ("trigger_type=event", 7),
+        ("trigger_type=event", 9),
         ("trigger_type=schedule", 0),
         ("search=order", 1),
     ] {

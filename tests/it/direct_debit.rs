@@ -188,7 +188,7 @@ fn is_verified_by_a_payment(client: &Client, firm: &str, first_page: &str) {
             "",
         )
         .expect(200);
-    assert!(page.text.contains("€ 1.50") && page.text.contains("name=\"status\" value=\"paid\""), "{}", page.text);
+    assert!(page.text.contains("€1.50") && page.text.contains("name=\"status\" value=\"paid\""), "{}", page.text);
     assert!(page.header("content-security-policy").contains("default-src 'none'"));
     assert_eq!(send_form(client, first_page, "status=paid").status, 409);
     assert_eq!(send_form(client, second["payment_url"].as_str().unwrap(), "status=maybe").status, 422);

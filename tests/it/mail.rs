@@ -79,6 +79,7 @@ on_both![
     a_mail_server_that_is_down_loses_no_mail,
     a_reply_to_a_ticket_is_mailed,
     a_test_mail_tells_whether_mail_arrives,
+    the_owner_learns_of_a_refused_mail,
 ];
 
 fn a_document_is_mailed_with_its_pdf(db: Db) {
@@ -94,7 +95,7 @@ fn a_document_is_mailed_with_its_pdf(db: Db) {
             "recipients_list": "anna@ster.example, bob@ster.example, boss@ster.example"})
     );
     assert_eq!(sent["meta"]["finalized"], true);
-    assert_eq!(client.get(&path).data()["sent_at"], "2026-05-04T10:00:00.000Z");
+    assert_eq!(client.get(&path).data()["sent_at"], json!(null), "no mail server has accepted it yet");
     assert!(server.events(&client, before).contains(&"sales.document_sent".to_string()));
     assert_eq!(states(&client, &path)[0], ("anna@ster.example".into(), "queued".into(), 0));
     work_off(&server);
@@ -110,6 +111,8 @@ fn a_document_is_mailed_with_its_pdf(db: Db) {
     assert!(text.contains("multipart/alternative") && text.contains("application/pdf"), "{text}");
     assert_eq!(mails[0].from, "kantoor@server.example", "no domain of the account is verified");
     assert!(states(&client, &path).iter().all(|(_, status, attempts)| status == "sent" && *attempts == 1));
+    assert_eq!(client.get(&path).data()["sent_at"], "2026-05-04T10:00:00.000Z");
+    assert_eq!(server.metric("kantoor_mails_total{outcome=\"sent\"}"), 3);
 
     client.post("/v1/email-domains", json!({"domain": "jansen.example"})).expect(201);
     server.execute("UPDATE email_domains SET status = 'verified', verified_by = 'operator'");
@@ -267,6 +270,8 @@ fn rejects_invalid_mail(db: Db) {
         .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "eml"))
         .count();
     assert_eq!(written, 6);
+    assert!(states(&client, &path).iter().all(|(_, status, _)| status == "stored"));
+    assert_eq!(client.get(&path).data()["sent_at"], "2026-05-04T10:00:00.000Z");
 }
 
 fn no_mail_is_lost_or_silently_duplicated(db: Db) {
@@ -278,6 +283,7 @@ fn no_mail_is_lost_or_silently_duplicated(db: Db) {
     sink.rule(Rule::new(Verb::Rcpt, Act::answer("451 Try later")).having("anna@").times(1));
     sink.rule(Rule::new(Verb::End, Act::KeepAndClose).having("boss@").times(1));
     client.post(&format!("{path}/send"), letter()).expect(200);
+    let before = server.last_seq(&client);
     work_off(&server);
     let find = |who: &str| {
         client
@@ -294,6 +300,21 @@ fn no_mail_is_lost_or_silently_duplicated(db: Db) {
     assert_eq!((&refused["status"], &refused["attempts"]), (&json!("failed"), &json!(1)));
     assert!(refused["reason"].as_str().unwrap().contains("No such user"), "{refused}");
     assert_eq!(find("anna@ster.example")["status"], "retrying");
+    let events: Vec<String> = server.events(&client, before);
+    assert_eq!(events.iter().filter(|event| *event == "mail.bounced").count(), 1, "{events:?}");
+    let changes = client.get(&format!("/v1/changes?after={before}")).expect(200).data();
+    let told = changes.as_array().unwrap().iter().find(|line| line["type"] == "mail.bounced").unwrap();
+    let (entity, mail) = (&told["entity_type"], &told["data"]["mail"]);
+    assert_eq!(
+        (entity, &mail["recipient"], &mail["send_type"]),
+        (&json!("invoice"), &json!("bob@ster.example"), &json!("invoice"))
+    );
+    assert!(
+        mail["reason"].as_str().unwrap().contains("No such user") && told["data"]["number"] == "F2026-0001",
+        "{told}"
+    );
+    assert_eq!(server.metric("kantoor_mails_total{outcome=\"bounced\"}"), 1);
+    assert_eq!(client.get(&path).data()["sent_at"], json!(null), "nobody has accepted it yet");
     let unsure = find("boss@ster.example");
     assert_eq!((&unsure["status"], &unsure["maybe_twice"]), (&json!("retrying"), &json!(true)), "it may have arrived");
     hurry(&server);
@@ -344,6 +365,7 @@ fn a_mail_server_that_is_down_loses_no_mail(db: Db) {
         ("b@b.example".to_string(), "failed".to_string(), 12),
         "it is given up, with a reason that can be seen"
     );
+    assert_eq!(server.events(&client, 0).iter().filter(|event| *event == "mail.failed").count(), 1);
 }
 
 fn a_reply_to_a_ticket_is_mailed(db: Db) {
@@ -363,4 +385,31 @@ fn a_reply_to_a_ticket_is_mailed(db: Db) {
         text.contains("Subject: Re: Koud [T00001]") && text.contains("<b>negen</b>") && !text.contains("geheim"),
         "{text}"
     );
+}
+
+/// The ready flows about mail create a task.
+fn the_owner_learns_of_a_refused_mail(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    for flow in client.get("/v1/automation/flows?per_page=100").data().as_array().unwrap() {
+        if flow["category"] == "mail" {
+            let path = format!("/v1/automation/flows/{}", flow["id"].as_str().unwrap());
+            client.patch(&path, json!({"active": true})).expect(200);
+        }
+    }
+    let path = invoice(&client);
+    sink.rule(Rule::new(Verb::Rcpt, Act::answer("550 No such user")));
+    let letter = json!({"to": "bob@ster.example", "subject": "x", "message": "y", "include_pdf": false});
+    client.post(&format!("{path}/send"), letter).expect(200);
+    // And a reply to a ticket.
+    let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
+    client.post(&format!("/v1/tickets/{ticket}/messages"), json!({"body": "b"})).expect(201);
+    work_off(&server);
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-04T10:00:01Z"})).expect(200);
+    let tasks = client.get("/v1/tasks").expect(200).data();
+    let titles: Vec<&str> = tasks.as_array().unwrap().iter().filter_map(|task| task["title"].as_str()).collect();
+    assert_eq!(titles.len(), 2, "{titles:?}");
+    assert!(titles.contains(&"The mail about F2026-0001 did not arrive"), "{titles:?}");
+    assert_eq!(client.get(&path).data()["sent_at"], json!(null));
 }

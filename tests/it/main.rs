@@ -1,6 +1,7 @@
 //! Black-box tests: HTTP on both databases, and the binary itself. One program, so that it is linked once.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+mod asking;
 mod automation;
 mod backups;
 mod budget;
@@ -21,6 +22,7 @@ mod domains;
 mod events;
 mod failover;
 mod files;
+mod finals;
 mod generation;
 mod guides;
 mod house;
@@ -30,6 +32,7 @@ mod keys;
 mod logos;
 mod mail;
 mod metrics;
+mod outbox;
 mod overview;
 mod people;
 mod plans;

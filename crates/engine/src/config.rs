@@ -90,7 +90,7 @@ pub const LEAST_BODIES_MIB: u64 = 5;
 const SECRETS: &[&str] =
     &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key", "oidc_client_secret"];
 
-/// What the operator provides for the payments of all accounts.
+/// What the operator provides for all accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Provided {
     /// Whether every account may use the sandbox.
@@ -99,6 +99,8 @@ pub struct Provided {
     pub mollie: bool,
     /// Whether that key is one of Mollie's test keys, with which no money moves.
     pub mollie_test: bool,
+    /// Whether mail is handed to a mail server.
+    pub mail: bool,
 }
 
 /// The format of the log.
@@ -164,10 +166,15 @@ impl Config {
         Ok(config)
     }
 
-    /// Returns what is provided for the payments of all accounts.
+    /// Returns what is provided for all accounts.
     pub fn provided(&self) -> Provided {
         let key = &self.mollie_key;
-        Provided { sandbox: self.allow_sandbox, mollie: !key.is_empty(), mollie_test: key.starts_with("test_") }
+        Provided {
+            sandbox: self.allow_sandbox,
+            mollie: !key.is_empty(),
+            mollie_test: key.starts_with("test_"),
+            mail: !self.smtp_host.is_empty(),
+        }
     }
 
     /// Returns the settings as a file, with secrets hidden.

@@ -1,0 +1,82 @@
+//! What a final document should have. The contract asks for a title alone, so what is missing is a warning; accounts with the
+//! setting `strict_final` reject it.
+
+use engine::call::Call;
+use engine::context::Ctx;
+use engine::error::{FieldCode, FieldErrors, Result, violation};
+use engine::input::{self, Input};
+use engine::record::UPDATED;
+use engine::records::{self, Image, Work};
+use store::Tx;
+
+use super::{Document, DocumentKind};
+use crate::settings::Settings;
+
+/// `PATCH …/{id}`, with a warning about what a document lacks that becomes final.
+pub fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
+    let input: Input<Document<K>> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Document<K> = records::find_to_change(tx, ctx, &call)?;
+        let mut document = before.clone();
+        input.merge_into(&mut document);
+        records::check_references(tx, ctx, &document, &input)?;
+        let image = records::change_as(tx, ctx, &before, &mut document, "updated")?;
+        let warnings = warned(&document, document.is_final() && !before.is_final(), &input.warnings);
+        Ok(Image::answer(image, ctx, &document, UPDATED).with_texts("warnings", &warnings))
+    }))
+}
+
+/// Something that a document lacks.
+struct Lack {
+    field: String,
+    /// What is required, after the name of the field.
+    required: &'static str,
+    /// A sentence for `meta.warnings`.
+    warning: String,
+}
+
+impl<K: DocumentKind> Document<K> {
+    fn lacks(&self) -> Vec<Lack> {
+        let mut lacks = Vec::new();
+        if self.client_id.0.is_empty() {
+            let warning = "The document has no client.".to_string();
+            lacks.push(Lack { field: "client_id".to_string(), required: "is required in a final document", warning });
+        }
+        if self.rows.0.is_empty() {
+            let warning = "The document has no rows.".to_string();
+            lacks.push(Lack { field: "rows".to_string(), required: "are required in a final document", warning });
+        }
+        for (place, row) in self.rows.0.iter().enumerate().filter(|(_, row)| row.unstated) {
+            let warning = format!(
+                "Row {place} ('{}') names no VAT rate, so it has 0%. Send vat_code or vat_rate, or set default_vat_code in the settings.",
+                row.name
+            );
+            let required = "or vat_rate is required in a final document";
+            lacks.push(Lack { field: format!("rows[{place}].vat_code"), required, warning });
+        }
+        lacks
+    }
+
+    /// Rejects a document that is to become final and lacks something, if the account is strict.
+    pub(super) fn check_complete(&self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let lacks = self.lacks();
+        if lacks.is_empty() || !Settings::of(tx, ctx)?.strict_final {
+            return Ok(());
+        }
+        let mut faults = FieldErrors::default();
+        for lack in lacks {
+            faults.add(lack.field, violation(FieldCode::Required, lack.required));
+        }
+        faults.into_result()
+    }
+}
+
+/// The most rows that are named in warnings.
+const MAX_NAMED: usize = 10;
+
+/// Returns the warnings of a request, with what the document lacks if the request finalized it.
+pub(crate) fn warned<K: DocumentKind>(document: &Document<K>, finalized: bool, warnings: &[String]) -> Vec<String> {
+    let lacks = if finalized { document.lacks() } else { Vec::new() };
+    let new = lacks.into_iter().map(|lack| lack.warning).filter(|warning| !warnings.contains(warning));
+    warnings.iter().cloned().chain(new.take(MAX_NAMED)).collect()
+}

@@ -1,0 +1,80 @@
+//! Mail templates: the account's own texts of mail about documents, per send type and language.
+
+use engine::context::Ctx;
+use engine::error::{FieldCode, FieldErrors, Result, violation};
+use engine::record;
+use engine::record::{ALL, Model, NOWHERE, REQUIRED, Record};
+use store::{Migration, Tx};
+
+use super::Language;
+use super::placeholders::check_placeholders;
+use super::send_type::SendType;
+
+record! {
+    /// Your own text of one type of mail, in one language. Without one, the built-in text is used; of several, the newest.
+    pub struct MailTemplate = "mail_template" in "mail_templates", created_at: ALL, updated_at: ALL, meta: NOWHERE;
+
+    /// Type of mail.
+    send_type: SendType = REQUIRED.create_only().filter().example("\"invoice\"");
+    /// Language of the mail: that of the document.
+    language: Language = REQUIRED.create_only().example("\"nl\"");
+    /// Subject, with placeholders such as `{number}`.
+    subject: String = REQUIRED.names().at_most(998).example("\"Factuur {number} van {sender}\"");
+    /// Message, with placeholders: `{salutation}`, `{number}`, `{title}`, `{amount}` (still to be paid), `{total}`, `{date}`,
+    /// `{due_date}`, `{reference}`, `{client}`, `{sender}`, `{link}`, and `{payment}`, the sentence that asks for a transfer or
+    /// says that the amount is collected or paid.
+    message: String = REQUIRED.long().example("\"{salutation},\\n\\nHierbij factuur {number}. {payment}\\n\\n{sender}\"");
+}
+
+impl Model for MailTemplate {
+    const MOST: i64 = 1000;
+
+    fn check(&self, faults: &mut FieldErrors) {
+        check_text(&self.subject, &self.message, faults);
+    }
+}
+
+impl MailTemplate {
+    /// Returns the template of the account, if it has one.
+    pub fn of(tx: &mut Tx, ctx: &Ctx, kind: SendType, language: Language) -> Result<Option<MailTemplate>> {
+        let sql = format!(
+            "{} WHERE account_id = $1 AND send_type = $2 AND language = $3
+             ORDER BY created_at DESC, id DESC LIMIT 1",
+            MailTemplate::sql().select
+        );
+        let values = [ctx.account.into(), kind.wire().into(), language.wire().into()];
+        Ok(tx.first(&sql, &values, MailTemplate::from_row)?)
+    }
+}
+
+/// Checks the placeholders of a text.
+pub fn check_text(subject: &str, message: &str, faults: &mut FieldErrors) {
+    if subject.contains(['\n', '\r']) {
+        faults.add("subject", violation(FieldCode::InvalidCharacters, "must be one line"));
+    }
+    faults.take("subject", check_placeholders(subject));
+    faults.take("message", check_placeholders(message));
+}
+
+/// The table of mail templates.
+pub const MIGRATIONS: &[Migration] = &[Migration {
+    number: 119,
+    name: "mail templates",
+    sql: "
+CREATE TABLE mail_templates (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    send_type TEXT NOT NULL,
+    language TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    message TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX mail_templates_created ON mail_templates (account_id, created_at, id);
+CREATE INDEX mail_templates_type ON mail_templates (account_id, send_type, created_at, id);
+CREATE INDEX mail_templates_used ON mail_templates (account_id, send_type, language, created_at, id);
+",
+}];

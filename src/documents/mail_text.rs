@@ -1,0 +1,142 @@
+//! The texts of mail about documents: templates with placeholders, built in or the account's own, filled with the facts of a
+//! document.
+
+use std::sync::LazyLock;
+
+use engine::context::Ctx;
+use engine::error::Result;
+use serde_json::Value;
+use store::Tx;
+
+use super::mail_template::MailTemplate;
+use super::pdf::Style;
+use super::placeholders::{PLACEHOLDERS, fill};
+use super::request::Request;
+use super::send_type::SendType;
+use super::{Document, DocumentKind, Language, Which};
+
+/// The built-in texts, by language and send type.
+pub fn built_in(language: Language) -> &'static Value {
+    static TEXTS: LazyLock<Value> =
+        LazyLock::new(|| serde_json::from_str(include_str!("../../templates/mail.json")).unwrap_or_default());
+    &TEXTS[language.wire()]
+}
+
+/// The subject and the message of a mail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    /// The subject, on one line.
+    pub subject: String,
+    /// The message.
+    pub message: String,
+}
+
+impl Text {
+    /// Returns the template of the account, or else the built-in one.
+    pub fn template(tx: &mut Tx, ctx: &Ctx, kind: SendType, language: Language) -> Result<Text> {
+        if let Some(own) = MailTemplate::of(tx, ctx, kind, language)? {
+            return Ok(Text { subject: own.subject, message: own.message });
+        }
+        let text = &built_in(language)[kind.wire()];
+        let part = |name: &str| text[name].as_str().unwrap_or_default().to_string();
+        Ok(Text { subject: part("subject"), message: part("message") })
+    }
+
+    /// Returns the text of a mail about a document.
+    pub fn of<K: DocumentKind>(
+        tx: &mut Tx,
+        ctx: &Ctx,
+        document: &Document<K>,
+        kind: SendType,
+        sender: &str,
+    ) -> Result<Text> {
+        // An invoice that is settled or collected is never asked for, so its reminder says what its invoice says.
+        let asks = document.request() == Request::Transfer;
+        let kind = if K::WHICH == Which::Invoice && kind.is_reminder() && !asks { SendType::Invoice } else { kind };
+        let template = Text::template(tx, ctx, kind, document.language)?;
+        Ok(template.filled(&Facts::of(ctx, document, sender)))
+    }
+
+    /// Fills the placeholders.
+    pub fn filled(&self, facts: &Facts) -> Text {
+        // A sentence that is left out leaves no space behind.
+        let message = fill(&self.message, |name| facts.value(name)).replace(" \n", "\n").trim_end().to_string();
+        Text {
+            subject: fill(&self.subject, |name| facts.value(name)).replace(['\n', '\r'], " ").trim().to_string(),
+            message,
+        }
+    }
+}
+
+/// The values of the placeholders.
+pub struct Facts([(&'static str, String); PLACEHOLDERS.len()]);
+
+impl Facts {
+    /// Of a document.
+    pub fn of<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &str) -> Facts {
+        let style = Style(document.language);
+        let day = |date: Option<jiff::civil::Date>| date.map(|date| style.date(date)).unwrap_or_default();
+        let person = format!("{} {}", document.client_firstname, document.client_lastname);
+        let client = match document.client_company_name.as_str() {
+            "" => person.trim().to_string(),
+            company => company.to_string(),
+        };
+        let (amount, due_date) = (style.money(document.unpaid_amount()), day(document.due_date.0));
+        let payment = match document.request() {
+            Request::Transfer => {
+                let sentence = built_in(document.language)["transfer"].as_str().unwrap_or_default();
+                sentence.replace("{amount}", &amount).replace("{due_date}", &due_date)
+            }
+            _ => style.terms(ctx, document),
+        };
+        Facts([
+            ("salutation", salutation(document)),
+            ("number", document.number.clone()),
+            ("title", document.title.clone()),
+            ("amount", amount),
+            ("total", style.money(document.total_incl_vat)),
+            ("date", day(document.invoice_date.0)),
+            ("due_date", due_date),
+            ("reference", document.reference.clone()),
+            ("client", client),
+            ("sender", sender.to_string()),
+            ("payment", payment),
+            ("link", ctx.site.address(&format!("/d/{}", document.token))),
+        ])
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Returns the salutation: the client's own, or one with the first name, or a general one.
+fn salutation<K: DocumentKind>(document: &Document<K>) -> String {
+    let texts = built_in(document.language);
+    let text = |key: &str| texts[key].as_str().unwrap_or_default();
+    match document.client.json()["mail_salutation"].as_str().unwrap_or_default() {
+        "" if document.client_firstname.is_empty() => text("dear_client").to_string(),
+        "" => text("dear").replace("{name}", &document.client_firstname),
+        own => own.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::placeholders::check_placeholders;
+    use super::*;
+
+    #[test]
+    fn built_in_texts_have_known_placeholders() {
+        for language in Language::ALL {
+            for kind in SendType::ALL {
+                let text = &built_in(*language)[kind.wire()];
+                for part in ["subject", "message"] {
+                    let template = text[part].as_str().unwrap();
+                    assert!(!template.is_empty(), "{language:?} {kind:?} {part}");
+                    check_placeholders(template).unwrap();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What an invoice asks of its client: a transfer, and nothing while it is collected or once it is settled.
+
+use serde_json::{Value, json};
+
+use crate::direct_debit::{advance, billed, firm, subscribe};
+use crate::on_both;
+use crate::support::{Client, Db, Server};
+
+on_both![an_invoice_that_is_collected_asks_nothing, a_settled_invoice_asks_nothing, a_revoked_mandate_ends_collections];
+
+/// An account that collects through its bank, and a client with a signed mandate.
+fn with_mandate(client: &Client) -> String {
+    client.patch("/v1/settings", json!({"provider": "manual", "creditor_id": "NL69ZZZ123456780000"})).expect(200);
+    let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
+    let bank = json!({"name": "Jansen & Zn", "iban": "NL02ABNA0123456789"});
+    client.patch(&format!("/v1/corporate-identities/{identity}"), bank).expect(200);
+    let firm = firm(client);
+    let mandate = json!({"mandate_id": "M-1", "signed_on": "2026-05-01"});
+    client.post(&format!("/v1/clients/{firm}/direct-debit/mandate"), mandate).expect(201);
+    firm
+}
+
+fn page(client: &Client, invoice: &Value) -> String {
+    let url = invoice["web_url"].as_str().unwrap();
+    client.send("GET", &url[url.find("/d/").unwrap()..], &[("authorization", "")], "").expect(200).text
+}
+
+fn message(client: &Client, path: &str, kind: &str) -> String {
+    let preview = client.get(&format!("{path}/send-preview?send_type={kind}")).expect(200).data();
+    preview["message"].as_str().unwrap().to_string()
+}
+
+fn collection(invoice: &Value) -> (Value, Value, Value) {
+    let meta = &invoice["meta"];
+    (meta["collection_date"].clone(), meta["collection_account"].clone(), meta["revision"].clone())
+}
+
+fn an_invoice_that_is_collected_asks_nothing(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = with_mandate(&client);
+    let subscription = subscribe(&client, &firm);
+    advance(&client, "2026-05-10T10:00:00Z");
+    let (invoice, payments) = billed(&client, &subscription);
+    let path = format!("/v1/invoices/{}", invoice["id"].as_str().unwrap());
+    let shown = client.get(&path).data();
+    assert_eq!(collection(&shown), (json!("2026-05-12"), json!("NL** ABNA **** **43 00"), json!(1)));
+    let says = message(&client, &path, "subscription");
+    let account = "12 mei 2026 automatisch af van rekening NL**\u{a0}ABNA\u{a0}****\u{a0}**43\u{a0}00.";
+    assert!(says.contains(account) && !says.contains("Wij verzoeken"), "{says}");
+    assert!(!message(&client, &path, "invoice_rem1").contains("Wij verzoeken"));
+    let html = page(&client, &shown);
+    assert!(html.contains("Wordt afgeschreven") && html.contains("12 mei 2026 automatisch af van rekening"), "{html}");
+    assert!(!html.contains("id=\"pay\"") && !html.contains("0417"), "{html}");
+    // It is not late while it is collected.
+    let before = server.last_seq(&client);
+    advance(&client, "2026-06-01T10:00:00Z");
+    assert_eq!(client.get(&path).data()["payment_status"], "open");
+    assert!(!server.events(&client, before).contains(&"invoice.late".to_string()));
+    client.post("/v1/direct-debit/batches", json!({"collection_date": "2026-06-05"})).expect(201);
+    assert_eq!(collection(&client.get(&path).data()).0, "2026-06-05", "the day of the bank file");
+    // When the collection fails, it asks for a transfer, and is late.
+    let payment = format!("{path}/payments/{}", payments[0]["id"].as_str().unwrap());
+    client.patch(&payment, json!({"status": "failed"})).expect(200);
+    let failed = client.get(&path).data();
+    assert_eq!(collection(&failed), (json!(null), json!(""), json!(3)));
+    assert_eq!(failed["payment_status"], "overdue");
+    assert!(server.events(&client, before).contains(&"invoice.late".to_string()));
+    assert!(
+        message(&client, &path, "invoice")
+            .contains("Wij verzoeken u €\u{a0}121,00 uiterlijk 24 mei 2026 over te maken.")
+    );
+    assert!(page(&client, &failed).contains("Deze factuur had uiterlijk op 24 mei 2026 betaald moeten zijn."));
+    // Collecting it again makes it wait again.
+    client.act(&format!("{path}/collect")).expect(201);
+    let again = client.get(&path).data();
+    assert_eq!((&again["payment_status"], &again["meta"]["collection_date"]), (&json!("open"), &json!("2026-06-03")));
+    let payments = client.get(&format!("{path}/payments")).data();
+    let last = payments.as_array().unwrap().iter().find(|one| one["status"] == "created").unwrap();
+    let last = format!("{path}/payments/{}", last["id"].as_str().unwrap());
+    for status in ["open", "paid"] {
+        client.patch(&last, json!({"status": status})).expect(200);
+    }
+    let paid = client.get(&path).data();
+    assert_eq!((&paid["payment_status"], &paid["meta"]["collection_date"]), (&json!("paid"), &json!(null)));
+}
+
+fn a_settled_invoice_asks_nothing(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    with_mandate(&client);
+    let body =
+        json!({"title": "Ketel", "generate": true, "rows": [{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]});
+    let invoice = client.post("/v1/invoices", body.clone()).expect(201);
+    let path = format!("/v1/invoices/{}", invoice.id());
+    let asked = client.get(&format!("{path}/pdf/content")).expect(200).bytes;
+    assert!(page(&client, &invoice.data()).contains("id=\"pay\""));
+    client.post(&format!("{path}/payments"), json!({})).expect(201);
+    let paid = client.get(&path).data();
+    assert_eq!(paid["meta"]["revision"], 2);
+    assert_ne!(client.get(&format!("{path}/pdf/content")).expect(200).bytes, asked, "its PDF says that it is paid");
+    let revisions = client.get(&format!("{path}/revisions")).expect(200).data();
+    assert_eq!(revisions.as_array().unwrap().len(), 2, "the earlier PDF is kept: {revisions}");
+    for kind in ["invoice", "invoice_rem1", "invoice_rem3"] {
+        let says = message(&client, &path, kind);
+        assert!(says.contains("is op 4 mei 2026 betaald") && !says.contains("€"), "{says}");
+    }
+    // A draft never asks.
+    let mut draft = body.clone();
+    draft["generate"] = json!(false);
+    let draft = format!("/v1/invoices/{}", client.post("/v1/invoices", draft).expect(201).id());
+    assert!(!message(&client, &draft, "invoice").contains("verzoeken"));
+    // Neither does one that was credited.
+    let credited = client.post("/v1/invoices", body).expect(201).id();
+    client.post(&format!("/v1/invoices/{credited}/credit"), json!({})).expect(201);
+    let says = message(&client, &format!("/v1/invoices/{credited}"), "invoice");
+    assert!(says.contains("Deze factuur is gecrediteerd."), "{says}");
+}
+
+fn a_revoked_mandate_ends_collections(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = with_mandate(&client);
+    let subscription = subscribe(&client, &firm);
+    advance(&client, "2026-05-10T10:00:00Z");
+    client.delete(&format!("/v1/clients/{firm}/direct-debit/mandate")).expect(204);
+    let (invoice, payments) = billed(&client, &subscription);
+    let path = format!("/v1/invoices/{}", invoice["id"].as_str().unwrap());
+    assert_eq!(payments[0]["status"], "canceled");
+    assert_eq!(client.get(&path).data()["meta"]["collection_date"], json!(null));
+}

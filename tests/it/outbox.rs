@@ -1,0 +1,169 @@
+//! The texts of mail, and when automatic mail leaves.
+
+use engine::clock::Moment;
+use engine::jobs::worker;
+use serde_json::{Value, json};
+
+use crate::on_both;
+use crate::support::{Client, Db, Server};
+
+on_both![
+    reminders_leave_in_office_hours,
+    mail_outside_office_hours_waits,
+    rejects_invalid_office_hours,
+    texts_are_the_accounts_own,
+    reminders_of_a_quote_differ,
+    ready_flows_follow_the_language,
+];
+
+fn quote(client: &Client) -> String {
+    let body =
+        json!({"title": "Ketel", "generate": true, "rows": [{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]});
+    format!("/v1/quotes/{}", client.post("/v1/quotes", body).expect(201).id())
+}
+
+fn send(client: &Client, path: &str, kind: &str) {
+    let body = json!({"to": "a@ster.example", "subject": "s", "message": "m", "send_type": kind, "include_pdf": false});
+    client.post(&format!("{path}/send"), body).expect(200);
+}
+
+fn deliveries(client: &Client, path: &str) -> Vec<Value> {
+    client.get(&format!("{path}/deliveries")).expect(200).data().as_array().unwrap().clone()
+}
+
+fn reminders_leave_in_office_hours(db: Db) {
+    let server = Server::start(db);
+    // Saturday evening in Amsterdam.
+    let client = server.recorded_client(Moment::parse("2026-05-09T20:00:00Z"));
+    let path = quote(&client);
+    for kind in ["quote", "quote_rem1"] {
+        send(&client, &path, kind);
+    }
+    let leaves = |place: usize| deliveries(&client, &path)[place]["leaves_at"].as_str().unwrap().to_string();
+    assert_eq!(leaves(0), "2026-05-09T20:00:00.000Z", "somebody sends it now");
+    assert_eq!(leaves(1), "2026-05-11T06:00:00.000Z", "Monday at eight");
+    client.patch("/v1/settings", json!({"mail_hours_from": "09:30", "mail_days": ["sat", "sun"]})).expect(200);
+    send(&client, &path, "quote_rem2");
+    assert_eq!(leaves(2), "2026-05-10T07:30:00.000Z");
+    client.patch("/v1/settings", json!({"mail_hours_from": "00:00", "mail_hours_until": "24:00"})).expect(200);
+    send(&client, &path, "quote_rem3");
+    assert_eq!(leaves(3), "2026-05-09T20:00:00.000Z");
+    let listed = client.get("/v1/mails").expect(200).data();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[2]["leaves_at"]), (4, &json!("2026-05-11T06:00:00.000Z")));
+}
+
+fn mail_outside_office_hours_waits(db: Db) {
+    let server = Server::start(db);
+    let client = server.recorded_client(None);
+    // Only on the day before yesterday, so not for another five days.
+    let today = server.app.clock.now().date(&jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap()).weekday();
+    let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    let then = days[usize::try_from(today.to_monday_zero_offset() + 5).unwrap() % 7];
+    client.patch("/v1/settings", json!({"mail_days": [then]})).expect(200);
+    let path = quote(&client);
+    for kind in ["quote", "quote_rem1"] {
+        send(&client, &path, kind);
+    }
+    server.block_on(async { while worker::turn(&server.app).await {} });
+    let statuses: Vec<String> =
+        deliveries(&client, &path).iter().map(|one| one["status"].as_str().unwrap().to_string()).collect();
+    assert_eq!(statuses, ["stored", "queued"]);
+    // The client answers before the reminder leaves.
+    client.act(&format!("{path}/accept")).expect(200);
+    server.execute("UPDATE mails SET created_at = created_at - 10000, leaves_at = created_at - 5000");
+    server.execute("UPDATE jobs SET run_at = 0 WHERE kind = 'deliver'");
+    server.block_on(async { while worker::turn(&server.app).await {} });
+    assert_eq!(deliveries(&client, &path)[1]["status"], "canceled");
+}
+
+fn rejects_invalid_office_hours(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for (body, fault) in [
+        (json!({"mail_hours_from": "8:00"}), "mail_hours_from: invalid_format"),
+        (json!({"mail_hours_until": "24:01"}), "mail_hours_until: invalid_format"),
+        (json!({"mail_hours_until": "08:00"}), "mail_hours_until: out_of_range"),
+        (json!({"mail_days": []}), "mail_days: required"),
+        (json!({"mail_days": ["maandag"]}), "mail_days: invalid_choice"),
+    ] {
+        assert_eq!(client.patch("/v1/settings", body).expect(422).faults(), [fault]);
+    }
+}
+
+fn texts_are_the_accounts_own(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let text =
+        |message: &str| json!({"send_type": "quote", "language": "nl", "subject": "Voor {client}", "message": message});
+    let refused = client.post("/v1/mail-templates", text("Zie {nummer}")).expect(422);
+    assert_eq!(refused.faults(), ["message: invalid_format"]);
+    assert!(refused.text.contains("did you mean 'number'?"), "{}", refused.text);
+    let old = client.post("/v1/mail-templates", text("x")).expect(201).id();
+    let template = client.post("/v1/mail-templates", text("Zie {number} van {total}. {payment} {niets")).expect(201);
+    let path = quote(&client);
+    let words = client.get(&format!("{path}/send-preview")).expect(200).data();
+    assert_eq!(
+        (&words["subject"], &words["message"]),
+        (&json!("Voor"), &json!("Zie Q2026-0001 van €\u{a0}121,00.  {niets"))
+    );
+    let own = format!("/v1/mail-templates/{}", template.id());
+    client.patch(&own, json!({"message": "Dag {client}"})).expect(200);
+    assert_eq!(client.patch(&own, json!({"subject": "a\nb"})).expect(422).faults(), ["subject: invalid_characters"]);
+    // A preview shows a text before it is stored, about a document or a sample.
+    let preview = |body: Value| client.post("/v1/mail-templates/preview", body);
+    let sample = preview(json!({"send_type": "quote"})).expect(200).data();
+    assert_eq!(
+        (&sample["message"], &sample["template"]["message"]),
+        (&json!("Dag Bakkerij De Ster"), &json!("Dag {client}"))
+    );
+    let english = preview(json!({"send_type": "invoice_rem2", "language": "en"})).expect(200).data();
+    assert!(english["message"].as_str().unwrap().contains("outstanding amount of €121.00"), "{english}");
+    let html = english["html"].as_str().unwrap();
+    assert!(html.contains("Invoice number") && html.contains("€121.00") && html.contains("View the invoice"), "{html}");
+    let about = json!({"send_type": "quote", "subject": "{number}", "document_id": path.rsplit('/').next().unwrap()});
+    assert_eq!(preview(about).expect(200).data()["subject"], "Q2026-0001");
+    let wrong = preview(json!({"send_type": "invoice", "document_id": "x", "message": "{x}"})).expect(422);
+    assert_eq!(wrong.faults(), ["message: invalid_format"]);
+    let wrong = preview(json!({"send_type": "invoice", "document_id": "x"})).expect(422);
+    assert_eq!(wrong.faults(), ["document_id: reference_not_found"]);
+    client.delete(&own).expect(204);
+    client.delete(&format!("/v1/mail-templates/{old}")).expect(204);
+    let words = client.get(&format!("{path}/send-preview")).expect(200).data();
+    assert_eq!(words["subject"], "Offerte Q2026-0001");
+}
+
+fn reminders_of_a_quote_differ(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let path = quote(&client);
+    for language in ["nl", "en"] {
+        let texts = ["quote_rem1", "quote_rem2", "quote_rem3"].map(|kind| {
+            let body =
+                json!({"send_type": kind, "language": language, "document_id": path.rsplit('/').next().unwrap()});
+            client.post("/v1/mail-templates/preview", body).expect(200).data()["message"].clone()
+        });
+        assert!(texts[0] != texts[1] && texts[1] != texts[2] && texts[0] != texts[2], "{texts:?}");
+    }
+}
+
+fn ready_flows_follow_the_language(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let names = || -> Vec<String> {
+        let flows = client.get("/v1/automation/flows?per_page=100&sort=id&order=asc").expect(200).data();
+        flows.as_array().unwrap().iter().map(|flow| flow["name"].as_str().unwrap().to_string()).collect()
+    };
+    let english = names();
+    assert!(english.contains(&"Payment reminders".to_string()), "{english:?}");
+    let flows = client.get("/v1/automation/flows?search=stale").data();
+    let enabled = format!("/v1/automation/flows/{}", flows[0]["id"].as_str().unwrap());
+    client.patch(&enabled, json!({"active": true})).expect(200);
+    client.patch("/v1/settings", json!({"language": "nl"})).expect(200);
+    let dutch = names();
+    assert!(dutch.contains(&"Betalingsherinneringen".to_string()), "{dutch:?}");
+    assert_eq!(dutch.len(), english.len());
+    let kept: Vec<&String> = dutch.iter().filter(|name| english.contains(name)).collect();
+    assert_eq!(kept, ["Follow up on a stale ticket"], "one that is in use stays as it is");
+    client.patch("/v1/settings", json!({"language": "en"})).expect(200);
+    assert_eq!(names(), english);
+}
