@@ -63,7 +63,7 @@ impl Standing {
 
 /// The moment at which a mail leaves, on the account's clock. Mail of earlier versions left at once.
 pub(crate) const LEAVING: Migration = Migration {
-    number: 117,
+    number: 107,
     name: "mail in office hours",
     sql: "
 ALTER TABLE mails ADD COLUMN leaves_at BIGINT NOT NULL DEFAULT 0;

@@ -502,7 +502,7 @@ UPDATE settings SET outside = 'recorded' WHERE account_id IN (SELECT id FROM acc
 ",
     },
     Migration {
-        number: 118,
+        number: 108,
         name: "office hours, language and strictness",
         sql: "
 ALTER TABLE settings ADD COLUMN mail_hours_from TEXT NOT NULL DEFAULT '08:00';

@@ -40,7 +40,8 @@ use printing::Printing;
 use report::{Figure, Report, thousands};
 use server::{Data, Server};
 
-const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in | --console] [--write]
+const USAGE: &str =
+    "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in | --console] [--write]
 
   --alone       only subscriptions, flows and timed events
   --documents   only invoices and clients, on SQLite and PostgreSQL

@@ -58,7 +58,7 @@ pub fn check_text(subject: &str, message: &str, faults: &mut FieldErrors) {
 
 /// The table of mail templates.
 pub const MIGRATIONS: &[Migration] = &[Migration {
-    number: 119,
+    number: 109,
     name: "mail templates",
     sql: "
 CREATE TABLE mail_templates (

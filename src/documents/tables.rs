@@ -345,7 +345,7 @@ INSERT INTO revenue_months (account_id, month, invoices, excl_vat, vat, incl_vat
 
 /// The collection of an invoice that is in progress. That of an earlier version is not known here: its day was not recorded.
 const COLLECTED: Migration = Migration {
-    number: 116,
+    number: 106,
     name: "collections of invoices and dates of supply",
     sql: "
 ALTER TABLE invoices ADD COLUMN collection_date TEXT NOT NULL DEFAULT '';

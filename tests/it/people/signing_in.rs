@@ -54,7 +54,8 @@ fn an_account_is_set_up_once(db: Db) {
     // The account is strict, and its flows are in the language of its owner.
     let mut done = server.events(&client, before);
     done.retain(|event| event != "flow.updated");
-    let events = ["account.set_up_requested", "user.created", "settings.updated", "user.password_changed", "user.signed_in"];
+    let events =
+        ["account.set_up_requested", "user.created", "settings.updated", "user.password_changed", "user.signed_in"];
     assert_eq!(done, events);
     let settings = client.get("/v1/settings").data();
     assert_eq!((&settings["strict_final"], &settings["language"]), (&json!(true), &json!("nl")));
