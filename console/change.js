@@ -43,7 +43,7 @@ export function RecordName({ change }) {
   const table = tableOf(change.entity_type);
   const name = table && change.data ? shortNumber(titleOf(table, change.data)) : "";
   const kind = table ? tableName(table.key, 1) : word([`entity.${change.entity_type}`], change.entity_type.replace(/_/g, " "));
-  const opens = table && table.verbs.get && !table.parent && !change.type.endsWith(".deleted") && table.key !== "settings";
+  const opens = table && "get" in table.verbs && !table.parent && !change.type.endsWith(".deleted") && table.key !== "settings";
   return div({ class: "change-what" }, span({ class: "soft" }, `${kind}: `), eventName(change.type), name ? [" · ", opens ? a({ key: "name", href: `${table.address}/${change.entity_id}` }, name) : name] : null);
 }
 

@@ -52,7 +52,7 @@ function Find({ close }) {
 /** @param {string} typed @returns {Hit[]} */
 function commands(typed) {
   const words = typed.trim().toLowerCase();
-  const all = Object.values(tables).filter((table) => !table.parent && table.verbs.list);
+  const all = Object.values(tables).filter((table) => !table.parent && "list" in table.verbs);
   const news = all.filter((table) => can(table, "create") && table.key !== "files").map((table) => ({ key: `new ${table.key}`, icon: "plus", label: word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() })), detail: "", run: () => go(`${table.address}/new`) }));
   const lists = all.filter((table) => can(table, "list")).map((table) => ({ key: `list ${table.key}`, icon: table.key in ICONS ? table.key : "right", label: tableName(table.key), detail: table.address.startsWith("/settings") ? t("menu.settings") : "", run: () => go(table.address) }));
   const here = allShortcuts().filter((shortcut) => !/^(n |g )/.test(shortcut.key) && shortcut.key !== "Ctrl+k").map((shortcut) => ({ key: `do ${shortcut.key}`, icon: "flows", label: shortcut.label, detail: shortcut.key, run: () => shortcut.run(new KeyboardEvent("keydown")) }));

@@ -37,13 +37,12 @@ function Editing({ table, item, etag }) {
   const draftName = place.value.path;
   const start = useMemo(() => initial(table, item, place.value.query), []);
   const kept = useMemo(() => readDraft(draftName), []);
-  const values = useSignal(/** @type {Item} */ (start));
+  const values = useSignal(/** @type {Item} */ (kept ? { ...start, ...kept.value } : start));
   const restored = useSignal(kept !== null);
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   const key = useMemo(formKey, []);
   const touched = useRef(kept !== null);
-  useEffect(() => { if (kept) values.value = { ...start, ...kept.value }; }, []);
   useEffect(() => {
     if (!item || touched.current || known.current.has(etag)) return;
     known.current.add(etag);
@@ -76,7 +75,7 @@ function Editing({ table, item, etag }) {
       showOnce(answer);
       const id = answer.data?.id ?? item?.id;
       // Whoever made a key has seen all there is to see.
-      go(id && table.verbs.get && table.key !== "keys" ? `${table.address}/${id}` : back, { replace: true });
+      go(id && "get" in table.verbs && table.key !== "keys" ? `${table.address}/${id}` : back, { replace: true });
     } catch (problem) {
       if (item && problem instanceof ApiError && problem.status === 412) {
         const theirs = await get(itemPath(table, item.id));

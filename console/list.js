@@ -147,7 +147,7 @@ function Rows({ table, rows, columns, selected, dim }) {
   const parameters = new URLSearchParams(place.value.query);
   const fields = columns.map((name) => fieldOf(table, name)).filter((field) => field !== undefined);
   const taste = tasteOf(table.key);
-  const opens = Boolean(table.verbs.get);
+  const opens = "get" in table.verbs;
   /** @param {number} place */
   const focus = (place) => {
     const row = body.current?.rows[Math.max(0, Math.min(rows.length - 1, place))];

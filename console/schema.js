@@ -83,7 +83,7 @@ export const valueOf = (item, name) => item[name] !== undefined ? item[name] : i
 /** The table of a console address.
  * @param {string} path */
 export function tableAt(path) {
-  return Object.values(tables).find((table) => !table.parent && table.verbs.list && (path === table.address || path.startsWith(`${table.address}/`)));
+  return Object.values(tables).find((table) => !table.parent && "list" in table.verbs && (path === table.address || path.startsWith(`${table.address}/`)));
 }
 
 /** The console address of an API path: /v1/invoices?payment_status=overdue is /invoices?payment_status=overdue.

@@ -15,8 +15,8 @@ export function IdentityPreview({ values }) {
     div({ class: "identity-head" }, file ? img({ src: `/console/v1/files/${values.logo_file_id}/content`, alt: "" }) : strong({ style: { color: primary } }, values.name || t("field.company_name")), div({ class: "identity-from" }, strong(null, values.name), lines.map((line) => span({ key: line }, line)))),
     div({ class: "identity-title", style: { color: primary } }, t("identity.invoice")),
     div({ class: "identity-to" }, span(null, t("identity.client")), span(null, "Dorpsstraat 1"), span(null, "1234 AB Voorbeeldstad")),
-    div({ class: "identity-rule", style: { backgroundColor: primary } }),
+    div({ class: "identity-rule", style: { backgroundColor: second } }),
     div({ class: "identity-row" }, span(null, t("identity.row")), span(null, money("1250"))), div({ class: "identity-row" }, span(null, t("field.vat_rate"), " 21 %"), span(null, money("262.50"))),
-    div({ class: "identity-row total", style: { color: second } }, span(null, t("field.total_incl_vat")), span(null, money("1512.50"))),
+    div({ class: "identity-row total", style: { color: primary } }, span(null, t("field.total_incl_vat")), span(null, money("1512.50"))),
     div({ class: "identity-foot" }, values.footer ? span(null, values.footer) : null, span(null, [values.iban ? iban(values.iban) : "", values.bic, values.company_registration_number ? `${t("field.company_registration_number")} ${values.company_registration_number}` : "", values.vat_number].filter(Boolean).join(" · ")))));
 }
