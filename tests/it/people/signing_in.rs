@@ -53,7 +53,8 @@ fn an_account_is_set_up_once(db: Db) {
     // The account is strict, and its flows are in the language of its owner.
     let mut done = server.events(&client, before);
     done.retain(|event| event != "flow.updated");
-    let events = ["account.set_up_requested", "user.created", "settings.updated", "user.password_changed", "user.signed_in"];
+    let events =
+        ["account.set_up_requested", "user.created", "settings.updated", "user.password_changed", "user.signed_in"];
     assert_eq!(done, events);
     let settings = client.get("/v1/settings").data();
     assert_eq!((&settings["strict_final"], &settings["language"]), (&json!(true), &json!("nl")));
@@ -63,7 +64,8 @@ fn an_account_is_set_up_once(db: Db) {
     assert!(again.header("set-cookie").starts_with("kantoor=; Path=/; Max-Age=0"), "{again:?}");
     browser.sign_in(" OLGA@a.example ");
     browser.get("/console/v1/me").expect(200);
-    assert_eq!(server.events(&client, before)[4..], ["user.signed_out", "user.signed_in"]);
+    let events = server.events(&client, before);
+    assert_eq!(events[events.len() - 2..], ["user.signed_out", "user.signed_in"]);
     // Only hashes are stored.
     let secret = browser.cookie.trim_start_matches("kantoor=").to_string();
     let stored = server.app.store.read_now(|tx| {
