@@ -184,10 +184,11 @@ fn revoke(call: Call) -> Result<Work> {
 /// Cancels the collections of a client that no bank file has yet: no file will, so the invoices must be paid otherwise.
 fn cancel_collections(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<()> {
     let sql = format!(
-        "SELECT payments.id FROM payments JOIN invoices
+        "SELECT payments.id FROM payments{} JOIN invoices
              ON invoices.account_id = payments.account_id AND invoices.id = payments.invoice_id
          WHERE payments.account_id = $1 AND payments.provider = '{}' AND payments.status = '{}' AND invoices.client_id = $2
-         ORDER BY payments.id",
+         ORDER BY payments.created_at, payments.id",
+        tx.dialect().indexed_by("payments_awaited"),
         ProviderName::Manual.wire(),
         Status::Created.wire()
     );

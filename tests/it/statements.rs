@@ -28,6 +28,7 @@ const SMALL: &[&str] = &[
     "revenue_months",
     "tax_rates",
     "payment_terms",
+    "mail_templates",
     "corporate_identities",
     "custom_fields",
     "email_domains",
