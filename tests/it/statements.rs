@@ -195,6 +195,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("payment_status = 'open' AND due_date", "its index has those alone that are open"),
     ("state = 'parked'", "few jobs are parked"),
     ("ORDER BY deliveries.id DESC LIMIT", "a page of mail, in the order of its index"),
+    ("AND invoices.client_id = $2", "the collections that wait for a bank file, when a mandate is revoked"),
     ("AS attention", "counts up to a limit, by an index of those alone"),
     ("AS live", "counts up to a limit, by an index of the keys that were not revoked"),
     ("AS unpaid", "its index has those alone that are not paid, and they are limited"),
