@@ -49,7 +49,7 @@ export const tables = {};
 /** @type {import("@preact/signals").Signal<Item>} */
 export const me = signal({ account: {}, user: {}, scopes: [] });
 
-const IN_SETTINGS = new Set(["tax_rates", "payment_terms", "corporate_identities", "custom_fields", "email_domains", "webhook_endpoints",
+const IN_SETTINGS = new Set(["tax_rates", "payment_terms", "corporate_identities", "custom_fields", "email_domains", "mail_templates", "webhook_endpoints",
   "pipelines", "phases", "deal_sources", "ticket_statuses", "ticket_channels", "users", "keys"]);
 
 export async function loadSchema() {

@@ -29,7 +29,7 @@ const FIELDS = {
 
 export const STEP_TYPES = Object.keys(FIELDS);
 export const OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "contains", "starts_with", "in", "exists"];
-export const EVENTS = ("ticket.inbound_message ticket.created ticket.status_changed ticket.closed ticket.message ticket.stale quote.viewed quote.accepted quote.created quote.silent deal.won deal.lost deal.phase_changed deal.created deal.stalled deal.phase_idle deal.close_due deal.no_followup sales.document_sent invoice.created invoice.credited invoice.paid invoice.late project.created project.completed project.status_changed workorder.completed customer.created customer.updated customer.first_invoice_paid customer.inactive customer.no_followup customer.payment_overdue subscription.expiring mail.unanswered document.draft").split(" ");
+export const EVENTS = ("ticket.inbound_message ticket.created ticket.status_changed ticket.closed ticket.message ticket.stale quote.viewed quote.accepted quote.created quote.silent deal.won deal.lost deal.phase_changed deal.created deal.stalled deal.phase_idle deal.close_due deal.no_followup sales.document_sent invoice.created invoice.credited invoice.paid invoice.late project.created project.completed project.status_changed workorder.completed customer.created customer.updated customer.first_invoice_paid customer.inactive customer.no_followup customer.payment_overdue subscription.expiring mail.unanswered mail.bounced mail.failed document.draft").split(" ");
 
 /** The fields of a step: those of its type, then what else it has.
  * @param {Item} step @returns {StepField[]} */

@@ -18,17 +18,18 @@ import { t, tableName, word } from "../words.js";
 const SUBJECTS = [
   ["business", ["corporate_identities", "tax_rates", "payment_terms", "custom_fields"]],
   ["sales", ["pipelines", "phases", "deal_sources"]],
-  ["support", ["ticket_statuses", "ticket_channels", "email_domains"]],
+  ["support", ["ticket_statuses", "ticket_channels", "email_domains", "mail_templates"]],
   ["access", ["users", "keys", "webhook_endpoints"]],
 ];
 /** Subjects that are no table: the key of their words, the address, the icon, the scope. @type {Record<string, [string, string, string, string][]>} */
 const PAGES = { support: [["mails", "/settings/mail", "mail", "invoices.read"]], access: [["audit", "/settings/audit", "hours", "audit.read"]] };
 /** @type {Record<string, string>} */
-const ICONS = { corporate_identities: "edit", tax_rates: "invoices", payment_terms: "hours", custom_fields: "columns", pipelines: "deals", phases: "columns", deal_sources: "link", ticket_statuses: "tickets", ticket_channels: "mail", email_domains: "send", users: "clients", keys: "link", webhook_endpoints: "flows" };
+const ICONS = { corporate_identities: "edit", tax_rates: "invoices", payment_terms: "hours", custom_fields: "columns", pipelines: "deals", phases: "columns", deal_sources: "link", ticket_statuses: "tickets", ticket_channels: "mail", email_domains: "send", mail_templates: "edit", users: "clients", keys: "link", webhook_endpoints: "flows" };
 
 /** @type {[string, string[]][]} */
 const SECTIONS = [
-  ["documents", ["payment_term", "quote_expiration_days", "subscription_generation"]],
+  ["documents", ["language", "payment_term", "quote_expiration_days", "default_vat_code", "strict_final", "subscription_generation"]],
+  ["mail", ["mail_hours_from", "mail_hours_until", "mail_days"]],
   ["payments", ["provider", "mollie_key", "online_payments", "verification_amount", "creditor_id"]],
   ["access", ["two_factor"]],
   ["timers", ["document_draft_days", "quote_silent_days", "subscription_expiring_days", "deal_stalled_days", "deal_phase_idle_days", "deal_no_followup_days", "ticket_stale_days", "mail_unanswered_days", "customer_inactive_days", "customer_no_followup_days", "runs_kept_days"]],

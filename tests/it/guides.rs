@@ -134,8 +134,9 @@ fn every_example_of_a_flow_is_accepted() {
 fn headings(page: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(page).unwrap();
     let lines = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
-    let kept =
-        |heading: &str| heading.to_lowercase().replace(|letter: char| !letter.is_alphanumeric() && letter != ' ', "");
+    let kept = |heading: &str| {
+        heading.to_lowercase().replace(|letter: char| !letter.is_alphanumeric() && !" -".contains(letter), "")
+    };
     lines.map(|heading| kept(heading).replace(' ', "-")).collect()
 }
 

@@ -22,6 +22,8 @@ const OPEN: &[&str] = &[
     "/v1/custom-fields/{id}",
     "/v1/email-domains",
     "/v1/email-domains/{id}",
+    "/v1/mail-templates",
+    "/v1/mail-templates/{id}",
     "/v1/test-clock",
 ];
 
@@ -171,8 +173,9 @@ fn forged_requests_are_refused_on_every_route(db: Db) {
 fn no_get_writes(db: Db) {
     let server = unlimited(db);
     let client = server.client();
-    let browser = owner(&server, &client, "olga@a.example");
+    // Before somebody sets the account up, which makes it strict about final documents.
     let made: Vec<_> = REGISTRY.resources.iter().map(|resource| (resource, make(&client, resource))).collect();
+    let browser = owner(&server, &client, "olga@a.example");
     let before = server.last_seq(&client);
     for (resource, made) in &made {
         for route in resource.routes.iter().filter(|route| route.method == Method::Get && !is_stream(route)) {
