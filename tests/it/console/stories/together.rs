@@ -112,7 +112,7 @@ fn a_reply_is_kept_while_the_ticket_changes(browser: &mut Chromium, client: &Cli
 fn a_click_takes_effect_once(browser: &mut Chromium, client: &Client) {
     let customer = json!({"company_name": "Bakkerij De Ster", "email": "ster@b.example"});
     let customer = client.post("/v1/clients", customer).expect(201).id();
-    let rows = json!([{"name": "Boiler", "unit_price": 1250}]);
+    let rows = json!([{"name": "Boiler", "unit_price": 1250, "vat_rate": "21"}]);
     let invoice = json!({"title": "Boiler", "client_id": customer, "rows": rows});
     let id = client.post("/v1/invoices", invoice.clone()).expect(201).id();
     let page = format!("/invoices/{id}");
