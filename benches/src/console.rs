@@ -9,6 +9,7 @@ use crate::browser::Chromium;
 use crate::report::{header, thousands, word};
 use crate::rows;
 use crate::server::{self, Data, Server};
+use crate::sign_in::{ask, session_of};
 use crate::{FEW, invoice};
 
 const WINDOW: (u32, u32) = (1280, 860);
@@ -120,16 +121,10 @@ impl Site {
         let invited = server.post("/v1/users", &json!({"email": "owner@a.example", "name": "Owner", "role": "owner"}));
         let link = invited["meta"]["invite_url"].as_str().expect("a link");
         let entry = json!({"token": link.rsplit('/').next(), "password": PASSWORD});
-        browser.open("/sign-in");
-        browser.wait_until("document.forms.length > 0");
-        let asked =
-            json!({"method": "POST", "headers": {"Content-Type": "application/json"}, "body": entry.to_string()});
-        let status =
-            browser.evaluate(&format!("fetch('/console/accept-invite', {asked}).then((answer) => answer.status)"));
-        assert_eq!(status, 200, "the owner cannot sign in");
-        let cookies = browser.call("Network.getCookies", json!({}))["cookies"].clone();
-        let text = |name: &str| cookies[0][name].as_str().expect("a cookie").to_string();
-        let cookie = format!("{}={}", text("name"), text("value"));
+        let session = session_of(&ask(&server, 1, "/console/accept-invite", &entry));
+        let cookie = format!("kantoor={session}");
+        let base = format!("http://{}", server.address);
+        browser.call("Network.setCookie", json!({"name": "kantoor", "value": session, "url": base}));
         browser.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": WATCH}));
         Some(Site { server, browser, cookie })
     }
