@@ -4,7 +4,7 @@ use clap::Args;
 use engine::accounts::Account;
 use engine::app::App;
 use engine::config::Config;
-use engine::http::server;
+use engine::http::{key_use, server};
 use engine::jobs::worker;
 use engine::{heads, loops, nodes, takeover};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -93,6 +93,9 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     }
     server::serve(app.clone(), listener, told_to_stop()).await;
     nodes::leave(&app).await;
+    if let Err(cause) = key_use::record(&app).await {
+        tracing::warn!(%cause, "The last use of keys and sessions was not recorded.");
+    }
     let own = app.clone();
     let signed = tokio::task::spawn_blocking(move || heads::sign(&own.store, &own.site.vault)).await;
     if let Ok(Err(error)) = signed {

@@ -171,6 +171,7 @@ impl Visit {
         self.check_choosing(person.as_ref()).await?;
         let hash = self.known_or_new(person.as_ref(), &owner.email, password).await?;
         let known = person.map(|person| person.password).unwrap_or_default();
+        let attempt = Attempt::new(&owner.email, &self.device.address);
         let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::SetUp, ctx.machine_now)?;
             let mut user = User {
@@ -184,7 +185,9 @@ impl Visit {
             set_password(tx, ctx, &user, &known, &hash)?;
             Ok(user)
         });
-        entered.await
+        let entered = entered.await?;
+        attempt.forgive(&self.app).await;
+        Ok(entered)
     }
 
     /// Accepts an invitation. A person without a password chooses one; others confirm theirs.
@@ -199,6 +202,7 @@ impl Visit {
         let person = read.await?;
         self.check_choosing(Some(&person)).await?;
         let hash = self.known_or_new(Some(&person), &person.email, password).await?;
+        let attempt = Attempt::new(&person.email, &self.device.address);
         let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::Invite, ctx.machine_now)?;
             let before: User = records::find(tx, ctx, &token.user)?;
@@ -210,7 +214,9 @@ impl Visit {
             set_password(tx, ctx, &user, &person.password, &hash)?;
             Ok(user)
         });
-        entered.await
+        let entered = entered.await?;
+        attempt.forgive(&self.app).await;
+        Ok(entered)
     }
 
     /// Sets a new password with the link of a reset, and ends all sessions of the person.
@@ -237,7 +243,7 @@ impl Visit {
             Ok(user)
         });
         let entered = entered.await?;
-        Attempt::new(&email, "").forgive(&self.app).await;
+        Attempt::new(&email, &self.device.address).forgive(&self.app).await;
         self.tell_others(&person, number, "password_changed").await;
         Ok(entered)
     }

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::cli::{kantoor, said};
 use crate::support::{Client, Db, Server};
 
 /// The binary itself, running.
@@ -216,6 +217,8 @@ fn a_shutdown_completes_requests_in_progress() {
     let status = binary.child.wait().unwrap();
     assert!(status.success(), "{status}: {}", binary.said());
     assert!(binary.said().contains("Kantoor has stopped."));
+    let keys = said(&kantoor(&db, &["key", "list"]));
+    assert!(!keys.contains("never used"), "the last use was not recorded: {keys}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ on_both![
     a_database_that_looks_old_is_not_signed,
     heads_survive_a_new_key,
     heads_are_sent_out,
+    heads_are_sent_once_a_day,
     rows_without_log_lines_are_signed,
     verifying_without_a_key_or_heads_fails,
     an_erased_record_stays_erased,
@@ -460,6 +461,27 @@ fn heads_are_sent_out(db: Db) {
     let mails = mails_in(&config.data.join("mail"));
     assert!(mails.contains("audit@example.com") && mails.contains(&heads[1].uid), "{mails}");
     assert!(send("file:/nowhere/at/all".to_string()).is_err());
+}
+
+fn heads_are_sent_once_a_day(db: Db) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("heads");
+    let server = Server::with(db, |config| config.audit_anchor = format!("file:{}", file.display()));
+    server.recorded_client(None);
+    let (ids, now) = (server.app.ids, server.app.clock.now());
+    let kind = engine::registry::registry().jobs.iter().find(|kind| kind.kind == "send_heads").unwrap();
+    let job = kind.repeated(now);
+    server.app.store.write_now(0, move |tx| engine::jobs::enqueue(tx, &ids, &job, now)).unwrap();
+    let sent = || {
+        server.execute("UPDATE jobs SET run_at = 0");
+        server.block_on(async { while engine::jobs::worker::turn(&server.app).await {} });
+        let is_ahead = server.app.store.read_now(move |tx| engine::jobs::any_ahead(tx, now)).unwrap();
+        assert!(!is_ahead, "it would be taken for a job that a wrong clock scheduled");
+        engine::heads::read(&std::fs::read_to_string(&file).unwrap()).unwrap().len()
+    };
+    assert_eq!([sent(), sent()], [1, 1]);
+    server.execute("UPDATE jobs SET payload = '{\"sent_at\": 1}' WHERE kind = 'send_heads'");
+    assert_eq!(sent(), 2);
 }
 
 fn mails_in(folder: &Path) -> String {

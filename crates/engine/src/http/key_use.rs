@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::accounts::Key;
 use crate::app::App;
+use crate::error::Result;
 use crate::jobs::SHARED;
 use crate::loops::{self, Poll};
 use crate::registry::registry;
@@ -19,17 +20,22 @@ pub fn start(app: &Arc<App>) {
         let mut poll = Poll::every(NOTED).later();
         loop {
             poll.wait(&pulse).await;
-            let mut noted = Ok(());
-            for uses in app.keys.take_used().chunks(TOGETHER) {
-                let uses = uses.to_vec();
-                noted = noted.and(app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await);
-            }
-            for uses in app.sessions.take_used().chunks(TOGETHER) {
-                let Some(sessions) = registry().sessions else { break };
-                let uses = uses.to_vec();
-                noted = noted.and(app.store.write(SHARED, move |tx| (sessions.used)(tx, &uses)).await);
-            }
-            poll.turned(noted.map(|()| false), "Cannot record when keys were last used.");
+            poll.turned(record(&app).await.map(|()| false), "Cannot record when keys were last used.");
         }
     });
+}
+
+/// Records the use of keys and sessions since the last time.
+pub async fn record(app: &App) -> Result<()> {
+    let mut recorded = Ok(());
+    for uses in app.keys.take_used().chunks(TOGETHER) {
+        let uses = uses.to_vec();
+        recorded = recorded.and(app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await);
+    }
+    for uses in app.sessions.take_used().chunks(TOGETHER) {
+        let Some(sessions) = registry().sessions else { break };
+        let uses = uses.to_vec();
+        recorded = recorded.and(app.store.write(SHARED, move |tx| (sessions.used)(tx, &uses)).await);
+    }
+    recorded
 }

@@ -1,5 +1,5 @@
-//! The cache of recently used keys and sessions, which saves a database lookup per request. An entry expires after a
-//! second: a revoked key or an ended session works at most that long.
+//! The cache of recently used keys and sessions, which saves a database lookup per request. An entry expires after
+//! half a second: a revoked key or an ended session works at most that long.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,7 +14,8 @@ use crate::clock::{Clock, Moment};
 use crate::error::{Code, Error, Result};
 use crate::who::Who;
 
-const FRESH: Duration = Duration::from_secs(1);
+/// Half of the second within which a change takes effect everywhere.
+const FRESH: Duration = Duration::from_millis(500);
 /// More keys than are used in a second; bounds the memory.
 const MAX_KEYS: usize = 10_000;
 
