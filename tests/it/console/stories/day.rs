@@ -57,15 +57,20 @@ fn a_quote_is_made_and_sent(browser: &mut Chromium, client: &Client, name: &str)
     browser.press("button", "Concept opslaan");
     browser.wait_until("/^.quotes.[0-9a-f-]{36}$/.test(location.pathname)");
     let quote = address(browser);
-    browser.settles(&quote);
+    finalize_and_send(browser, &quote);
+    assert_eq!(shown(client, &quote)["payment_status"], "open");
+    quote
+}
+
+/// Finalizes the draft that is open, and mails it.
+fn finalize_and_send(browser: &mut Chromium, address: &str) {
+    browser.settles(address);
     browser.key("Ctrl+Enter");
     browser.sees("Er komt een definitief nummer op");
     browser.press("button", "Definitief maken en versturen");
     browser.wait_until("document.getElementById('send-to')?.value === 'info@b.example'");
     browser.press("button", "Versturen");
     browser.sees("Onderweg naar info@b.example");
-    assert_eq!(shown(client, &quote)["payment_status"], "open");
-    quote
 }
 
 fn the_client_accepts_it(browser: &mut Chromium, client: &Client, quote: &str, (width, height): (u32, u32)) {
@@ -89,13 +94,7 @@ fn it_becomes_an_invoice(browser: &mut Chromium) -> String {
     browser.wait_until("/^.invoices.[0-9a-f-]{36}$/.test(location.pathname)");
     let invoice = address(browser);
     browser.sees("Concept opslaan");
-    browser.settles(&invoice);
-    browser.key("Ctrl+Enter");
-    browser.sees("Er komt een definitief nummer op");
-    browser.press("button", "Definitief maken en versturen");
-    browser.wait_until("document.getElementById('send-to')?.value === 'info@b.example'");
-    browser.press("button", "Versturen");
-    browser.sees("Onderweg naar info@b.example");
+    finalize_and_send(browser, &invoice);
     invoice
 }
 
