@@ -541,7 +541,7 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         .body::<mail::Send>(RequestBody::Body)
         .returns(Returns::Parts(mail::SENT))
         .route(Method::Get, "/{id}/send-preview", "Retrieve a default subject and message", mail::preview::<K>)
-        .returns(Returns::Parts(mail::PREVIEW))
+        .returns(Returns::Report(mail::PREVIEW, mail::PREVIEW_QUERY))
         .extension()
         .route(Method::Get, "/{id}/deliveries", "List the mail deliveries of the document", mail::deliveries::<K>)
         .returns(Returns::ListOfParts(mail::DELIVERIES))

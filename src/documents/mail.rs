@@ -191,6 +191,10 @@ pub const PREVIEW: &[Part] = &[
     Part("message", "string", "Default message."),
 ];
 
+/// Parameters of `GET …/send-preview`.
+pub const PREVIEW_QUERY: &[Part] =
+    &[Part("send_type", "string", "Type of mail; by default that of the document itself.")];
+
 /// `GET …/{id}/send-preview?send_type=`: a subject and a message that can be sent unchanged.
 pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
     let wanted = match call.query.get("send_type") {

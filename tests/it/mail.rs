@@ -252,7 +252,9 @@ fn rejects_invalid_mail(db: Db) {
     assert_eq!(client.get(&path).data()["payment_status"], "draft", "a rejected request leaves a draft");
     for kind in ["invoice", "credit", "invoice_rem1", "invoice_rem2", "invoice_rem3", "subscription"] {
         send("send_type", json!(kind)).expect(200);
-        let words = client.get(&format!("{path}/send-preview?send_type={kind}")).expect(200).data();
+        let reply = client.get(&format!("{path}/send-preview?send_type={kind}")).expect(200);
+        assert_eq!(reply.json()["meta"], json!({}), "send_type is not ignored");
+        let words = reply.data();
         assert!(words["message"].as_str().unwrap().contains("Met vriendelijke groet,\nJansen & Zn"), "{words}");
         assert!(words["subject"].as_str().unwrap().contains("F2026-0001"), "{words}");
         let to = if kind.contains("rem") { "admin@ster.example" } else { "anna@ster.example" };
