@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run check fast bench docs-snapshots fmt deny fuzz
+.PHONY: help run check fast bench docs-snapshots pictures fmt deny fuzz
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ bench: ## Benchmark the server against a bare axum and SQLite program
 
 docs-snapshots: ## Update the test snapshots; review the diff before you commit
 	INSTA_UPDATE=always scripts/with-postgres cargo nextest run
+
+pictures: ## Take the pictures in docs/images again; look at them before you commit
+	cargo nextest run --run-ignored only -E 'test(pictures_for_the_documentation)'
 
 fmt: ## Format the code
 	cargo fmt --all

@@ -1,7 +1,7 @@
 //! Lists the files of the console, which release builds contain. Debug builds read them from the folder, so that a reload
 //! of the page shows an edit.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[path = "src/console/files.rs"]
 mod files;
@@ -9,7 +9,8 @@ mod files;
 fn main() -> std::io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/console/files.rs");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("console");
+    // The folder of this build: the script may have been compiled in another one.
+    let folder = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("console");
     let mut list = String::from("&[\n");
     if std::env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_none() {
         println!("cargo::rerun-if-changed=console");

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 
 /** @typedef {Record<string, any>} Item A record as the API returns it. */
 /** @typedef {{ data: any, meta: Record<string, any>, etag: string, status: number }} Answer */
-/** @typedef {{ field: string, code: string, message: string }} FieldError */
+/** @typedef {{ field: string, code: string, message: string, count?: number }} FieldError */
 /** @typedef {{ body?: unknown, etag?: string, key?: string | ((body: unknown) => string), abort?: AbortSignal, quiet?: boolean, keep?: boolean }} Options `keep`: what is on the screen needs no reload. */
 
 export class ApiError extends Error {
@@ -36,6 +36,9 @@ export const get = (path, options) => request("GET", path, options);
 export const post = (path, body, options) => write("POST", path, { ...options, body, key: typeof options?.key === "function" ? options.key(body) : (options?.key ?? newKey()) });
 /** @param {string} path @param {unknown} body @param {Options} [options] */
 export const patch = (path, body, options) => write("PATCH", path, { ...options, body });
+/** Replaces a record as a whole.
+ * @param {string} path @param {unknown} body @param {Options} [options] */
+export const put = (path, body, options) => write("PUT", path, { ...options, body });
 /** @param {string} path @param {Options} [options] */
 export const remove = (path, options) => write("DELETE", path, options);
 
@@ -106,7 +109,7 @@ async function tryOften(method, path, options) {
       const repeated = attempt > 1 && error instanceof ApiError && (error.status === 412 || (method === "DELETE" && error.status === 404));
       if (repeated && (await tookEffect(method, path, options))) return { data: {}, meta: {}, etag: "", status: 200 };
       const wait = pause(error, attempt);
-      const safe = method === "GET" || method === "PATCH" || method === "DELETE" || options.key;
+      const safe = ["GET", "PATCH", "PUT", "DELETE"].includes(method) || options.key;
       if (!safe || wait === null || attempt >= MAX_TRIES) throw error;
       await new Promise((resume) => setTimeout(resume, wait));
     }

@@ -16,6 +16,8 @@ async function start() {
   applyTheme();
   startRouter();
   startKeys();
+  // With its screen, so that the frame is not painted without it first.
+  await open(routeOf(place.value.path)).catch(() => {});
   const root = document.getElementById("app");
   root?.replaceChildren();
   if (root) render(h(App, null), root);
@@ -33,6 +35,17 @@ function App() {
   const [drawer, setDrawer] = useState(false);
   const route = routeOf(place.value.path);
   useEffect(() => { setDrawer(false); }, [place.value.path]);
+  useEffect(() => {
+    if (!drawer) return;
+    const onKey = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key !== "Escape") return;
+      setDrawer(false);
+      /** @type {HTMLElement | null} */ (document.querySelector(".menu-button"))?.focus();
+    };
+    /** @type {HTMLElement | null} */ (document.querySelector(".side a"))?.focus();
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, [drawer]);
   useEffect(() => { document.title = `${route.title} · ${me.value.account.name ?? "Kantoor"}`; }, [route.title]);
   return div({ class: drawer ? "shell drawer-open" : "shell" },
     a({ class: "skip", href: "#main", onClick: (event) => { event.preventDefault(); document.getElementById("main")?.focus(); } }, t("skip")),
@@ -40,16 +53,30 @@ function App() {
     h(TopBar, { openMenu: () => setDrawer(true) }),
     h(Progress, null),
     outdated.value ? div({ class: "notice updated", role: "status" }, span(null, t("updated")), h(Button, { small: true, onClick: () => location.reload() }, t("updated.reload"))) : null,
-    main({ id: "main", tabIndex: -1 }, me.value.account.test_clock ? h(Clock, null) : null, h(Screen, { key: route.key, route })),
+    main({ id: "main", tabIndex: -1, inert: drawer || undefined }, me.value.account.test_clock ? h(Clock, null) : null, h(Screen, { key: route.key, route })),
     h(Toasts, null));
+}
+
+/** @typedef {() => import("./html.js").Children} Draw */
+/** @type {Map<string, Draw>} Screens that have been opened, by the keys of their routes: these are drawn at once. */
+const opened = new Map();
+const MAX_OPENED = 100;
+
+/** @param {Route} route @returns {Promise<Draw>} */
+async function open(route) {
+  const [draw] = await Promise.all([route.load(), route.first ? null : loadRest()]);
+  if (opened.size >= MAX_OPENED) opened.clear();
+  opened.set(route.key, draw);
+  return draw;
 }
 
 /** @param {{ route: Route }} properties */
 function Screen({ route }) {
-  const [view, setView] = useState(/** @type {{ draw: (() => import("./html.js").Children) | null, error: unknown }} */ ({ draw: null, error: null }));
+  const [view, setView] = useState(/** @type {{ draw: Draw | null, error: unknown }} */ ({ draw: opened.get(route.key) ?? null, error: null }));
   useEffect(() => {
+    if (view.draw) return;
     let current = true;
-    Promise.all([route.load(), route.first ? null : loadRest()]).then(([draw]) => { if (current) setView({ draw, error: null }); }, (error) => { if (current) setView({ draw: null, error }); });
+    open(route).then((draw) => { if (current) setView({ draw, error: null }); }, (error) => { if (current) setView({ draw: null, error }); });
     return () => { current = false; };
   }, [route.key]);
   useEffect(() => {

@@ -43,5 +43,6 @@ export function BarChart({ title, bars, unit }) {
  * @param {number} value */
 function short(value) {
   if (value < 1000) return decimal(Math.round(value));
+  if (value >= 999_500) return `${decimal((value / 1e6).toFixed(value < 1e7 ? 1 : 0))}M`;
   return `${decimal((value / 1000).toFixed(value < 10_000 ? 1 : 0))}k`;
 }

@@ -6,7 +6,7 @@ import { Dialog, openDialog } from "./dialog.js";
 import { div, fieldset, h, input, label, legend, p, span } from "./html.js";
 import { moment } from "./format.js";
 import { fieldOf, itemPath, valueOf } from "./schema.js";
-import { fieldName, t } from "./words.js";
+import { fieldName, t, word } from "./words.js";
 import { Value } from "./value.js";
 
 /** @typedef {import("./api.js").Item} Item */
@@ -53,4 +53,14 @@ function Choices({ conflict, both, close }) {
 }
 
 /** @param {string} table @param {import("./schema.js").Field} field @param {any} value */
-const shown = (table, field, value) => (Array.isArray(value) ? t("conflict.n_rows", { n: value.length }) : h(Value, { table, field, value, plain: true }));
+const shown = (table, field, value) => (Array.isArray(value) ? listed(table, field.name, value) : h(Value, { table, field, value, plain: true }));
+
+/** Rows by their names, steps by what they do.
+ * @param {string} table @param {string} field @param {any[]} rows */
+function listed(table, field, rows) {
+  const names = rows.map((row) => (field === "steps" ? word([`step.${row.type}`], row.type) : (row.name ?? row.title ?? row.field))).filter(Boolean);
+  const counted = table === "flows" ? t(field === "steps" ? "conflict.n_steps" : "conflict.n_conditions", { n: rows.length }) : t("conflict.n_rows", { n: rows.length });
+  return names.length > 0 ? `${counted} (${names.slice(0, MAX_NAMES).join(", ")}${names.length > MAX_NAMES ? ", …" : ""})` : counted;
+}
+
+const MAX_NAMES = 5;

@@ -40,20 +40,23 @@ const Shown = ({ draw, close }) => draw({ close });
  * @param {string} properties.action The word on the main button.
  * @param {boolean} [properties.danger]
  * @param {boolean} [properties.wide]
+ * @param {string} [properties.class]
+ * @param {boolean} [properties.calm] Whether no field gets the focus, so that a phone shows no keyboard.
+ * @param {import("./html.js").View} [properties.other] A button in the place of "cancel".
  * @param {boolean} [properties.single] Whether there is nothing to cancel.
  * @param {() => void} properties.close
  * @param {() => Promise<unknown>} properties.run Closes the dialog when it succeeds; an error is shown in it.
  * @param {import("./html.js").Children} [properties.children]
  * @param {boolean} [properties.disabled]
  */
-export function Dialog({ title, action, danger, wide, single, close, run, children, disabled }) {
+export function Dialog({ title, action, danger, wide, class: extra = "", calm, other, single, close, run, children, disabled }) {
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   useEffect(() => {
     const before = document.activeElement;
     box.current?.showModal();
-    /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".dialog-body :is(input, select, textarea):not([type=file], [tabindex=\"-1\"])") ?? box.current?.querySelector("[type=submit]"))?.focus();
+    if (!calm) /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".dialog-body :is(input, select, textarea):not([type=file], [tabindex=\"-1\"])") ?? box.current?.querySelector("[type=submit]"))?.focus();
     return () => before instanceof HTMLElement && before.focus();
   }, []);
   const submit = async () => {
@@ -69,12 +72,12 @@ export function Dialog({ title, action, danger, wide, single, close, run, childr
     }
   };
   return dialog({
-    ref: box, class: wide ? "dialog wide" : "dialog", "aria-label": title, onClose: close,
+    ref: box, class: ["dialog", wide && "wide", extra].filter(Boolean).join(" "), "aria-label": title, onClose: close,
     onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void submit(); } },
   }, form({ method: "dialog", onSubmit: (event) => { event.preventDefault(); void submit(); } },
     div({ class: "dialog-head" }, h2(null, title), h(Button, { quiet: true, small: true, icon: "close", label: t("close"), onClick: close })),
     div({ class: "dialog-body" }, error ? h(Problem, { error }) : null, children),
-    div({ class: "dialog-foot" }, single ? null : h(Button, { onClick: close }, t("cancel")), h(Button, { type: "submit", primary: !danger, danger, busy, disabled }, action))));
+    div({ class: "dialog-foot" }, other ?? (single ? null : h(Button, { onClick: close }, t("cancel"))), h(Button, { type: "submit", primary: !danger, danger, busy, disabled }, action))));
 }
 
 /** Asks before something that cannot be undone, and says what will happen.

@@ -4,6 +4,7 @@ import { LinkBox } from "./combobox.js";
 import { day, dayOf, decimal, readDay, readNumber } from "./format.js";
 import { FileBox } from "./filebox.js";
 import { button, div, fieldset, h, input, label, legend, option, p, select, span, textarea } from "./html.js";
+import { DaysBox, EventsBox, ListBox, isDays } from "./listbox.js";
 import { ScopesBox } from "./scopes.js";
 import { countryName } from "./value.js";
 import { choiceName, fieldHelp, fieldName, t } from "./words.js";
@@ -28,6 +29,7 @@ export function FieldRow({ table, field, name = fieldName(table, field.name), va
       div({ class: "radios" }, field.choices?.map((choice) => label({ key: choice },
         input({ type: "radio", name: id, value: choice, checked: (value ?? "") === choice, disabled, onChange: () => onChange(choice) }), span(null, choiceName(table, field.name, choice))))), notes);
   }
+  if (isDays(field)) return fieldset({ class: "field choice", "aria-describedby": describedBy }, legend(null, name), h(DaysBox, { ...control, table, field: field.name }), notes);
   if (field.kind === "boolean") {
     return div({ class: "field switch" },
       input({ id, type: "checkbox", checked: Boolean(value), disabled, "aria-describedby": describedBy, onChange: (event) => onChange(event.currentTarget.checked) }),
@@ -38,12 +40,15 @@ export function FieldRow({ table, field, name = fieldName(table, field.name), va
 }
 
 /** @param {Field} field */
-export const wide = (field) => (field.length ?? 0) > 255 && !["subject", "title", "name"].includes(field.name) && !["emails", "email", "link", "choice"].includes(field.kind) || ["texts", "data"].includes(field.kind);
+export const wide = (field) => (field.length ?? 0) > 255 && !["subject", "title", "name", "url"].includes(field.name) && !["emails", "email", "link", "choice"].includes(field.kind) || ["texts", "data"].includes(field.kind);
 
 /** @param {string} table @param {Field} field @param {Control} control @param {(typed: string) => void} [onNew] */
 export function controlOf(table, field, control, onNew) {
   switch (field.kind) {
-    case "amount": case "price": case "percent": return h(NumberBox, { ...control, decimals: field.kind === "percent" || field.name === "hours" ? 0 : 2, mark: field.kind === "percent" ? "%" : field.name === "hours" ? "" : "€" });
+    case "amount": case "price": case "percent": {
+      const percents = field.kind === "percent" || table === "tax_rates";
+      return h(NumberBox, { ...control, decimals: percents || field.name === "hours" ? 0 : 2, mark: percents ? "%" : field.name === "hours" ? "" : "€" });
+    }
     case "integer": return h(NumberBox, { ...control, decimals: 0 });
     case "day": return h(DayBox, control);
     case "link": return field.refers === "files" ? h(FileBox, control) : field.refers ? h(LinkBox, { ...control, table: field.refers, value: control.value ?? "", onNew }) : h(TextBox, { ...control, length: field.length });
@@ -51,11 +56,18 @@ export function controlOf(table, field, control, onNew) {
     case "country": return h(ChoiceBox, { ...control, options: COUNTRIES.map((code) => /** @type {[string, string]} */ ([code, countryName(code)])), empty: true });
     case "color": return h(ColorBox, control);
     case "moment": return h(DayBox, { ...control, value: control.value ? dayOf(control.value) : "", onChange: (/** @type {string} */ day) => control.onChange(day ? `${day}T00:00:00Z` : "") });
-    case "texts": if (field.name === "scopes") return h(ScopesBox, control);
-      return h(TextBox, { ...control, value: Array.isArray(control.value) ? control.value.join(", ") : control.value, onChange: (/** @type {string} */ typed) => control.onChange(typed.split(",").map((one) => one.trim()).filter(Boolean)) });
-    default: return h(TextBox, { ...control, length: field.length, type: TYPES[field.kind], long: wide(field) });
+    case "texts": return h(field.name === "scopes" ? ScopesBox : field.name === "events" ? EventsBox : ListBox, control);
+    default: if (isTime(field)) return h(ChoiceBox, { ...control, options: TIMES });
+      return h(TextBox, { ...control, length: field.length, type: TYPES[field.kind], long: wide(field) });
   }
 }
+
+/** A text whose default is a time of day.
+ * @param {Field} field */
+const isTime = (field) => field.kind === "text" && field.length === 5 && /^\d\d:\d\d$/.test(String(field.default));
+
+/** Every half hour of a day, up to its end. @type {[string, string][]} */
+const TIMES = Array.from({ length: 49 }, (_, half) => { const time = `${String(Math.floor(half / 2)).padStart(2, "0")}:${half % 2 ? "30" : "00"}`; return [time, time]; });
 
 /** @type {Record<string, "email" | "url">} */
 const TYPES = { email: "email", website: "url" };

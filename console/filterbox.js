@@ -1,4 +1,5 @@
 // The controls of one filter, by the kind of its field.
+import { useEffect, useRef } from "preact/hooks";
 import { LinkBox } from "./combobox.js";
 import { DayBox } from "./field.js";
 import { button, div, form, h, input, label } from "./html.js";
@@ -16,12 +17,14 @@ export function FilterBox({ table, field, parameters, close }) {
   /** @param {Record<string, string>} changes */
   const set = (changes) => setQuery({ ...changes, page: "" });
   /** @param {[string, string][]} options */
-  const choices = (options) => options.map(([key, text]) => button({ key, type: "button", role: "menuitemradio", "aria-checked": key === value, onClick: () => { set({ [name]: key }); close(); } }, text, key === value ? h(Icon, { name: "check" }) : null));
+  const choices = (options) => options.map(([key, text]) => button({ key, type: "button", "aria-pressed": key === value, onClick: () => { set({ [name]: key }); close(); } }, text, key === value ? h(Icon, { name: "check" }) : null));
   const inside = field.range?.length ? div({ class: "range" }, field.range.map((parameter, place) => div({ key: parameter, class: "field" },
         label({ for: `filter-${parameter}` }, place === 0 ? t("list.from") : t("list.to")), h(DayBox, { id: `filter-${parameter}`, value: parameters.get(parameter) ?? "", onChange: (day) => set({ [parameter]: day }) }))))
     : field.refers ? h(LinkBox, { id: `filter-${name}`, table: field.refers, value, label: fieldName(table.key, field.name), onChange: (id) => { set({ [name]: id }); if (id) close(); } })
     : field.kind === "boolean" ? choices([["1", t("yes")], ["0", t("no")]])
     : field.kind === "choice" && field.choices ? choices(field.choices.map((choice) => [choice, choiceName(table.key, field.name, choice)]))
     : form({ onSubmit: (event) => { event.preventDefault(); close(); } }, input({ type: "text", value, "aria-label": fieldName(table.key, field.name), onChange: (event) => set({ [name]: event.currentTarget.value.trim() }) }));
-  return div({ class: "filter-box", role: "dialog", "aria-label": fieldName(table.key, field.name) }, div({ class: "soft" }, fieldName(table.key, field.name)), inside);
+  const box = useRef(/** @type {HTMLDivElement | null} */ (null));
+  useEffect(() => /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector("input, button"))?.focus(), []);
+  return div({ ref: box, class: "filter-box", role: "dialog", "aria-label": fieldName(table.key, field.name) }, div({ class: "soft" }, fieldName(table.key, field.name)), inside);
 }

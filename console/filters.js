@@ -2,10 +2,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { nearDay } from "./format.js";
 import { button, div, h, input, label, span } from "./html.js";
-import { Button, Icon, useOutside } from "./parts.js";
+import { Button, Icon, Menu, sayError, useOutside } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { place, setQuery } from "./router.js";
-import { choiceName, fieldName, t } from "./words.js";
+import { choiceName, fieldName, loadRest, t } from "./words.js";
 import { PlainName } from "./value.js";
 
 /** @typedef {import("./schema.js").Table} Table */
@@ -23,13 +23,18 @@ export function Filters({ table, searching }) {
   const active = fields.filter((field) => isActive(field, parameters) && !(field.filter && tabbed.has(field.filter)));
   const rest = fields.filter((field) => !isActive(field, parameters) && !(field.filter && tabbed.has(field.filter)));
   const open = fields.find((field) => field.name === adding);
-  return div({ class: "filters", ref: box, onKeyDown: (event) => { if (event.key === "Escape" && adding) { event.stopPropagation(); setAdding(""); } } },
+  // The focus goes back to the chip, or to the menu that the filter came from.
+  const close = () => {
+    setAdding("");
+    requestAnimationFrame(() => /** @type {HTMLElement | null | undefined} */ (document.getElementById(`chip-${adding}`) ?? box.current?.querySelector(".menu > button"))?.focus());
+  };
+  const sheet = () => void Promise.all([import("./filtersheet.js"), loadRest()]).then(([{ openFilterSheet }]) => openFilterSheet(table, [...active, ...rest]), sayError);
+  return div({ class: "filters", ref: box, onKeyDown: (event) => { if (event.key === "Escape" && adding) { event.stopPropagation(); close(); } } },
     table.search ? h(SearchBox, { box: searching, now: parameters.get("search") ?? "" }) : null,
     active.map((field) => h(Chip, { key: field.name, table, field, parameters, onOpen: () => setAdding(adding === field.name ? "" : field.name) })),
-    rest.length > 0 ? div({ class: "menu" },
-      h(Button, { icon: "filter", quiet: true, label: undefined, onClick: () => setAdding(adding === "+" ? "" : "+") }, t("list.filter")),
-      adding === "+" ? div({ class: "menu-list left", role: "menu" }, rest.map((field) => button({ key: field.name, type: "button", role: "menuitem", onClick: () => setAdding(field.name) }, fieldName(table.key, field.name)))) : null) : null,
-    open ? h(Box, { table, field: open, parameters, close: () => setAdding("") }) : null);
+    rest.length > 0 ? h(Menu, { label: t("list.filter"), icon: "filter", quiet: true, showLabel: true, align: "left", class: "wide-only", items: rest.map((field) => ({ label: fieldName(table.key, field.name), run: () => setAdding(field.name) })) }) : null,
+    active.length + rest.length > 0 ? h(Button, { icon: "filter", class: "phone-only", onClick: sheet }, active.length > 0 ? t("list.n_filters", { n: active.length }) : t("list.filters")) : null,
+    open ? h(Box, { table, field: open, parameters, close }) : null);
 }
 
 /** The controls of a filter are loaded when one is opened.
@@ -69,8 +74,8 @@ function Chip({ table, field, parameters, onOpen }) {
     : field.refers ? h(PlainName, { table: field.refers, id: value })
     : field.kind === "boolean" ? (/^(1|true)$/.test(value) ? t("yes") : t("no"))
     : field.kind === "choice" ? choiceName(table.key, field.name, value) : value;
-  return span({ class: "chip" }, button({ type: "button", onClick: onOpen }, span({ class: "soft" }, `${fieldName(table.key, field.name)}: `), shown),
-    button({ type: "button", class: "chip-close", "aria-label": t("list.remove_filter"), onClick: () => setQuery(Object.fromEntries([...names.map((name) => [name, ""]), ["page", ""]])) }, h(Icon, { name: "close" })));
+  return span({ class: "chip wide-only" }, button({ type: "button", id: `chip-${field.name}`, onClick: onOpen }, span({ class: "soft" }, `${fieldName(table.key, field.name)}: `), shown),
+    button({ type: "button", class: "chip-close", "aria-label": `${t("list.remove_filter")}: ${fieldName(table.key, field.name)}`, onClick: () => setQuery(Object.fromEntries([...names.map((name) => [name, ""]), ["page", ""]])) }, h(Icon, { name: "close" })));
 }
 
 /** @param {{ table: Table, open: import("@preact/signals").Signal<boolean>, columns: import("@preact/signals").Signal<string[]>, onChange: (names: string[]) => void }} properties */

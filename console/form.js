@@ -9,7 +9,7 @@ import { Others } from "./here.js";
 import { a, div, form, h, li, section, span, strong, ul } from "./html.js";
 import { useKeys } from "./keys.js";
 import { showOnce } from "./once.js";
-import { Button, Card, Head, Problem, Skeleton, say } from "./parts.js";
+import { Button, Card, Head, Problem, Skeleton, saySaved } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place } from "./router.js";
 import { itemPath, may, titleOf, valueOf } from "./schema.js";
@@ -71,7 +71,7 @@ function Editing({ table, item, etag }) {
     try {
       const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key });
       dropDraft(draftName);
-      say(t("saved"));
+      saySaved(answer);
       showOnce(answer);
       const id = answer.data?.id ?? item?.id;
       // Whoever made a key has seen all there is to see.
@@ -165,7 +165,7 @@ const editable = (field) => !["rows", "lines", "custom", "data"].includes(field.
 function initial(table, item, query) {
   const given = new URLSearchParams(query);
   return Object.fromEntries(table.fields.map((field) => [field.name,
-    item ? (valueOf(item, field.name) ?? "") : (given.get(field.name) ?? (field.kind === "boolean" ? field.default ?? false : field.default ?? ""))]));
+    item ? (valueOf(item, field.name) ?? "") : (given.get(field.name) ?? tasteOf(table.key).starts?.[field.name] ?? (field.kind === "boolean" ? field.default ?? false : field.default ?? ""))]));
 }
 
 /** @param {Field[]} fields @param {Item} values */

@@ -6,21 +6,45 @@ import { language, t } from "./words.js";
 const locale = language === "nl" ? "nl-NL" : "en-GB";
 const DECIMAL = language === "nl" ? "," : ".";
 const GROUP = language === "nl" ? "." : ",";
-const euros = new Intl.NumberFormat(locale, { style: "currency", currency: "EUR" });
-const whole = new Intl.NumberFormat(locale);
-const longDay = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
-const shortDay = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", timeZone: "UTC" });
-const monthName = new Intl.DateTimeFormat(locale, { month: "long", timeZone: "UTC" });
-const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
+const MONTH = (language === "nl" ? "jan feb mrt apr mei jun jul aug sep okt nov dec" : "Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec").split(" ");
+
+/** The first formatter of the browser takes 30 ms to make, others some: each is made when it is first used, and amounts and
+ * days, which every list shows, are formatted by hand.
+ * @template T @param {() => T} make */
+function lazy(make) {
+  /** @type {T | undefined} */
+  let made;
+  return () => (made ??= make());
+}
+const relative = lazy(() => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }));
+/** The same for those with the time zone of the account, which may change.
+ * @template T @param {(zone: string) => T} make */
+function inZone(make) {
+  /** @type {{ zone: string, made: T } | undefined} */
+  let last;
+  return () => {
+    const zone = me.value.account.time_zone || "UTC";
+    if (!last || last.zone !== zone) last = { zone, made: make(zone) };
+    return last.made;
+  };
+}
+const longMoment = inZone((timeZone) => new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZone }));
+const isoDay = inZone((timeZone) => new Intl.DateTimeFormat("en-CA", { timeZone, year: "numeric", month: "2-digit", day: "2-digit" }));
 
 /** @typedef {string | number | null | undefined} Decimal */
 
-/** @param {Decimal} value */
-export const money = (value) => (value === null || value === undefined || value === "" ? "" : euros.format(/** @type {any} */ (String(value))));
+/** An amount in euros.
+ * @param {Decimal} value */
+export function money(value) {
+  if (value === null || value === undefined || value === "") return "";
+  const text = decimal(typeof value === "number" ? value.toFixed(2) : value, 2);
+  if (language === "nl") return `€\u00a0${text}`;
+  return text.startsWith("-") ? `-€${text.slice(1)}` : `€${text}`;
+}
 /** @param {bigint} value */
 export const moneyOfCents = (value) => money(unscaled(value, 2));
 /** @param {number} value */
-export const count = (value) => whole.format(value);
+export const count = (value) => decimal(value);
 
 /** A decimal with at least `decimals` decimals, in the reader's notation.
  * @param {Decimal} value @param {number} [decimals] @param {boolean} [grouped] */
@@ -38,19 +62,17 @@ export const price = (value) => (value === null || value === undefined || value 
 export const percent = (value) => (value === null || value === undefined || value === "" ? "" : `${decimal(value)} %`);
 
 /** @param {string | null | undefined} text */
-export const day = (text) => (text ? longDay.format(utc(text)).replace(/\.(?= |$)/g, "") : "");
+export const day = (text) => (text ? `${dayAndMonth(text)} ${text.slice(0, 4)}` : "");
+
+/** @param {string} text */
+const dayAndMonth = (text) => `${Number(text.slice(8, 10))} ${MONTH[Number(text.slice(5, 7)) - 1] ?? ""}`;
 
 /** Without the year if it is the current one.
  * @param {string | null | undefined} text */
-export const nearDay = (text) => (text && text.slice(0, 4) === today().slice(0, 4) ? shortDay.format(utc(text)).replace(/\.(?= |$)/g, "") : day(text));
+export const nearDay = (text) => (text && text.slice(0, 4) === today().slice(0, 4) ? dayAndMonth(text) : day(text));
 
 /** @param {string | null | undefined} text */
-export function moment(text) {
-  if (!text) return "";
-  const zone = me.value.account.time_zone || "UTC";
-  const options = /** @type {const} */ ({ day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZone: zone });
-  return new Intl.DateTimeFormat(locale, options).format(new Date(text)).replace(/\.(?= )/, "");
-}
+export const moment = (text) => (text ? longMoment().format(new Date(text)).replace(/\.(?= )/, "") : "");
 
 /** Within a day as "12 minutes ago", later as a day.
  * @param {string | null | undefined} text */
@@ -58,17 +80,14 @@ export function ago(text) {
   if (!text) return "";
   const seconds = (Date.parse(text) - now()) / 1000;
   if (Math.abs(seconds) < 60) return t("time.now");
-  if (Math.abs(seconds) < 3600) return relative.format(Math.round(seconds / 60), "minute");
-  if (Math.abs(seconds) < 86_400) return relative.format(Math.round(seconds / 3600), "hour");
+  if (Math.abs(seconds) < 3600) return relative().format(Math.round(seconds / 60), "minute");
+  if (Math.abs(seconds) < 86_400) return relative().format(Math.round(seconds / 3600), "hour");
   return nearDay(dayOf(text));
 }
 
 /** The day on which a moment falls in the account's time zone.
  * @param {string} text */
-export function dayOf(text) {
-  const zone = me.value.account.time_zone || "UTC";
-  return new Intl.DateTimeFormat("en-CA", { timeZone: zone, year: "numeric", month: "2-digit", day: "2-digit" }).format(new Date(text));
-}
+export const dayOf = (text) => isoDay().format(new Date(text));
 
 /** Today in the account's time zone, on the account's clock. */
 export const today = () => dayOf(new Date(now()).toISOString());
@@ -149,12 +168,15 @@ export function readDay(typed) {
   const short = /^(\d{1,2})[-/. ](\d{1,2})(?:[-/. ](\d{2,4}))?$/.exec(text);
   if (short) return valid(year(short[3]), Number(short[2]), Number(short[1]));
   const named = /^(\d{1,2})\s+([a-z]{3,})\.?(?:\s+(\d{2,4}))?$/.exec(text);
-  const month = named ? MONTHS.findIndex((names) => names.some((name) => name.startsWith(named[2] ?? "?") || (named[2] ?? "").startsWith(name.slice(0, 3)))) : -1;
+  const month = named ? MONTHS().findIndex((names) => names.some((name) => name.startsWith(named[2] ?? "?") || (named[2] ?? "").startsWith(name.slice(0, 3)))) : -1;
   return named && month >= 0 ? valid(year(named[3]), month + 1, Number(named[1])) : null;
 }
 
 const ENGLISH = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
-const MONTHS = ENGLISH.map((name, place) => [name, monthName.format(Date.UTC(2026, place, 1)).toLowerCase(), place === 2 ? "mrt" : name]);
+const MONTHS = lazy(() => {
+  const own = new Intl.DateTimeFormat(locale, { month: "long", timeZone: "UTC" });
+  return ENGLISH.map((name, place) => [name, own.format(Date.UTC(2026, place, 1)).toLowerCase(), place === 2 ? "mrt" : name]);
+});
 
 /** @param {string | undefined} text */
 const year = (text) => (!text ? Number(today().slice(0, 4)) : text.length === 2 ? 2000 + Number(text) : Number(text));

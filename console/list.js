@@ -1,6 +1,6 @@
 // The generic list. Search, filters, sort and page stand in the address, so a list is a link.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
 import { ColumnChooser, Filters } from "./filters.js";
@@ -10,10 +10,10 @@ import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
 import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs } from "./parts.js";
 import { tasteOf } from "./resources.js";
-import { go, place, restoreScroll, setQuery } from "./router.js";
+import { go, place, restoreScroll, setQuery, wentBack } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
 import { NAMED, Value, isNumeric, shortNumber } from "./value.js";
-import { fieldName, given, t, tableName, word } from "./words.js";
+import { fieldName, given, loadRest, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
 /** @typedef {import("./schema.js").Field} Field */
@@ -98,7 +98,7 @@ function ListCard({ table, loaded, add }) {
     none && !filtered ? null : div({ class: "list-bar" },
       h(Filters, { table, searching }),
       div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
-      h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => void import("./views.js").then(({ openViews }) => openViews(table)) }),
+      h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table)) }),
       h(ColumnChooser, { table, open: choosing, columns, onChange: (names) => { columns.value = names; choose(`columns.${table.key}`, names); } })),
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
@@ -175,12 +175,15 @@ function Rows({ table, rows, columns, selected, dim }) {
     { key: "Enter", label: t("list.open"), run: () => { const row = current(); if (row && opens) go(`${table.address}/${row.id}`); } },
   ]);
   const all = rows.length > 0 && rows.every((row) => selected.value.has(row.id));
+  // The rows that fit on a screen come first; the others are drawn after the first paint, unless the page is to be scrolled.
+  const [drawn, setDrawn] = useState(wentBack.value ? Infinity : FIRST_ROWS);
+  useEffect(() => setDrawn(Infinity), []);
   return div({ class: fields.length > 8 ? "table-box scrolls" : "table-box", role: "region", "aria-label": tableName(table.key), tabIndex: -1 },
-    tableElement({ class: ["table", dim && "dim", fields.length < 7 && "few"].filter(Boolean).join(" ") },
+    tableElement({ "aria-label": tableName(table.key), class: ["table", dim && "dim", fields.length < 7 && "few"].filter(Boolean).join(" ") },
       thead(null, tr(null,
         th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
         fields.map((field) => h(Heading, { key: field.name, table, field, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
-      tbody({ ref: body }, rows.map((row, place) => tr({
+      tbody({ ref: body }, rows.slice(0, drawn).map((row, place) => tr({
         key: row.id, id: `row-${row.id}`, tabIndex: place === Math.max(0, at.current) ? 0 : -1, "aria-selected": selected.value.has(row.id) || undefined, class: opens ? "opens" : "",
         onFocus: () => { at.current = place; },
         onClick: (event) => {
@@ -193,11 +196,15 @@ function Rows({ table, rows, columns, selected, dim }) {
         td({ class: "card-line", "aria-hidden": "true" }, cardLine(table, row)))))));
 }
 
+const FIRST_ROWS = 24;
+
 /** The second line of a row on a phone.
  * @param {Table} table @param {Item} row */
 function cardLine(table, row) {
   const names = tasteOf(table.key).card?.sub ?? (table.fields.filter((field) => field.in?.includes("list") && field.kind === "text").slice(1, 3).map((field) => field.name));
-  const shown = names.map((name) => fieldOf(table, name)).filter((field) => field !== undefined && valueOf(row, field.name));
+  const shown = names.map((name) => fieldOf(table, name)).filter((field) => field !== undefined && valueOf(row, field.name))
+    // The status says that it is a draft; its technical number says nothing.
+    .filter((field) => field?.name !== "number" || !String(row.number).startsWith("DRAFT-"));
   return shown.flatMap((field, place) => [place > 0 ? " · " : "", field?.name === "number" ? shortNumber(String(row.number)) : h(Value, { key: place, table: table.key, field: /** @type {Field} */ (field), value: valueOf(row, field?.name ?? ""), plain: true })]);
 }
 
@@ -262,8 +269,10 @@ function Pages({ meta }) {
   const page = Number(meta.page);
   const from = (page - 1) * meta.per_page + 1;
   const to = Math.min(meta.total, page * meta.per_page);
-  /** @param {number} number @param {string} label @param {string} icon @param {boolean} disabled */
-  const step = (number, label, icon, disabled) => h(Button, { icon, label, small: true, quiet: true, disabled, onClick: () => { setQuery({ page: number > 1 ? String(number) : "" }); scrollTo(0, 0); } });
+  // A button that has no use keeps the focus, so that the keyboard stays where it is.
+  /** @param {number} number @param {string} label @param {string} icon @param {boolean} useless */
+  const step = (number, label, icon, useless) => button({ type: "button", class: "button small quiet square", "aria-label": label, title: label, "aria-disabled": useless || undefined, onClick: () => { if (useless) return; setQuery({ page: number > 1 ? String(number) : "" }); scrollTo(0, 0); } }, h(Icon, { name: icon }));
   return nav({ class: "pages", "aria-label": t("list.pages") }, span({ class: "soft" }, t("list.range", { from: count(from), to: count(to), total: count(meta.total) })),
-    step(page - 1, t("list.previous_page"), "left", page <= 1), step(page + 1, t("list.next_page"), "right", page >= meta.pages));
+    step(1, t("list.first_page"), "first", page <= 1), step(page - 1, t("list.previous_page"), "left", page <= 1),
+    step(page + 1, t("list.next_page"), "right", page >= meta.pages), step(meta.pages, t("list.last_page"), "last", page >= meta.pages));
 }

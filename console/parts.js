@@ -6,7 +6,7 @@ import { moment, ago } from "./format.js";
 import { a, button, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
 import { me } from "./schema.js";
-import { choiceName, errorText, t } from "./words.js";
+import { choiceName, errorText, t, tableName } from "./words.js";
 
 /** @typedef {import("./html.js").Children} Children */
 
@@ -69,7 +69,10 @@ export function Problem({ error, retry }) {
 
 /** What the server adds to an error whose code says too little.
  * @param {ApiError | null} error */
-const more = (error) => (error && VAGUE.has(error.code) && errorText(error) !== error.message ? error.message : "");
+const more = (error) => {
+  if (error?.code === "in_use" && error.details.length > 0) return error.details.map((one) => one.count === undefined ? one.message : `${one.count} ${tableName(one.field, one.count).toLowerCase()}`).join(", ");
+  return error && VAGUE.has(error.code) && errorText(error) !== error.message ? error.message : "";
+};
 const VAGUE = new Set(["invalid_transition", "forbidden", "in_use", "locked", "quota_exceeded", "limit_reached", "conflict"]);
 
 /** @param {{ items: { href: string, label: Children, count?: number | undefined, current?: boolean }[], label: string }} properties */
@@ -143,12 +146,19 @@ let lastToast = 0;
 const SHOWN = 6000;
 
 /** Says that something is done, for six seconds.
- * @param {string} text @param {{ undo?: () => void, error?: boolean, detail?: string }} [options] */
+ * @param {string} text @param {{ undo?: () => void, error?: boolean, stays?: boolean, detail?: string }} [options] */
 export function say(text, options = {}) {
   const id = ++lastToast;
   toasts.value = [...toasts.value.slice(-3), { id, text, error: options.error ?? false, undo: options.undo, detail: options.detail }];
-  if (!options.error) setTimeout(() => unsay(id), SHOWN);
+  if (!options.error && !options.stays) setTimeout(() => unsay(id), SHOWN);
   return () => unsay(id);
+}
+
+/** Says that a record is saved, and what the server warns of, until it is closed.
+ * @param {import("./api.js").Answer} answer */
+export function saySaved(answer) {
+  const warnings = /** @type {string[]} */ (answer.meta?.warnings ?? []);
+  say(t("saved"), { stays: warnings.length > 0, detail: warnings.join(" · ") });
 }
 
 /** Says what went wrong, until it is closed.
@@ -211,6 +221,8 @@ const SHAPES = {
   up: "M4 9.500 8 5.500 12 9.500",
   left: "M10 3.500 5.500 8 10 12.500",
   right: "M6 3.500 10.500 8 6 12.500",
+  first: "M12 3.500 7.500 8 12 12.500M4 3.500v9",
+  last: "M4 3.500 8.500 8 4 12.500M12 3.500v9",
   menu: "M2 4.500h12M2 8h12M2 11.500h12",
   more: "M3.500 8h.01M8 8h.01M12.500 8h.01",
   filter: "M2 3.500h12M4.500 8h7M6.500 12.500h3",

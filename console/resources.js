@@ -1,8 +1,9 @@
 // Taste: which columns a list shows, how fields are grouped, which tone a status has. Nothing that the registry knows.
 
 /** @typedef {{ columns?: string[], card?: { title: string, sub?: string[], end?: string, status?: string }, groups?: [string, string[]][],
- *   icon?: string, status?: string, tabs?: [string, string][], hidden?: string[], tail?: string, amount?: string }} Taste
- * `tabs`: a word and the query of a tab. `hidden`: fields that a hand-made part of the screen shows. `amount`: what a selection adds up. */
+ *   icon?: string, status?: string, tabs?: [string, string][], hidden?: string[], tail?: string, amount?: string, starts?: Record<string, unknown> }} Taste
+ * `tabs`: a word and the query of a tab. `hidden`: fields that a hand-made part of the screen shows. `amount`: what a selection adds up.
+ * `starts`: what a new record begins with. */
 
 const CONTACT = [
   ["who", ["type", "company_name", "firstname", "lastname", "email", "phone", "website", "mail_salutation"]],
@@ -23,7 +24,7 @@ const TASTE = {
   subscriptions: { icon: "subscriptions", status: "status", amount: "total_incl_vat", columns: ["number", "title", "client_id", "term", "next_generate", "status", "total_incl_vat"],
     card: { title: "title", sub: ["client_id", "term"], end: "total_incl_vat", status: "status" }, tabs: [["all", ""], ["active", "status=active"], ["draft", "status=draft"], ["ended", "status=ended"]] },
   products: { icon: "products", columns: ["name", "code", "unit", "vat_rate", "active", "price"], card: { title: "name", sub: ["code", "unit"], end: "price", status: "active" } },
-  clients: { icon: "clients", columns: ["company_name", "firstname", "email", "phone", "city", "debtor_number"], groups: /** @type {any} */ (CONTACT), card: { title: "company_name", sub: ["city", "email"] } },
+  clients: { icon: "clients", columns: ["company_name", "firstname", "email", "phone", "city", "debtor_number"], groups: /** @type {any} */ (CONTACT), card: { title: "company_name", sub: ["city", "email"] }, starts: { type: "company" } },
   suppliers: { icon: "suppliers", columns: ["company_name", "firstname", "email", "phone", "city"], groups: /** @type {any} */ (CONTACT), card: { title: "company_name", sub: ["city", "email"] } },
   deals: { icon: "deals", status: "status", amount: "amount", columns: ["title", "client_id", "phase_id", "priority", "expected_close_date", "status", "amount"], card: { title: "title", sub: ["client_id", "phase_id"], end: "amount", status: "status" } },
   tickets: { icon: "tickets", groups: [["ticket", ["subject", "client_id", "project_id", "priority", "status", "assignee_id"]], ["sender", ["client_name", "email"]]], status: "status", columns: ["number", "subject", "client_name", "priority", "status", "created_at"], card: { title: "subject", sub: ["number", "client_name"], status: "status" } },
@@ -36,6 +37,9 @@ const TASTE = {
   users: { icon: "clients", status: "status", columns: ["name", "email", "role", "language", "status"], card: { title: "name", sub: ["email"], status: "status", end: "role" } },
   corporate_identities: { columns: ["name", "primary_color", "secondary_color", "is_default"], groups: [["look", ["name", "logo_file_id", "primary_color", "secondary_color", "footer", "is_default"]], ["address", ["address", "zipcode", "city", "country", "email", "phone", "website"]], ["bank", ["iban", "bic", "vat_number", "company_registration_number"]]] },
   keys: { icon: "link", columns: ["name", "hint", "scopes", "last_used_at", "expires_at", "revoked_at"], card: { title: "name", sub: ["hint"] } },
+  custom_fields: { starts: { entity: "client", type: "text" } },
+  email_domains: { starts: { type: "sending" } },
+  mail_templates: { starts: { language: "nl" } },
   webhook_endpoints: { icon: "flows", columns: ["url", "description", "events", "active", "failing_since"] },
   batches: { icon: "pay", status: "status" },
 };

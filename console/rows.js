@@ -1,7 +1,7 @@
 // The rows of a document or a subscription while they are edited: a signal per field, so that a keystroke redraws one row
 // and the sums.
 import { computed, signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { newKey } from "./api.js";
 import { useSearch } from "./combobox.js";
 import { NumberBox } from "./field.js";
@@ -90,23 +90,28 @@ export function RowsEditor({ rows, rates, onChange, disabled }) {
     else return;
     event.preventDefault();
   };
+  // The same object in every rendering, so that a row is drawn again only if something of its own changes.
+  const latest = useRef(/** @type {RowActions | null} */ (null));
+  latest.current = { changed, remove: removeRow, drop: (from, to) => { const row = rows.value[from]; if (row) move(row, to - from); }, keyDown: onKeyDown };
+  const actions = useMemo(() => /** @type {RowActions} */ ({ changed: () => latest.current?.changed(), remove: (row) => latest.current?.remove(row), drop: (from, to) => latest.current?.drop(from, to), keyDown: (event, row, place) => latest.current?.keyDown(event, row, place) }), []);
   return div({ class: "rows", ref: box, role: "table", "aria-label": t("rows.title") },
     div({ class: "rows-head", role: "row" }, ["", t("rows.description"), t("rows.quantity"), t("field.unit"), t("field.price"), t("field.vat_rate"), t("field.amount"), ""].map((name, place) => span({ key: place, role: "columnheader" }, name))),
-    rows.value.map((row, place) => h(RowLine, { key: row.key, row, place, rates, changed, disabled, last: place === rows.value.length - 1,
-      onMove: (step) => move(row, step), onRemove: () => removeRow(row), onDrop: (from) => { const other = rows.value[from]; if (other) move(other, place - from); }, onKeyDown: (event) => onKeyDown(event, row, place) })));
+    rows.value.map((row, place) => h(RowLine, { key: row.key, row, place, rates, actions, disabled, last: place === rows.value.length - 1 })));
 }
 
-/** @param {{ row: EditedRow, place: number, rates: Rate[], changed: () => void, disabled?: boolean, last: boolean, onMove: (step: number) => void, onRemove: () => void, onDrop: (from: number) => void, onKeyDown: (event: KeyboardEvent) => void }} properties */
-function RowLine({ row, place, rates, changed, disabled, last, onRemove, onDrop, onKeyDown }) {
+/** @typedef {{ changed: () => void, remove: (row: EditedRow) => void, drop: (from: number, to: number) => void, keyDown: (event: KeyboardEvent, row: EditedRow, place: number) => void }} RowActions */
+
+/** @param {{ row: EditedRow, place: number, rates: Rate[], actions: RowActions, disabled?: boolean, last: boolean }} properties */
+function RowLine({ row, place, rates, actions, disabled, last }) {
   const [detailed, setDetailed] = useState(row.description.value !== "");
   const number = t("rows.row", { n: place + 1 });
   /** @param {Signal<string>} field */
-  const set = (field) => (/** @type {string} */ value) => { field.value = value; row.error.value = ""; changed(); };
+  const set = (field) => (/** @type {string} */ value) => { field.value = value; row.error.value = ""; actions.changed(); };
   const known = rates.some((rate) => rate.code === row.vat.value);
-  return div({ class: last ? "row-line blank" : "row-line", role: "row", onKeyDown,
-    onDragOver: (event) => event.preventDefault(), onDrop: (event) => { event.preventDefault(); onDrop(Number(event.dataTransfer?.getData("text/plain"))); } },
+  return div({ class: last ? "row-line blank" : "row-line", role: "row", onKeyDown: (event) => actions.keyDown(event, row, place),
+    onDragOver: (event) => event.preventDefault(), onDrop: (event) => { event.preventDefault(); actions.drop(Number(event.dataTransfer?.getData("text/plain")), place); } },
     span({ class: "handle", role: "cell", draggable: !last, title: t("rows.move"), onDragStart: (event) => event.dataTransfer?.setData("text/plain", String(place)) }, last ? null : h(Icon, { name: "drag" })),
-    div({ class: "cell-name", role: "cell" }, h(ProductBox, { row, changed, rates, disabled, label: `${number}, ${t("rows.description")}`, onDetails: () => setDetailed(true), detailed }),
+    div({ class: "cell-name", role: "cell" }, h(ProductBox, { row, changed: actions.changed, rates, disabled, label: `${number}, ${t("rows.description")}`, onDetails: () => setDetailed(true), detailed }),
       detailed ? textarea({ rows: 2, value: row.description.value, placeholder: t("rows.details"), "aria-label": `${number}, ${t("rows.details")}`, onInput: (event) => set(row.description)(event.currentTarget.value) }) : null,
       row.error.value ? span({ class: "wrong" }, row.error.value) : null),
     div({ class: "cell-quantity", role: "cell" }, h(NumberBox, { id: `${row.key}-quantity`, value: last && isBlank(row) ? "" : row.quantity.value, onChange: set(row.quantity), label: `${number}, ${t("rows.quantity")}`, disabled })),
@@ -115,7 +120,7 @@ function RowLine({ row, place, rates, changed, disabled, last, onRemove, onDrop,
     div({ class: "cell-vat select", role: "cell" }, select({ value: row.vat.value, "aria-label": `${number}, ${t("field.vat_rate")}`, disabled, onChange: (event) => set(row.vat)(event.currentTarget.value) },
       !known && row.vat.value ? option({ value: row.vat.value }, rates.find((rate) => Number(rate.rate) === Number(row.vat.value))?.label ?? percent(row.vat.value)) : null, rates.map((rate) => option({ key: rate.code, value: rate.code }, rate.label))), h(Icon, { name: "down", class: "caret" })),
     span({ class: "cell-total", role: "cell" }, last && isBlank(row) ? "" : moneyOfCents(lineTotal(row.quantity.value || "1", row.price.value))),
-    span({ class: "cell-remove", role: "cell" }, last || disabled ? null : button({ type: "button", class: "button quiet square small", "aria-label": `${number}: ${t("rows.remove")}`, title: t("rows.remove"), tabIndex: -1, onClick: onRemove }, h(Icon, { name: "close" }))));
+    span({ class: "cell-remove", role: "cell" }, last || disabled ? null : button({ type: "button", class: "button quiet square small", "aria-label": `${number}: ${t("rows.remove")}`, title: t("rows.remove"), tabIndex: -1, onClick: () => actions.remove(row) }, h(Icon, { name: "close" }))));
 }
 
 /** The name of a row: free text, or a product that fills in the rest.

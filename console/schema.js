@@ -62,12 +62,12 @@ export async function loadSchema() {
   me.value = caller.data;
 }
 
-/** Whether the caller has a scope.
+/** Whether the caller has a scope, or one of several: `settings.write|finance.write`.
  * @param {string | undefined} scope */
 export function may(scope) {
   const scopes = /** @type {string[]} */ (me.value.scopes ?? []);
   // A route that every caller may use has no scope with a point.
-  return scope !== undefined && (!scope.includes(".") || scopes.includes("*") || scopes.includes(scope));
+  return scope !== undefined && (!scope.includes(".") || scopes.includes("*") || scope.split("|").some((one) => scopes.includes(one)));
 }
 
 /** @param {Table} table @param {string} verb */

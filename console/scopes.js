@@ -18,7 +18,7 @@ export function ScopesBox({ id, value, onChange, disabled }) {
 
 function allAreas() {
   const named = Object.values(tables).map((one) => one.area);
-  return [...new Set([...named, "settings", "audit"])].filter((area) => /^[a-z]+$/.test(area)).sort((one, other) => word([`area.${one}`], one).localeCompare(word([`area.${other}`], other)));
+  return [...new Set([...named, "settings", "audit", "finance"])].filter((area) => /^[a-z]+$/.test(area)).sort((one, other) => word([`area.${one}`], one).localeCompare(word([`area.${other}`], other)));
 }
 
 /** @param {{ areas: string[], scopes: string[], onChange: (scopes: string[]) => void, disabled?: boolean }} properties */
@@ -33,7 +33,7 @@ function Areas({ areas, scopes, onChange, disabled }) {
   };
   /** @param {string} area @param {"read" | "write"} verb @param {string} name */
   const box = (area, verb, name) => input({ type: "checkbox", "aria-label": `${name}: ${t(`scope.${verb}`)}`, checked: chosen.has(`${area}.${verb}`), disabled: disabled || !may(`${area}.${verb}`), onChange: () => toggle(area, verb) });
-  return div({ class: "scopes" }, table(null, thead(null, tr(null, th({ scope: "col" }, t("scope.area")), th({ scope: "col" }, t("scope.read")), th({ scope: "col" }, t("scope.write")))),
+  return div({ class: "scopes" }, table({ "aria-label": t("field.scopes") }, thead(null, tr(null, th({ scope: "col" }, t("scope.area")), th({ scope: "col" }, t("scope.read")), th({ scope: "col" }, t("scope.write")))),
     tbody(null, areas.map((area) => {
       const name = word([`area.${area}`], area);
       return tr({ key: area }, th({ scope: "row" }, name), td(null, box(area, "read", name)), td(null, area === "audit" ? null : box(area, "write", name)));

@@ -24,7 +24,7 @@ export function countryName(code) {
 export function Value({ table, field, value, plain }) {
   if (value === null || value === undefined || value === "") return null;
   switch (field.kind) {
-    case "amount": return field.name === "hours" ? decimal(value) : money(value);
+    case "amount": return table === "tax_rates" ? percent(value) : field.name === "hours" ? decimal(value) : money(value);
     case "price": return price(value);
     case "percent": return percent(value);
     case "integer": return field.name === "size" ? size(value) : decimal(value);
@@ -38,12 +38,17 @@ export function Value({ table, field, value, plain }) {
     case "iban": return iban(value);
     case "country": return countryName(value);
     case "color": return span({ class: "swatch-line" }, span({ class: "swatch", style: { backgroundColor: value } }), value);
-    case "texts": return Array.isArray(value) ? (field.name === "scopes" ? scopesText(value) : value.join(", ")) : String(value);
+    case "texts": return Array.isArray(value) ? (field.name === "scopes" ? scopesText(value) : value.map((one) => word([`choice.${field.name}.${one}`], one)).join(", ")) : String(value);
     case "custom": return null;
     case "data": case "rows": case "lines": return null;
-    default: return isStatus(table, field.name) ? h(Pill, { table, field: field.name, value }) : String(value);
+    default: if (field.name === "content_type") return fileType(String(value));
+      return isStatus(table, field.name) ? h(Pill, { table, field: field.name, value }) : String(value);
   }
 }
+
+/** The type of a file as people know it: application/pdf is a PDF.
+ * @param {string} type */
+export const fileType = (type) => (/^(application|image|text)\/(pdf|png|jpeg|gif|webp|csv|xml|zip)$/.exec(type)?.[2] ?? "").toUpperCase() || type;
 
 /** @param {string} table @param {string} name */
 const isStatus = (table, name) => tasteOf(table).status === name || name === "status" || name === "priority" && table === "deals";

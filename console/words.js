@@ -6,7 +6,8 @@
 /** @type {Record<string, any>} */
 let words = {};
 export const language = document.documentElement.lang === "nl" ? "nl" : "en";
-const plural = new Intl.PluralRules(language);
+/** @type {Intl.PluralRules | undefined} Takes a millisecond to make. */
+let plural;
 
 const assets = document.documentElement.dataset.assets ?? "";
 
@@ -47,7 +48,7 @@ export function word(keys, fallback, values) {
 
 /** @param {any} entry @param {Values} [values] */
 function fill(entry, values = {}) {
-  const text = typeof entry === "string" ? entry : entry[plural.select(Number(values.n ?? 1))] ?? entry.other;
+  const text = typeof entry === "string" ? entry : entry[(plural ??= new Intl.PluralRules(language)).select(Number(values.n ?? 1))] ?? entry.other;
   return text.replace(/\{(\w+)\}/g, (/** @type {string} */ whole, /** @type {string} */ name) => String(values[name] ?? whole));
 }
 

@@ -5,12 +5,15 @@
 //! together with its result and the move to the next step. An outgoing call is recorded first, made outside any
 //! transaction, and its result is saved under the claim that recorded it.
 
+pub(crate) mod about;
 pub(crate) mod authority;
 pub(crate) mod backtest;
 pub mod calls;
+pub(crate) mod catalogue;
 pub mod conditions;
 pub mod cron;
 pub(crate) mod definition;
+mod described;
 pub(crate) mod events;
 pub mod flow;
 pub mod late;
@@ -48,8 +51,8 @@ pub use runner::Runner;
 pub(crate) const LISTENER: Listener = Listener {
     table: "flows",
     keys: "SELECT coalesce(string_agg(listens_to, ' '), '') FROM flows WHERE account_id = $1 AND active = 1",
-    key: events::canonical,
-    fired: matching::TRIGGERED,
+    key: events::key,
+    fired: events::TRIGGERED,
     start: |tx, ctx, event, seq| matching::start_runs(tx, ctx, event, seq).map(drop),
 };
 

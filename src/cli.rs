@@ -4,11 +4,13 @@ mod account;
 mod arguments;
 mod backup;
 mod demo;
+mod doctor;
 mod domain;
 mod erase;
 mod jobs;
 mod key;
 mod logging;
+mod notify;
 mod secrets;
 mod serve;
 mod typeset_worker;
@@ -21,10 +23,10 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use engine::app::App;
-use engine::config::Config;
+use engine::config::{Config, PREFIX};
 use engine::error::Error;
 use engine::http::openapi;
-use engine::open::open_store;
+use engine::open::{self, open_store};
 use engine::secrets::vault::Vault;
 use engine::{heads, migrations, private};
 
@@ -66,7 +68,7 @@ struct Settings {
 enum Command {
     /// Run the server
     Serve(serve::Serve),
-    /// Create and list accounts
+    /// Create, list, rename, close and reopen accounts
     #[command(subcommand)]
     Account(account::Account),
     /// Create, list and revoke API keys
@@ -87,6 +89,8 @@ enum Command {
     Migrate,
     /// Back up the database and all files to a folder while the server runs, and verify the copy
     Backup(backup::Backup),
+    /// Look at settings, disk, clock, database, mail and payments, and say what to do
+    Doctor(doctor::Doctor),
     /// Verify the database, the records, the audit chains and the content of all files
     Verify(verify::Verify),
     /// Manage the key that encrypts secrets in the database
@@ -121,7 +125,9 @@ pub fn main() -> ExitCode {
     match run(&cli) {
         Ok(code) => code,
         Err(message) => {
-            let _ = writeln!(std::io::stderr(), "kantoor: {message}");
+            for line in message.lines() {
+                let _ = writeln!(std::io::stderr(), "kantoor: {line}");
+            }
             ExitCode::FAILURE
         }
     }
@@ -132,10 +138,10 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
     if let Command::Serve(serve) = &cli.command {
         flags.extend(serve.flags());
     }
-    // A variable that is not UTF-8 is not one of ours.
-    let environment =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let config = Config::load(cli.settings.config.as_deref(), environment, &flags)?;
+    let config = Config::load(cli.settings.config.as_deref(), environment()?.into_iter(), &flags)?;
+    if !cli.command.creates() {
+        open::must_have_data(&config).map_err(error_line)?;
+    }
     match &cli.command {
         Command::Serve(serve) => serve.run(config).map(|()| ExitCode::SUCCESS),
         Command::Account(account) => act(config, |app| account.run(app)),
@@ -147,6 +153,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Erase(erase) => act(config, |app| erase.run(app)),
         Command::Migrate => migrate(config).map(|()| ExitCode::SUCCESS),
         Command::Backup(backup) => backup.run(&config),
+        Command::Doctor(doctor) => doctor.run(&config),
         Command::Verify(verify) => verify.run(&config),
         Command::Secrets(secrets) => secrets.run(config).map(|()| ExitCode::SUCCESS),
         Command::TypesetWorker(worker) => worker.run().map(|()| ExitCode::SUCCESS),
@@ -162,6 +169,40 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "kantoor", &mut script);
             say(String::from_utf8_lossy(&script).trim_end()).map(|()| ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Returns the environment variables. Those of other programs need not be UTF-8.
+fn environment() -> Result<Vec<(String, String)>, String> {
+    let mut all = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        let Ok(name) = name.into_string() else { continue };
+        match value.into_string() {
+            Ok(value) => all.push((name, value)),
+            Err(_) if name.starts_with(PREFIX) => return Err(format!("{name}: the value is not valid UTF-8")),
+            Err(_) => {}
+        }
+    }
+    Ok(all)
+}
+
+impl Command {
+    /// Whether the command creates the database if there is none, or needs none. All others report that there is none, such as
+    /// after a typing error in `--data`.
+    fn creates(&self) -> bool {
+        match self {
+            Command::Serve(_) | Command::Migrate | Command::Demo(_) | Command::Doctor(_) => true,
+            Command::Account(account) => account.creates(),
+            Command::Openapi | Command::Config { .. } | Command::TypesetWorker(_) | Command::Completions { .. } => true,
+            Command::Key(_)
+            | Command::Domain(_)
+            | Command::User(_)
+            | Command::Jobs(_)
+            | Command::Backup(_)
+            | Command::Verify(_)
+            | Command::Secrets(_)
+            | Command::Erase(_) => false,
         }
     }
 }

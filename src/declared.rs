@@ -176,7 +176,9 @@ fn described(table: &str, schema: &str, values: &[Values]) {
     let paths = &openapi::DOCUMENT["paths"];
     let (all, one) = (&paths[format!("/v1/{table}")], &paths[format!("/v1/{table}/{{id}}")]);
     let change = if one["put"].is_object() { &one["put"] } else { &one["patch"] };
-    let body = |route: &Value| route["requestBody"]["content"]["application/json"]["schema"]["properties"].clone();
+    let body = |route: &Value| {
+        openapi::resolved(&route["requestBody"]["content"]["application/json"]["schema"])["properties"].clone()
+    };
     let shown = &openapi::DOCUMENT["components"]["schemas"][schema]["properties"];
     let parameters = all["get"]["parameters"].as_array().unwrap();
     for (field, ..) in values {

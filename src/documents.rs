@@ -3,7 +3,9 @@
 
 pub(crate) mod complete;
 pub(crate) mod credit;
+pub(crate) mod faults;
 pub(crate) mod kind;
+pub(crate) mod leaving;
 pub(crate) mod mail;
 mod mail_html;
 pub(crate) mod mail_preview;
@@ -18,6 +20,7 @@ mod placeholders;
 pub(crate) mod quote;
 pub(crate) mod request;
 pub(crate) mod revenue;
+pub(crate) mod row_schema;
 pub(crate) mod rows;
 pub(crate) mod send_type;
 mod sound;
@@ -513,6 +516,7 @@ pub(crate) fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, 
 fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]) -> Resource {
     let resource = Resource::of::<Document<K>>(title, "invoices", migrations)
         .inspected::<Document<K>>(sound::faults)
+        .relinked(leaving::relink::<K>)
         .list::<Document<K>>()
         .verb(Verb::Create, new::create::<K>)
         .get::<Document<K>>()
@@ -542,6 +546,9 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         .returns(Returns::Parts(mail::SENT))
         .route(Method::Get, "/{id}/send-preview", "Retrieve a default subject and message", mail::preview::<K>)
         .returns(Returns::Report(mail::PREVIEW, mail::PREVIEW_QUERY))
+        .extension()
+        .route(Method::Get, "/{id}/send-preview/html", "Preview the mail as HTML", mail::preview_page::<K>)
+        .returns(Returns::Content)
         .extension()
         .route(Method::Get, "/{id}/deliveries", "List the mail deliveries of the document", mail::deliveries::<K>)
         .returns(Returns::ListOfParts(mail::DELIVERIES))

@@ -8,7 +8,7 @@ mod trial;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::app::App;
 use engine::call::Content;
@@ -276,7 +276,13 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
     }
     let Some((delivery, mail)) = start_try(app, account, &id)? else { return Ok(Ending::Done) };
     let sent = match build(app, account, &mail) {
-        Ok((from, bytes)) => app.services.get::<Sender>().deliver(&from, &delivery.recipient, &bytes),
+        Ok((from, bytes)) => {
+            let started = Instant::now();
+            let sent = app.services.get::<Sender>().deliver(&from, &delivery.recipient, &bytes);
+            let took = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
+            app.metrics.took(outcome::SECONDS.name, took);
+            sent
+        }
         Err(error) => Err(Failure::Later(error.to_string())),
     };
     let (outcome, reason, twice, ending) = match sent {
@@ -525,7 +531,7 @@ fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec
             Ok((name, bytes.to_vec()))
         }
         Some(Content::Written { name, text, .. }) => Ok((name, text.into_bytes())),
-        None => Err(Error::internal(format!("the {about} {id} has no PDF"))),
+        Some(Content::Page(_)) | None => Err(Error::internal(format!("the {about} {id} has no PDF"))),
     }
 }
 
@@ -561,6 +567,12 @@ pub(crate) fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, S
 
 /// Opens the mail transport of the settings.
 pub(crate) fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
+    services.add(sender(config)?);
+    Ok(())
+}
+
+/// Returns the mail transport of the settings, which has not connected yet.
+pub(crate) fn sender(config: &Config) -> Result<Sender> {
     let route = if config.smtp_host.is_empty() {
         Route::Folder(config.data.join("mail"))
     } else {
@@ -580,7 +592,5 @@ pub(crate) fn open(config: &Config, _: &str, services: &mut Services) -> Result<
         settings.ca_file = (!config.smtp_ca_file.is_empty()).then(|| config.smtp_ca_file.clone().into());
         Route::Smtp(settings)
     };
-    let sender = Sender::new(route);
-    services.add(sender.map_err(|error| Error::new(Code::Unavailable, format!("Mail cannot be sent: {error}.")))?);
-    Ok(())
+    Sender::new(route).map_err(|error| Error::new(Code::Unavailable, format!("Mail cannot be sent: {error}.")))
 }

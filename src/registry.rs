@@ -13,18 +13,18 @@ use engine::leases::LeaseTable;
 use engine::log::Event;
 use engine::registry::{self, Contents, Registry, Start};
 use engine::resource::Resource;
-use engine::tables::{Choice, Guard};
+use engine::tables::{Choice, Guard, Holder};
 use engine::timers::{self, Timer};
 use engine::who::ActorType;
 use engine::{idempotency, search};
 use store::{Migration, Tx};
 
 use crate::automation::late::MatchLate;
-use crate::automation::{self, backtest, flow, run, runner, schedules, secret, trigger, vocabulary, worker};
+use crate::automation::{self, backtest, catalogue, flow, run, runner, schedules, secret, trigger, vocabulary, worker};
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
 use crate::documents::pdf::DocumentPdf;
-use crate::documents::{self, InvoiceKind, QuoteKind, WorkorderKind, money_due, timers as document_timers};
+use crate::documents::{self, InvoiceKind, QuoteKind, WorkorderKind, leaving, money_due, timers as document_timers};
 use crate::files::{self, DropContent, usage};
 use crate::mail::outcome::Followers;
 use crate::mail::{self, Deliver, listed};
@@ -92,6 +92,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         delivery::testable(endpoint::resource()),
         delivery::resource(),
         change::resource(),
+        catalogue::resource(),
         settings::resource(),
         account::resource(),
         backtest::testable(flow::resource()),
@@ -136,6 +137,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         "tasks",
         "notes",
         "files",
+        "finance",
         "automation",
         "webhooks",
         "settings",
@@ -143,7 +145,21 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         "keys",
         "audit",
     ],
+    guides: &[
+        ("api", include_str!("../docs/api.md")),
+        ("records", include_str!("../docs/records.md")),
+        ("events", include_str!("../docs/events.md")),
+        ("automation", include_str!("../docs/automation.md")),
+        ("people", include_str!("../docs/people.md")),
+        ("console", include_str!("../docs/console.md")),
+        ("operations", include_str!("../docs/operations.md")),
+        ("backup", include_str!("../docs/backup.md")),
+        ("security", include_str!("../docs/security.md")),
+        ("performance", include_str!("../docs/performance.md")),
+    ],
     error_codes: &[documents::CODES, run::CODES, client_link::CODES, providers::CODES, people::CODES],
+    events: catalogue::all(),
+    described: &[webhooks::openapi::describe],
     listener: Some(automation::LISTENER),
     on_event: &[note_timers, note_set_up, automation::library::follow_language],
     guards: &[
@@ -151,6 +167,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         Guard { table: "files", check: typesetting::guard_pdf },
         Guard { table: "users", check: hour::guard_user },
     ],
+    holders: HOLDERS,
     choices: &[Choice { table: "users", unfit: assigned::unfit }],
     contents: Some(Contents { announce: files::announce, refuse: files::drop_now }),
     pages: &[pages::PAGES, console::PAGES],
@@ -163,9 +180,14 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         webhooks::metrics::DELIVERIES,
         mail::outcome::MAILS,
     ],
-    histograms: &[webhooks::metrics::SECONDS],
+    histograms: &[webhooks::metrics::SECONDS, mail::outcome::SECONDS],
     gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
-    stored_gauges: &[automation::metrics::behind, webhooks::metrics::behind, webhooks::metrics::down],
+    stored_gauges: &[
+        automation::metrics::behind,
+        webhooks::metrics::behind,
+        webhooks::metrics::down,
+        mail::outcome::waiting,
+    ],
     services: &[
         turns::open,
         mail::open,
@@ -188,6 +210,36 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     secrets: &[settings::MOLLIE_KEY, endpoint::SECRET, endpoint::OLD_SECRET, factor::SECRET],
     after_crash: &[runner::be_careful],
 });
+
+/// What keeps a client from being deleted. A deal requires a client, and a client who pays for a verification expects a
+/// mandate.
+static HOLDERS: &[Holder] = &[
+    of_client("invoices", "invoices_clients", leaving::when_final, ("final invoice", "final invoices")),
+    of_client("quotes", "quotes_clients", leaving::when_final, ("final quote", "final quotes")),
+    of_client("workorders", "workorders_clients", leaving::when_final, ("final workorder", "final workorders")),
+    of_client(
+        "subscriptions",
+        "subscriptions_client",
+        subscriptions::when_live,
+        ("subscription that has not ended", "subscriptions that have not ended"),
+    ),
+    of_client("deals", "deals_client", String::new, ("deal", "deals")),
+    of_client(
+        "verifications",
+        "verifications_client",
+        verification::when_under_way,
+        ("pending direct debit verification", "pending direct debit verifications"),
+    ),
+];
+
+const fn of_client(
+    by: &'static str,
+    index: &'static str,
+    when: fn() -> String,
+    what: (&'static str, &'static str),
+) -> Holder {
+    Holder { table: "clients", by, field: "client_id", index, when, what }
+}
 
 /// The records that follow the mail about them.
 const FOLLOWERS: Followers = Followers(&[
@@ -218,6 +270,7 @@ fn migrations() -> Vec<Migration> {
         preferences::MIGRATION,
         here::MIGRATION,
         LISTED,
+        ADDRESSES,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]
@@ -239,6 +292,18 @@ CREATE INDEX project_hours_statuses ON project_hours (account_id, status, create
 CREATE INDEX tasks_due ON tasks (account_id, deadline, assignee_id) WHERE status = 'open' AND deadline <> '';
 CREATE INDEX tasks_of_deal ON tasks (account_id, deal_id) WHERE status = 'open' AND deal_id <> '';
 CREATE INDEX subscriptions_problem ON subscriptions (account_id, id) WHERE problem <> '';
+",
+};
+
+/// Indexes for lists filtered by e-mail address, ignoring case.
+const ADDRESSES: Migration = Migration {
+    number: 110,
+    name: "e-mail addresses",
+    sql: "
+CREATE INDEX clients_email ON clients (account_id, lower(email), created_at, id);
+CREATE INDEX suppliers_email ON suppliers (account_id, lower(email), created_at, id);
+CREATE INDEX tickets_email ON tickets (account_id, lower(client_email), created_at, id);
+CREATE INDEX users_email_folded ON users (account_id, lower(email), created_at, id);
 ",
 };
 

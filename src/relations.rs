@@ -3,5 +3,6 @@
 pub mod client;
 pub mod client_link;
 mod contact;
+mod merging;
 pub mod note;
 pub mod supplier;

@@ -19,7 +19,8 @@ use engine::record::{
 };
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns, Verb};
-use engine::tables::Logged;
+use engine::slice::Slice;
+use engine::tables::{Logged, Relink};
 use engine::{choice, input, list, once, record};
 use jiff::civil::Date;
 use money::{Amount, Percent};
@@ -269,6 +270,23 @@ fn invoices(call: Call) -> Result<Work> {
 /// How a subscription stands that has not ended.
 const LIVE: &[Status] = &[Status::Active, Status::Draft];
 
+/// The condition for subscriptions that have not ended.
+pub(crate) fn when_live() -> String {
+    format!("status IN ({})", Status::sql_list(LIVE))
+}
+
+/// Changes a link of subscriptions whose record is deleted or merged.
+fn relink(tx: &mut Tx, ctx: &Ctx, link: &Relink, slice: &Slice) -> Result<bool> {
+    records::relink_with::<Subscription>(tx, ctx, link, slice, |tx, ctx, before, subscription| {
+        let client = match subscription.client_id.0.as_str() {
+            "" => None,
+            id => Some(records::known::<Client>(tx, ctx, id)?),
+        };
+        subscription.take_names(client.as_deref());
+        records::update(tx, ctx, before, subscription, "updated")
+    })
+}
+
 /// Returns the ids of the subscriptions with a line for this product. Scans all that have not ended.
 pub(crate) fn naming_product(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
     let live = Status::sql_list(LIVE);
@@ -333,6 +351,7 @@ fn faults(tx: &mut Tx, account: i64, subscription: &Subscription) -> Result<Vec<
 pub(crate) fn resource() -> Resource {
     Resource::of::<Subscription>("Subscriptions", "relations", MIGRATIONS)
         .inspected::<Subscription>(faults)
+        .relinked(relink)
         .logged(Logged::Except(&["untold_end"]))
         .list::<Subscription>()
         .verb(Verb::Create, new::create)
@@ -346,6 +365,7 @@ pub(crate) fn resource() -> Resource {
         .route(Method::Post, "/{id}/activate", "Activate a draft", activate)
         .returns(Returns::Item(UPDATED))
         .extension()
+        .or_with("finance.write")
         .route(Method::Get, "/{id}/periods", "List the periods of a subscription with their invoices", periods::periods)
         .returns(Returns::ListOfParts(periods::PARTS))
         .extension()

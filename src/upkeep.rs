@@ -1,5 +1,6 @@
-//! Maintenance: integrity checks and backups.
+//! Maintenance: integrity checks, backups, and what the operator should look at.
 
 pub mod anchor;
 pub mod backup;
+pub mod doctor;
 pub mod integrity;

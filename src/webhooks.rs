@@ -8,6 +8,7 @@ pub(crate) mod delivery;
 pub(crate) mod ending;
 pub(crate) mod endpoint;
 pub(crate) mod metrics;
+pub(crate) mod openapi;
 pub(crate) mod queue;
 pub(crate) mod signature;
 mod status;

@@ -4,6 +4,7 @@ import { Missing } from "../detail.js";
 import { groupsOf, useCustomFields } from "../form.js";
 import { day, dayOf, iban, money, moneyOfCents, today } from "../format.js";
 import { History } from "../history.js";
+import { mergeMenu } from "../merge.js";
 import { Notes } from "../notes.js";
 import { a, div, h, li, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
@@ -40,7 +41,8 @@ export function ClientPage({ table, id, part }) {
       item.phone ? h(Button, { icon: "phone", href: `tel:${item.phone.replace(/[^+\d]/g, "")}`, label: item.phone }, t("client.call")) : null,
       item.email ? h(Button, { icon: "mail", href: `mailto:${item.email}`, label: item.email }, t("client.mail")) : null,
       h(Menu, { label: t("new"), icon: "plus", primary: true, showLabel: true, items: news.map((one) => ({ label: tableName(one.key, 1), icon: one.key, href: `${one.address}/new?client_id=${id}` })) }),
-      can(table, "patch") ? h(Button, { icon: "edit", label: t("edit"), href: `${table.address}/${id}/edit` }) : null),
+      can(table, "patch") ? h(Button, { icon: "edit", label: t("edit"), href: `${table.address}/${id}/edit` }) : null,
+      h(Menu, { label: t("more"), icon: "more", items: mergeMenu(table, item, loaded.answer.etag) })),
     may("invoices.read") ? h(Sums, { id }) : null,
     h(Tabs, { label: name, items: TABS.filter((tab) => tab !== "people" || (item.type ?? "company") === "company").map((tab) => ({ href: `${table.address}/${id}${tab ? `/${tab}` : ""}`, current: tab === part, label: tab === "" ? t("client.overview") : word([`client.${tab}`], tableName(tab)) })) }),
     div({ class: "columns" },
@@ -101,6 +103,7 @@ function Custom({ table, item }) {
 /** @param {Table} table @param {Item} item */
 function details(table, item) {
   const fields = table.fields.filter((field) => field.in?.includes("detail") && !["custom", "data"].includes(field.kind));
-  return groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: word([`group.${name}`], name) },
-    h(Facts, { facts: group.filter((field) => valueOf(item, field.name) !== "" && valueOf(item, field.name) !== null).map((field) => /** @type {[string, import("../html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) })));
+  const filled = fields.filter((field) => valueOf(item, field.name) !== "" && valueOf(item, field.name) !== null);
+  return groupsOf(table, filled).map(([name, group]) => h(Card, { key: name, title: word([`group.${name}`], name) },
+    h(Facts, { facts: group.map((field) => /** @type {[string, import("../html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) })));
 }

@@ -176,7 +176,7 @@ function Editing({ table, item, etag, allRates }) {
           { label: t("delete"), icon: "trash", danger: true, hidden: !item || !can(table, "delete"), run: () => { dropDraft(draftName); if (item) removeItem(table, base.current.item ?? item, base.current.etag); } },
         ] }))),
     restored.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }, t("draft.discard"))) : null,
-    item && dirty.value && !known.current.has(etag) && !busy.value ? h(ChangedNotice, { table, item }) : null,
+    item && !known.current.has(etag) ? h(ChangedElsewhere, { table, item, busy, dirty }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },
       field("client_id", div(null, h(LinkBox, { ...control("client_id"), table: "clients", onChange: (id) => set({ client_id: id }), onNew: (typed) => openQuickClient(typed, (made) => set({ client_id: made.id })) }), h(ClientLine, { client }))),
@@ -200,6 +200,10 @@ function DraftPreview({ table, item }) {
 /** Apart, so that the first change does not redraw all rows.
  * @param {{ busy: import("@preact/signals").Signal<boolean>, dirty: import("@preact/signals").Signal<boolean>, made: boolean }} properties */
 const SavedLine = ({ busy, dirty, made }) => span({ class: "soft saved" }, busy.value ? t("document.saving") : dirty.value ? t("document.unsaved") : made ? t("document.all_saved") : "");
+
+/** Says that somebody else has changed what is being typed in.
+ * @param {{ table: Table, item: Item, busy: import("@preact/signals").Signal<boolean>, dirty: import("@preact/signals").Signal<boolean> }} properties */
+const ChangedElsewhere = ({ table, item, busy, dirty }) => (dirty.value && !busy.value ? h(ChangedNotice, { table, item }) : null);
 
 /** What is known about the client, beside the field.
  * @param {{ client: Item | null | undefined }} properties */

@@ -8,6 +8,7 @@ import { a, div, h, iframe, img, input, span } from "../html.js";
 import { ListPage } from "../list.js";
 import { Button, Card, Facts, Head, Menu, Skeleton, say, sayError } from "../parts.js";
 import { can, itemPath } from "../schema.js";
+import { fileType } from "../value.js";
 import { t, tableName } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -49,5 +50,5 @@ export function FilePage({ table, id }) {
       h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
     div({ class: "columns" },
       div({ class: "column-main" }, type.startsWith("image/") ? h(Card, null, img({ class: "preview", src: content, alt: item.name })) : type === "application/pdf" ? iframe({ class: "pdf", src: content, title: item.name }) : h(Card, null, span({ class: "soft" }, t("file.no_preview")))),
-      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.content_type"), type], [t("field.size"), size(item.size ?? item.meta?.size ?? 0)], [t("field.created_at"), moment(item.created_at)]] })))));
+      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.content_type"), fileType(type)], [t("field.size"), size(item.size ?? item.meta?.size ?? 0)], [t("field.created_at"), moment(item.created_at)]] })))));
 }

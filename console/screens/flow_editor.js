@@ -1,14 +1,14 @@
 // The editor of a flow: one column of steps, each a form by its fields; the same as JSON.
 import { useSignal } from "@preact/signals";
-import { useMemo, useRef } from "preact/hooks";
-import { ApiError, formKey, newKey, patch, post, useLoad } from "../api.js";
-import { ChangedNotice } from "../conflict.js";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { ApiError, formKey, get, newKey, post, put, useLoad } from "../api.js";
+import { ChangedNotice, openConflict } from "../conflict.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
 import { a, button, datalist, div, form, h, input, label, li, ol, option, p, span, strong, textarea } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Card, Head, Icon, Menu, Problem, Skeleton, say } from "../parts.js";
+import { Button, Card, Head, Icon, Menu, Problem, Skeleton, saySaved } from "../parts.js";
 import { go, place } from "../router.js";
 import { itemPath } from "../schema.js";
 import { EVENTS, OPERATORS, STEP_TYPES, stepFields, stepName } from "../steps.js";
@@ -31,16 +31,20 @@ export function FlowEditor({ table, id }) {
 function Editing({ table, item, etag }) {
   const base = useRef({ item, etag });
   const draftName = place.value.path;
-  const definition = item?.meta?.definition ?? {};
-  const start = { name: item?.name ?? "", description: item?.description ?? "", trigger_type: item?.trigger_type ?? "event", trigger_key: item?.trigger_key ?? "", conditions: definition.conditions ?? [], steps: (definition.steps ?? []) };
   const kept = useMemo(() => readDraft(draftName), []);
-  const flow = useSignal(/** @type {Item} */ (withKeys(kept?.value ?? start)));
+  const flow = useSignal(/** @type {Item} */ (withKeys(kept?.value ?? beginning(item))));
+  const touched = useSignal(kept !== null);
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   const key = useMemo(formKey, []);
   const asJson = useSignal(false);
   /** @param {Item} changes */
-  const set = (changes) => { flow.value = { ...flow.value, ...changes }; keepDraft(draftName, () => plain(flow.value)); };
+  const set = (changes) => { flow.value = { ...flow.value, ...changes }; touched.value = true; keepDraft(draftName, () => plain(flow.value)); };
+  /** Shows the flow as it is on the server.
+   * @param {Item | null} now @param {string} version */
+  const follow = (now, version) => { base.current = { item: now, etag: version }; flow.value = withKeys(beginning(now)); touched.value = false; };
+  // Untouched, the editor follows the flow.
+  useEffect(() => { if (item && !touched.value && etag !== base.current.etag) follow(item, etag); }, [etag]);
   const steps = /** @type {Item[]} */ (flow.value.steps);
   const fields = useEventFields(flow.value.trigger_type === "event" ? flow.value.trigger_key : "");
   /** @param {number} at @param {Item} changes */
@@ -53,14 +57,29 @@ function Editing({ table, item, etag }) {
     if (busy.value) return;
     busy.value = true;
     error.value = null;
+    const body = plain(flow.value);
     try {
-      const body = plain(flow.value);
-      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, { ...body, active: false }, { key });
+      // A flow is replaced as a whole; what has no control here stays as it was.
+      const answer = item ? await put(itemPath(table, item.id), { category: base.current.item?.category, max_attempts: base.current.item?.meta?.max_attempts, ...body }, { etag: base.current.etag }) : await post(table.path, { ...body, active: false }, { key });
       dropDraft(draftName);
-      const warnings = answer.meta.warnings ?? answer.data?.meta?.warnings ?? [];
-      say(warnings.length ? `${t("saved")} ${warnings.map((/** @type {any} */ one) => one.message ?? one).join(" ")}` : t("saved"));
+      saySaved(answer);
       go(`/flows/${answer.data.id ?? item?.id}`, { replace: true });
-    } catch (problem) { error.value = problem; scrollTo({ top: 0, behavior: "smooth" }); } finally { busy.value = false; }
+    } catch (problem) {
+      if (item && problem instanceof ApiError && problem.status === 412) return await merge(item.id, changedIn(beginning(base.current.item), body));
+      error.value = problem;
+      scrollTo({ top: 0, behavior: "smooth" });
+    } finally { busy.value = false; }
+  };
+  /** Somebody else saved in between: what only they changed is theirs, of what both changed people choose.
+   * @param {string} id @param {Item} mine */
+  const merge = async (id, mine) => {
+    const theirs = await get(itemPath(table, id));
+    openConflict({ table, mine, base: beginning(base.current.item), theirs: { ...theirs, data: { ...theirs.data, ...beginning(theirs.data) } }, done: (merged) => {
+      follow(theirs.data, theirs.etag);
+      set(withKeys({ ...plain(flow.value), ...merged }));
+      // After this attempt, which is still busy.
+      setTimeout(() => void save());
+    } });
   };
   useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(), always: true }]);
   const wrong = error.value instanceof ApiError ? error.value.details : [];
@@ -68,7 +87,8 @@ function Editing({ table, item, etag }) {
   const adding = (at) => li({ key: `add ${at}`, class: "flow-add" }, h(Menu, { label: t("flow.add_step"), icon: "plus", quiet: true, align: "left", showLabel: at === steps.length, items: STEP_TYPES.map((type) => ({ label: stepName(type), icon: STEP_ICONS[type], run: () => insert(at, type) })) }));
   return form({ class: "page narrow editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
     h(Head, { title: item ? item.name : word(["new.flows"], ""), over: a({ href: "/flows" }, tableName("flows")) }, h(Button, { quiet: true, onClick: () => { asJson.value = !asJson.value; } }, asJson.value ? t("flow.as_form") : "JSON"), h(Button, { href: item ? `/flows/${item.id}` : "/flows" }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))),
-    item && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
+    kept && touched.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); follow(item, etag); } }, t("draft.discard"))) : null,
+    item && touched.value && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: [] }) : null,
     h(Card, null, div({ class: "fields" },
       div({ class: "field" }, label({ for: "flow-name" }, t("field.name")), h(TextBox, { id: "flow-name", value: flow.value.name, length: 255, onChange: (name) => set({ name }) })),
@@ -127,6 +147,16 @@ function JsonBox({ id, label: name, value, onChange }) {
   try { JSON.parse(text); } catch { wrong = true; }
   return textarea({ id, class: "json", "aria-label": name, rows: Math.min(24, text.split("\n").length + 1), spellcheck: false, value: text, "aria-invalid": wrong || undefined, onInput: (event) => { typed.value = event.currentTarget.value; try { onChange(JSON.parse(event.currentTarget.value)); } catch {} }, onBlur: () => { if (!wrong) typed.value = null; } });
 }
+
+/** What is edited of a flow.
+ * @param {Item | null} item @returns {Item} */
+function beginning(item) {
+  const definition = item?.meta?.definition ?? {};
+  return { name: item?.name ?? "", description: item?.description ?? "", trigger_type: item?.trigger_type ?? "event", trigger_key: item?.trigger_key ?? "", conditions: definition.conditions ?? [], steps: definition.steps ?? [] };
+}
+
+/** @param {Item} before @param {Item} now @returns {Item} */
+const changedIn = (before, now) => Object.fromEntries(Object.entries(now).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])));
 
 /** @param {Item} flow @returns {Item} */
 const withKeys = (flow) => ({ ...flow, steps: (flow.steps ?? []).map((/** @type {Item} */ step) => ({ ...step, key: newKey() })) });

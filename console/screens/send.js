@@ -1,21 +1,20 @@
 // The dialogs of a document: send, payment, credit.
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { formKey, get, post } from "../api.js";
+import { useMemo, useState } from "preact/hooks";
+import { formKey, post } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
-import { dropDraft, keepDraft, readDraft } from "../drafts.js";
-import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
+import { ChoiceBox, DayBox, NumberBox } from "../field.js";
 import { money, moneyOfCents, today } from "../format.js";
 import { div, h, input, label, p, span } from "../html.js";
 import { cents, fromCents } from "../money.js";
-import { Problem, Skeleton, say } from "../parts.js";
-import { itemPath, tables } from "../schema.js";
+import { say, sayError } from "../parts.js";
+import { tables } from "../schema.js";
 import { choiceName, t } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
 
 /** @param {{ table: Table, id: string }} what */
-export const openSend = (what) => openDialog(({ close }) => h(Send, { ...what, close }));
+export const openSend = (what) => void import("./letter.js").then(({ openLetter }) => openLetter(what), sayError);
 /** @param {{ invoice: Item, etag: string }} what */
 export const openPayment = (what) => openDialog(({ close }) => h(Payment, { ...what, close }));
 /** @param {{ invoice: Item, etag: string, done: (credit: Item) => void }} what */
@@ -24,32 +23,6 @@ export const openCredit = (what) => openDialog(({ close }) => h(Credit, { ...wha
 /** The open amount of an invoice, in cents.
  * @param {Item} invoice */
 export const openCents = (invoice) => cents(invoice.total_incl_vat) - cents(invoice.meta?.credited_amount) - cents(invoice.meta?.paid_amount);
-
-/** @param {{ table: Table, id: string, close: () => void }} properties */
-function Send({ table, id, close }) {
-  const [mail, setMail] = useState(/** @type {Item | null} */ (null));
-  const [error, setError] = useState(/** @type {unknown} */ (null));
-  const key = useMemo(formKey, []);
-  const draftName = `${itemPath(table, id)}/send`;
-  useEffect(() => { get(`${itemPath(table, id)}/send-preview`).then((answer) => setMail({ cc: "", include_pdf: true, ...answer.data, ...readDraft(draftName)?.value }), setError); }, []);
-  /** @param {string} name */
-  const control = (name) => ({ id: `send-${name}`, value: mail?.[name], onChange: (/** @type {any} */ value) => { const typed = { ...mail, [name]: value }; setMail(typed); keepDraft(draftName, () => ({ to: typed.to, cc: typed.cc, subject: typed.subject, message: typed.message })); } });
-  const run = async () => {
-    await post(`${itemPath(table, id)}/send`, { to: mail?.to, ...(mail?.cc ? { cc: mail.cc } : {}), subject: mail?.subject, message: mail?.message, send_type: mail?.send_type, include_pdf: mail?.include_pdf }, { key });
-    dropDraft(draftName);
-    say(t("send.done", { to: mail?.to ?? "" }));
-  };
-  return h(Dialog, { title: t("send.title"), action: t("action.send"), wide: true, close, run, disabled: !mail },
-    error ? h(Problem, { error }) : null, !mail && !error ? h(Skeleton, { rows: 6 }) : null,
-    mail ? [
-      div({ class: "fields", key: "who" },
-        div({ class: "field" }, label({ for: "send-to" }, t("field.to")), h(TextBox, control("to"))),
-        div({ class: "field" }, label({ for: "send-cc" }, t("field.cc")), h(TextBox, control("cc")))),
-      div({ class: "field", key: "subject" }, label({ for: "send-subject" }, t("field.subject")), h(TextBox, control("subject"))),
-      div({ class: "field mail-text", key: "message" }, label({ for: "send-message" }, t("send.message")), h(TextBox, { ...control("message"), long: true })),
-      div({ class: "field switch", key: "pdf" }, input({ id: "send-pdf", type: "checkbox", checked: mail.include_pdf, onChange: (event) => setMail({ ...mail, include_pdf: event.currentTarget.checked }) }), label({ for: "send-pdf" }, t("send.pdf"))),
-    ] : null);
-}
 
 /** @param {{ invoice: Item, etag: string, close: () => void }} properties */
 function Payment({ invoice, close }) {

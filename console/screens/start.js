@@ -2,24 +2,27 @@
 import { useLoad } from "../api.js";
 import { a, div, h, li, ol, p, span, strong } from "../html.js";
 import { Button, Card, Icon } from "../parts.js";
-import { can, may, tables } from "../schema.js";
+import { can, may, tables, valueOf } from "../schema.js";
 import { t } from "../words.js";
 
 /** @typedef {{ key: string, done: boolean, href: string, icon: string }} Step */
 
 /** @param {{ clients: number, invoices: number }} properties */
 export function FirstSteps({ clients, invoices }) {
-  const identities = useLoad("/v1/corporate-identities").answer?.data ?? [];
+  const loaded = useLoad("/v1/corporate-identities").answer;
+  const identities = loaded?.data ?? [];
   const own = identities.find((/** @type {any} */ one) => one.is_default) ?? identities[0];
   const identity = useLoad(own ? `/v1/corporate-identities/${own.id}` : null).answer?.data;
   const domains = useLoad("/v1/email-domains").answer?.data ?? [];
   const sent = useLoad(may("invoices.read") ? "/v1/mails?limit=20" : null).answer?.data ?? [];
   const steps = [
-    { key: "identity", icon: "edit", done: Boolean(identity?.address && (identity.iban || identity.logo_file_id)), href: own ? `/settings/corporate-identities/${own.id}/edit` : "/settings/corporate-identities/new", may: may("settings.write") },
+    { key: "identity", icon: "edit", done: Boolean(identity && valueOf(identity, "address") && (valueOf(identity, "iban") || valueOf(identity, "logo_file_id"))), href: own ? `/settings/corporate-identities/${own.id}/edit` : "/settings/corporate-identities/new", may: may("settings.write") },
     { key: "client", icon: "clients", done: clients > 0, href: "/clients/new", may: tables.clients ? can(tables.clients, "create") : false },
     { key: "invoice", icon: "invoices", done: invoices > 0, href: "/invoices/new", may: tables.invoices ? can(tables.invoices, "create") : false },
     { key: "mail", icon: "mail", done: sent.some((/** @type {any} */ mail) => mail.about !== "user") || domains.some((/** @type {any} */ one) => one.status === "verified"), href: "/settings/email-domains", may: may("settings.write") },
   ].filter((step) => step.may);
+  // Before it is known whether there are details, the first step would make a second set of them.
+  if (!loaded) return null;
   const next = steps.find((step) => !step.done);
   const done = steps.filter((step) => step.done).length;
   return h(Card, { title: t("home.start"), class: "start", actions: span({ class: "soft" }, t("home.start_done", { done, all: steps.length })) },

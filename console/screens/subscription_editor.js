@@ -1,9 +1,9 @@
 // The editor of a subscription: client, schedule, lines with live totals.
 import { useSignal } from "@preact/signals";
-import { useMemo, useRef } from "preact/hooks";
-import { ApiError, newKey, patch, post, useLoad } from "../api.js";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { ApiError, get, newKey, patch, post, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
-import { ChangedNotice } from "../conflict.js";
+import { ChangedNotice, openConflict } from "../conflict.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { ErrorList, detailText } from "../form.js";
@@ -35,15 +35,29 @@ function Editing({ table, item, etag, allRates }) {
   const draftName = place.value.path;
   const kept = useMemo(() => readDraft(draftName), []);
   const rates = useMemo(() => salesRates(allRates), []);
-  const start = useMemo(() => beginning(item, place.value.query), []);
-  const values = useSignal(/** @type {Item} */ ({ ...start, ...kept?.value.values }));
+  const start = useRef(beginning(item, place.value.query));
+  const values = useSignal(/** @type {Item} */ ({ ...start.current, ...kept?.value.values }));
   const rows = useSignal((kept?.value.lines ?? item?.lines ?? []).map((/** @type {Item} */ row) => editedRow(row)));
   const live = useMemo(() => liveTotals(rows, rates), []);
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   const key = useRef({ text: "", key: newKey() });
   const lines = () => rows.value.filter((/** @type {any} */ row) => !isBlank(row)).map((/** @type {any} */ row) => rowBody(row, "title", rates));
-  const changed = () => keepDraft(draftName, () => ({ values: values.value, lines: lines() }));
+  const touched = useSignal(kept !== null);
+  const touchedLines = useRef(kept !== null);
+  const changed = () => { touched.value = true; keepDraft(draftName, () => ({ values: values.value, lines: lines() })); };
+  /** Shows the subscription as it is on the server.
+   * @param {Item | null} now @param {string} version */
+  const follow = (now, version) => {
+    base.current = { item: now, etag: version };
+    start.current = beginning(now, place.value.query);
+    values.value = start.current;
+    rows.value = (now?.lines ?? []).map((/** @type {Item} */ row) => editedRow(row));
+    touched.value = false;
+    touchedLines.current = false;
+  };
+  // Untouched, the editor follows the subscription.
+  useEffect(() => { if (item && !touched.value && etag !== base.current.etag) follow(item, etag); }, [etag]);
   /** @param {Item} changes */
   const set = (changes) => { values.value = { ...values.value, ...changes }; changed(); };
   const weekly = values.value.frequency === "weekly" || values.value.frequency === "four_weeks";
@@ -54,8 +68,9 @@ function Editing({ table, item, etag, allRates }) {
     busy.value = true;
     error.value = null;
     const names = ["title", "frequency", "subscription_start", "subscription_end", weekly ? "day_of_week" : "day_of_month", ...(item ? [] : ["client_id"])];
-    const head = Object.fromEntries(names.filter((name) => (item ? values.value[name] !== start[name] : values.value[name] !== "")).map((name) => [name, sendable(name, values.value[name])]));
-    const body = { ...head, lines: lines(), ...(item ? {} : { status }) };
+    const head = Object.fromEntries(names.filter((name) => (item ? values.value[name] !== start.current[name] : values.value[name] !== "")).map((name) => [name, sendable(name, values.value[name])]));
+    // Lines are sent as a whole, so only if they were changed here.
+    const body = { ...head, ...(!item || touchedLines.current ? { lines: lines() } : {}), ...(item ? {} : { status }) };
     const text = JSON.stringify(body);
     if (key.current.text && key.current.text !== text) key.current.key = newKey();
     key.current.text = text;
@@ -65,6 +80,7 @@ function Editing({ table, item, etag, allRates }) {
       say(t("saved"));
       go(`${table.address}/${answer.data.id ?? item?.id}`, { replace: true });
     } catch (problem) {
+      if (item && problem instanceof ApiError && problem.status === 412) return await merge(item.id, body);
       error.value = problem;
       const used = rows.value.filter((/** @type {any} */ row) => !isBlank(row));
       for (const detail of problem instanceof ApiError ? problem.details : []) {
@@ -76,20 +92,34 @@ function Editing({ table, item, etag, allRates }) {
       busy.value = false;
     }
   };
+  /** Somebody else saved in between: what only they changed is theirs, of what both changed people choose.
+   * @param {string} id @param {Item} mine */
+  const merge = async (id, mine) => {
+    const theirs = await get(itemPath(table, id));
+    const flat = (/** @type {Item | null} */ one) => ({ ...one, ...beginning(one, "") });
+    openConflict({ table, mine, base: flat(base.current.item), theirs: { ...theirs, data: flat(theirs.data) }, done: (merged) => {
+      const { lines: kept, ...head } = merged;
+      follow(theirs.data, theirs.etag);
+      if (kept) { rows.value = kept.map((/** @type {Item} */ row) => editedRow(row)); touchedLines.current = true; }
+      set(Object.fromEntries(Object.entries(head).map(([name, value]) => [name, value === null ? "" : name.startsWith("day_of") ? String(value) : value])));
+      // After this attempt, which is still busy.
+      setTimeout(() => void save(""));
+    } });
+  };
   useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(item ? "" : "draft"), always: true }]);
   const errors = error.value instanceof ApiError ? Object.fromEntries(error.value.details.map((detail) => [detail.field, detailText(detail)])) : {};
   /** @param {string} name @param {import("../html.js").View} control */
-  const field = (name, control) => div({ class: "field" }, label({ for: `f-${name}` }, fieldName(table.key, name)), control, errors[name] ? p({ class: "wrong" }, errors[name]) : null);
+  const field = (name, control) => div({ class: "field" }, label({ for: `f-${name}` }, fieldName(table.key, name)), control, errors[name] ? p({ class: "wrong", id: `f-${name}-error` }, errors[name]) : null);
   /** @param {string} name */
-  const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), onChange: (/** @type {any} */ value) => set({ [name]: value }) });
+  const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), describedBy: errors[name] ? `f-${name}-error` : undefined, onChange: (/** @type {any} */ value) => set({ [name]: value }) });
   const frequencies = (fieldOf(table, "frequency")?.choices ?? []).map((one) => /** @type {[string, string]} */ ([one, choiceName("subscriptions", "frequency", one)]));
   const weekdays = [1, 2, 3, 4, 5, 6, 7].map((one) => /** @type {[string, string]} */ ([String(one), word([`weekday.${one}`], "")]));
   return form({ class: "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(item ? "" : "active"); } },
     h(Head, { title: item ? item.title : word(["new.subscriptions"], ""), over: a({ href: table.address }, tableName(table.key)) },
       item ? h(Button, { href: `${table.address}/${item.id}` }, t("cancel")) : h(Button, { busy: busy.value, onClick: () => void save("draft") }, t("subscription.save_draft")),
       h(Button, { type: "submit", primary: true, busy: busy.value }, item ? t("save") : t("subscription.save_active"))),
-    kept ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); location.reload(); } }, t("draft.discard"))) : null,
-    item && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
+    kept && touched.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); follow(item, etag); } }, t("draft.discard"))) : null,
+    item && touched.value && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },
       field("client_id", h(LinkBox, { ...control("client_id"), table: "clients", disabled: Boolean(item), onChange: (id) => set({ client_id: id }), onNew: (typed) => openQuickClient(typed, (made) => set({ client_id: made.id })) })),
@@ -99,7 +129,7 @@ function Editing({ table, item, etag, allRates }) {
         weekly ? field("day_of_week", h(ChoiceBox, { ...control("day_of_week"), options: weekdays, empty: true })) : field("day_of_month", h(NumberBox, control("day_of_month"))),
         field("subscription_start", h(DayBox, control("subscription_start"))),
         field("subscription_end", h(DayBox, control("subscription_end")))))),
-    h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: changed }), div({ class: "rows-foot" }, div(null), h(Sums, { totals: live, rates }))));
+    h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: () => { touchedLines.current = true; changed(); } }), div({ class: "rows-foot" }, div(null), h(Sums, { totals: live, rates }))));
 }
 
 /** @param {string} name @param {any} value */

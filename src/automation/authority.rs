@@ -12,7 +12,6 @@ use engine::who::Who;
 use store::Tx;
 
 use super::definition::Definition;
-use super::events;
 use super::flow::{Flow, TriggerType};
 use super::needs;
 use super::run::Run;
@@ -32,8 +31,7 @@ pub fn acting(tx: &mut Tx, ctx: &Ctx, own: Ctx, run: &mut Run, definition: &Defi
     let reason = match &authority {
         Authority::Ended(reason) => Some(reason.clone()),
         _ => {
-            let event =
-                if run.trigger_type == TriggerType::Schedule.wire() { "" } else { events::canonical(&run.trigger_key) };
+            let event = if run.trigger_type == TriggerType::Schedule.wire() { "" } else { run.trigger_key.as_str() };
             let missing = needs::missing(&authority, event, definition);
             (!missing.is_empty())
                 .then(|| format!("its author does not have the required scopes: {}", missing.join(", ")))

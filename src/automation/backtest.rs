@@ -1,6 +1,8 @@
 //! Backtests: evaluates the trigger, conditions and templates of a flow on past events, or on the times of its
 //! schedule, without side effects.
 
+mod trial;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,11 +23,12 @@ use serde_json::{Value, json};
 use store::Tx;
 use tokio::runtime::Handle;
 
+use self::trial::{Past, Trial};
 use super::cron::Cron;
-use super::definition::{Action, Definition, Step};
-use super::matching::{self, TRIGGERED};
-use super::template::{self, Names, Unknown};
-use super::{needs, schedules, steps};
+use super::definition::Definition;
+use super::events::{self, TRIGGERED};
+use super::matching;
+use super::{needs, schedules};
 use crate::automation::flow::{Flow, TriggerType};
 
 /// Maximum number of examples in the response.
@@ -108,14 +111,6 @@ fn run(call: Call) -> Result<Work> {
     }))
 }
 
-struct Past {
-    at: Moment,
-    name: String,
-    entity_type: String,
-    entity_id: String,
-    data: String,
-}
-
 fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Period) -> Result<Value> {
     let definition = Definition::parse(&flow.definition.0);
     let started = Instant::now();
@@ -136,11 +131,11 @@ fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Pe
             continue;
         }
         matched += 1;
-        let (names, then) = (names(ctx, account, past), ctx.at(past.at));
+        let mut trial = Trial::of(tx, ctx, account, &definition, past)?;
         let mut would = Vec::new();
         let is_example = examples.len() < EXAMPLES && shown < MAX_EXAMPLE_BYTES;
         for (place, step) in definition.steps.iter().enumerate() {
-            let (entry, goes_on) = tried(&then, step, place, &names);
+            let (entry, goes_on) = trial.take(tx, step, place)?;
             taken[place].0 += 1;
             let wrong = entry.get("error").is_some();
             taken[place].1 += u64::from(wrong);
@@ -169,36 +164,6 @@ fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Pe
     }))
 }
 
-/// Returns what a step would do, and whether the run would continue after it.
-fn tried(ctx: &Ctx, step: &Step, place: usize, names: &Names) -> (Value, bool) {
-    match steps::preview(ctx, step, names) {
-        Ok(would) => {
-            let goes_on = step.action != Action::Condition || would["holds"] == true;
-            (json!({"place": place, "type": step.kind, "would": would}), goes_on)
-        }
-        Err(why) => (json!({"place": place, "type": step.kind, "error": why}), step.continue_on_error),
-    }
-}
-
-/// The names that a run would have, with the record as it was and without results.
-fn names(ctx: &Ctx, account: &Account, past: &Past) -> Names {
-    let data = matching::flatten_meta(serde_json::from_str(&past.data).unwrap_or_default());
-    let record = if past.entity_id.is_empty() { ().into() } else { template::of(&data) };
-    let about = json!({
-        "id": account.uid, "name": account.name, "today": past.at.date(&ctx.zone).to_string(),
-        "time_zone": ctx.zone.iana_name().unwrap_or_default(),
-    });
-    Names::new(vec![
-        ("event", past.name.as_str().into()),
-        ("entity_type", past.entity_type.as_str().into()),
-        ("data", template::of(&data)),
-        ("record", record),
-        ("account", template::of(&about)),
-        ("now", past.at.to_string().into()),
-        ("steps", minijinja::Value::from_object(Unknown("steps".to_string()))),
-    ])
-}
-
 /// Returns the times in the period at which the flow would have started, and whether the list is complete.
 fn times(ctx: &Ctx, flow: &Flow, period: &Period) -> (Vec<Past>, bool) {
     let Ok(cron) = Cron::parse(&flow.trigger_key) else { return (Vec::new(), true) };
@@ -223,7 +188,7 @@ fn times(ctx: &Ctx, flow: &Flow, period: &Period) -> (Vec<Past>, bool) {
 
 /// Returns the events of the period that the flow listens to, oldest first, including fired ones.
 fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Past>, bool)> {
-    let mut events = Vec::new();
+    let mut found = Vec::new();
     let (from, to) = (period.from.0.unwrap_or_default(), period.to.0.unwrap_or_default());
     let sql = format!(
         "SELECT seq, at, type, entity_type, entity_id, {} FROM log
@@ -232,7 +197,8 @@ fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Pas
     );
     let (page, viewer) = (i64::try_from(PAGE).unwrap_or(i64::MAX), Viewer::of(ctx));
     let (mut complete, mut size) = (true, 0);
-    for name in [flow.listens_to.as_str(), TRIGGERED] {
+    let own = events::canonical(&flow.listens_to);
+    for name in [&*own, TRIGGERED] {
         let (mut last, mut seen) = (0, 0);
         loop {
             let values = [ctx.account.into(), name.into(), last.into(), from.0.into(), to.0.into(), page.into()];
@@ -253,7 +219,7 @@ fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Pas
                 last = seq;
                 let heard = if name == TRIGGERED { fired(ctx, line, flow) } else { Some(line) };
                 size += heard.as_ref().map_or(0, |line| line.data.len());
-                events.extend(heard);
+                found.extend(heard);
             }
             if is_last {
                 break;
@@ -264,8 +230,8 @@ fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Pas
             }
         }
     }
-    events.sort_by_key(|past| past.at);
-    Ok((events, complete))
+    found.sort_by_key(|past| past.at);
+    Ok((found, complete))
 }
 
 /// The event that was fired, if the flow listens to it and the caller may read its record.
@@ -275,6 +241,6 @@ fn fired(ctx: &Ctx, line: Past, flow: &Flow) -> Option<Past> {
     }
     let data: Value = serde_json::from_str(&line.data).ok()?;
     let name = data["event"].as_str()?.to_string();
-    let heard = super::events::canonical(&name) == flow.listens_to;
+    let heard = events::canonical(&name) == events::canonical(&flow.listens_to);
     heard.then(|| Past { name, data: data["data"].to_string(), ..line })
 }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use engine::clock::Moment;
 use engine::error::{FieldCode, FieldErrors, violation};
+use engine::input::did_you_mean;
 use serde_json::Value;
 
 use super::template;
@@ -95,19 +96,22 @@ fn parse_condition(json: &Value, path: &str, roots: &[&str], faults: &mut FieldE
     };
     let before = faults.0.len();
     for name in members.keys().filter(|name| !["field", "op", "value"].contains(&name.as_str())) {
-        faults.add(format!("{path}.{name}"), violation(FieldCode::UnknownField, "is not a known field"));
+        let hint = did_you_mean(name, ["field", "op", "value"].into_iter());
+        faults.add(format!("{path}.{name}"), violation(FieldCode::UnknownField, format!("is not a known field{hint}")));
     }
     let field = text(members.get("field"), &format!("{path}.field"), faults).unwrap_or_default();
     let root = field.split(['.', '[']).next().unwrap_or_default();
     if !field.is_empty() && (!roots.contains(&root) || steps_of(&field).is_none()) {
-        let message = format!("must be a path that starts with one of: {}", roots.join(", "));
+        let hint = if roots.contains(&root) { String::new() } else { did_you_mean(root, roots.iter().copied()) };
+        let message = format!("must be a path that starts with one of: {}{hint}", roots.join(", "));
         faults.add(format!("{path}.field"), violation(FieldCode::InvalidFormat, message));
     }
     let name = text(members.get("op"), &format!("{path}.op"), faults).unwrap_or_default();
     let op = OPS.iter().find(|(own, _)| *own == name).map(|(_, op)| *op);
     if op.is_none() && !name.is_empty() {
         let names: Vec<&str> = OPS.iter().map(|(name, _)| *name).collect();
-        let message = format!("must be one of: {}", names.join(", "));
+        let hint = did_you_mean(&name, names.iter().copied());
+        let message = format!("must be one of: {}{hint}", names.join(", "));
         faults.add(format!("{path}.op"), violation(FieldCode::InvalidChoice, message));
     }
     let value = members.get("value").cloned();

@@ -129,6 +129,9 @@ pub const TYPES: &[(&str, Action, Fields)] = &[
     ("condition", Action::Condition, &[("conditions", true, Conditions)]),
 ];
 
+/// The fields that every type of step has.
+const OF_ALL: [&str; 3] = ["type", "name", "continue_on_error"];
+
 /// The roots that the conditions of a trigger can use.
 pub const TRIGGER_ROOTS: &[&str] = &["event", "entity_type", "data"];
 /// The roots that the conditions of a step can use.
@@ -160,6 +163,8 @@ pub struct Definition {
     pub steps: Vec<Step>,
     /// Whether a step uses the current state of the record.
     pub uses_record: bool,
+    /// Whether a step uses the address of the owner.
+    pub uses_owner: bool,
 }
 
 impl Definition {
@@ -172,6 +177,7 @@ impl Definition {
             conditions: conditions::read(json.get("conditions").unwrap_or(&none), "", TRIGGER_ROOTS, &mut faults),
             steps: read_steps(json.get("steps").unwrap_or(&none), "", &mut faults),
             uses_record: text.contains("record"),
+            uses_owner: text.contains("owner_email"),
         }
     }
 
@@ -273,7 +279,8 @@ fn parse_step(json: &Value, path: &str, faults: &mut FieldErrors) -> Option<Step
         }
     };
     let Some((_, action, known)) = TYPES.iter().find(|(name, ..)| *name == kind) else {
-        let message = format!("must be one of: {}", names.join(", "));
+        let hint = did_you_mean(&kind, names.iter().copied());
+        let message = format!("must be one of: {}{hint}", names.join(", "));
         faults.add(format!("{path}.type"), violation(FieldCode::InvalidChoice, message));
         return None;
     };
@@ -350,12 +357,12 @@ fn check_field(
     if let Action::Create(path) = step.action {
         let fields = create_fields(path);
         if !fields.iter().any(|field| field.name == name) {
-            return unknown(name, fields.iter().map(|field| field.name), at, faults);
+            return unknown(name, fields.iter().map(|field| field.name).chain(OF_ALL), at, faults);
         }
         return check_texts(value, at, faults);
     }
     let Some((_, _, takes)) = known.iter().find(|(own, ..)| *own == name) else {
-        return unknown(name, known.iter().map(|(name, ..)| *name), at, faults);
+        return unknown(name, known.iter().map(|(name, ..)| *name).chain(OF_ALL), at, faults);
     };
     let holes = value.as_str().is_some_and(template::is_template);
     let wrong_type = |message: &str| violation(FieldCode::WrongType, message.to_string());
@@ -395,7 +402,8 @@ fn check_field(
         }
         OneOf(words) => {
             if !value.as_str().is_some_and(|word| words.contains(&word)) {
-                let message = format!("must be one of: {}", words.join(", "));
+                let hint = did_you_mean(value.as_str().unwrap_or_default(), words.iter().copied());
+                let message = format!("must be one of: {}{hint}", words.join(", "));
                 faults.add(at, violation(FieldCode::InvalidChoice, message));
             }
         }

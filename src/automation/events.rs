@@ -1,70 +1,61 @@
-//! The names of events.
+//! The names of events: which there are, what they are about, and which other names they have.
 
+use std::borrow::Cow;
+
+use engine::input::did_you_mean;
+use engine::log::{EventType, Origin};
 use engine::registry::registry;
 use engine::resource::Resource;
 
-/// The built-in names of the contract. Records add more: `product.created`, `task.completed`.
-pub const BUILT_IN: &[&str] = &[
-    "ticket.inbound_message",
-    "ticket.created",
-    "ticket.status_changed",
-    "ticket.closed",
-    "ticket.message",
-    "ticket.stale",
-    "quote.phase_changed",
-    "quote.viewed",
-    "quote.accepted",
-    "quote.created",
-    "quote.converted_to_project",
-    "quote.silent",
-    "deal.won",
-    "deal.lost",
-    "deal.phase_changed",
-    "deal.quote_accepted",
-    "deal.created",
-    "deal.stalled",
-    "deal.phase_idle",
-    "deal.close_due",
-    "deal.no_followup",
-    "sales.document_sent",
-    "invoice.created",
-    "invoice.credited",
-    "invoice.paid",
-    "invoice.late",
-    "project.created",
-    "project.completed",
-    "project.status_changed",
-    "project.phase_completed",
-    "workorder.completed",
-    "customer.created",
-    "customer.updated",
-    "customer.first_invoice_paid",
-    "customer.inactive",
-    "customer.no_followup",
-    "customer.payment_overdue",
-    "subscription.expiring",
-    "mail.unanswered",
-    "mail.bounced",
-    "mail.failed",
-    "document.draft",
-    "work.recurring",
-    "planning.scheduled",
-    "planning.rescheduled",
-    "planning.updated",
-    "planning.unscheduled",
-    "planning.deleted",
-];
+/// The type in the log of events that callers fire.
+pub const TRIGGERED: &str = "automation.triggered";
 
-/// Returns the canonical name of an event: two events have another name on one of the trigger routes.
-pub fn canonical(name: &str) -> &str {
+/// Returns the canonical name of an event, or of a prefix such as `client.*`. Two events have another name on one of the
+/// trigger routes, and the API calls a customer a client.
+pub fn canonical(name: &str) -> Cow<'_, str> {
     match name {
-        "quote.fase_changed" => "quote.phase_changed",
-        "work" => "work.recurring",
-        name => name,
+        "quote.fase_changed" => Cow::Borrowed("quote.phase_changed"),
+        "work" => Cow::Borrowed("work.recurring"),
+        name => match name.strip_prefix("client.") {
+            Some(what) => Cow::Owned(format!("customer.{what}")),
+            None => Cow::Borrowed(name),
+        },
     }
 }
 
-/// Whether this is an event that the service itself emits.
+/// Returns a part of the name under which flows listen to an event. Flows from before `client.*` was another name of
+/// `customer.*` may have stored either.
+pub fn key(name: &str) -> Cow<'_, str> {
+    match canonical(name) {
+        Cow::Borrowed(name) => Cow::Borrowed(name.strip_prefix("customer").unwrap_or(name)),
+        Cow::Owned(name) => Cow::Owned(name.trim_start_matches("customer").to_string()),
+    }
+}
+
+/// Returns the other name under which flows may listen to an event, or the canonical name if there is none.
+pub fn other_name(canonical: &str) -> Cow<'_, str> {
+    match canonical.strip_prefix("customer.") {
+        Some(what) => Cow::Owned(format!("client.{what}")),
+        None => Cow::Borrowed(canonical),
+    }
+}
+
+/// Whether a name, a prefix such as `invoice.*`, or `*` includes an event.
+pub fn matches(pattern: &str, event: &str) -> bool {
+    let (pattern, event) = (canonical(pattern), canonical(event));
+    match pattern.strip_suffix('*') {
+        Some(prefix) => event.starts_with(prefix),
+        None => pattern == event,
+    }
+}
+
+/// Returns the type of an event, if it is one of the catalogue.
+pub fn find(name: &str) -> Option<&'static EventType> {
+    registry().event(&canonical(name))
+}
+
+/// Whether a flow can listen to this as an event of the service. Any other word of a record is accepted too, with a
+/// warning: a caller may fire it.
 pub fn is_built_in(name: &str) -> bool {
     let name = canonical(name);
     let (record, what) = name.split_once('.').unwrap_or_default();
@@ -72,30 +63,57 @@ pub fn is_built_in(name: &str) -> bool {
         let word = !what.is_empty() && what.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
         word && registry().resources.iter().any(|resource| resource.shape.events == record)
     };
-    BUILT_IN.contains(&name) || of_record()
+    find(&name).is_some_and(|event| event.origin != Origin::Trial) || of_record()
 }
 
-/// Returns the members that the data of an event has in addition to the fields of its record.
-pub fn members(event: &str) -> &'static [&'static str] {
-    match event {
-        "ticket.message" | "ticket.inbound_message" => &["message"],
-        "mail.bounced" | "mail.failed" => &["mail"],
-        _ => &[],
+/// Returns a hint at the event that was probably meant, or an empty string.
+pub fn guess(name: &str) -> String {
+    let name = canonical(name);
+    let names = || registry().events.iter().filter(|event| event.origin != Origin::Trial).map(|event| &*event.name);
+    let record = name.split_once('.').map_or("", |(record, _)| record);
+    let of_record: Vec<&str> = names().filter(|own| own.split('.').next() == Some(record)).collect();
+    // Those of the same record first.
+    let near = did_you_mean(&name, of_record.iter().copied());
+    match (near.is_empty(), of_record.is_empty()) {
+        (false, _) => near,
+        (true, false) => format!("; the events of this record are: {}", of_record.join(", ")),
+        (true, true) => did_you_mean(&name, names()),
     }
 }
 
-/// Returns the kind of record that events of this name are about, or an empty string.
-pub fn kind_of(event: &str) -> &str {
-    entity(canonical(event).split('.').next().unwrap_or_default())
+/// Returns why a name or a prefix in the list of an endpoint never matches an event, if so.
+pub fn never_sent(pattern: &str) -> Option<String> {
+    let name = canonical(pattern);
+    let is_sent = |event: &EventType| event.origin == Origin::Program && matches(&name, &event.name);
+    if registry().events.iter().any(is_sent) {
+        return None;
+    }
+    let fired = TRIGGERED;
+    if find(&name).is_some_and(|event| event.origin == Origin::Callers) {
+        return Some(format!("'{pattern}' never happens by itself; events that are fired are sent as '{fired}'"));
+    }
+    let hint = match name.strip_suffix(".*") {
+        Some(record) => did_you_mean(record, registry().events.iter().filter_map(|event| event.name.split('.').next()))
+            .replace("'?", ".*'?"),
+        None => guess(&name),
+    };
+    let hint = if hint.is_empty() { format!("; events that are fired are sent as '{fired}'") } else { hint };
+    Some(format!("'{pattern}' matches no event{hint}"))
 }
 
-/// Returns the kinds of record that events of this name may be about; none for events without a record.
-pub fn kinds(event: &str) -> Vec<&'static str> {
-    match prefix(event).unwrap_or_default() {
-        _ if is_about_delivery(event) => vec!["invoice", "quote", "workorder", "ticket"],
-        "sales" | "document" => vec!["invoice", "quote", "workorder"],
-        "mail" => vec!["ticket"],
-        prefix => of_records(prefix).map(|resource| resource.shape.name).into_iter().collect(),
+/// Returns why an event that is fired, or that a flow listens to, is probably misspelled, if so. A name that resembles no
+/// event is one of the caller's own.
+pub fn doubt(name: &str) -> Option<String> {
+    let hint = if find(name).is_some() { String::new() } else { guess(name) };
+    (!hint.is_empty()).then(|| format!("'{name}' is not an event of Kantoor, and only happens if it is fired{hint}"))
+}
+
+/// Returns the kind of record that events of this name are about, or an empty string if it may be one of several.
+pub fn kind_of(event: &str) -> &str {
+    match find(event).map(|event| event.about) {
+        Some([kind]) => kind,
+        Some([]) | None => entity(event.split('.').next().unwrap_or_default()),
+        Some(_) => "",
     }
 }
 
@@ -123,10 +141,11 @@ pub fn area_to_fire(event: &str) -> Option<&'static str> {
 }
 
 fn prefix(event: &str) -> Option<&str> {
-    canonical(event).split_once('.').map(|(prefix, _)| prefix)
+    event.split_once('.').map(|(prefix, _)| prefix)
 }
 
-fn of_records(prefix: &str) -> Option<&'static Resource> {
+/// Returns the resource whose events have this prefix.
+pub fn of_records(prefix: &str) -> Option<&'static Resource> {
     let prefix = entity(prefix);
     let is_named = |resource: &Resource| resource.shape.name == prefix || resource.shape.events == prefix;
     registry().resources.iter().find(|resource| resource.is_kept() && is_named(resource))
@@ -137,5 +156,52 @@ pub fn entity(name: &str) -> &str {
     match name {
         "customer" => "client",
         name => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_a_customer() {
+        crate::registry::install();
+        assert_eq!(canonical("client.created"), "customer.created");
+        assert_eq!(canonical("client.*"), "customer.*");
+        assert!(matches("client.*", "customer.updated") && matches("customer.created", "client.created"));
+        assert!(!matches("client.*", "link.created") && !matches("client", "customer.created"));
+        assert!(is_built_in("client.created") && find("client.inactive").is_some());
+        assert_eq!(
+            (kind_of("client.x"), kind_of("customer.created"), area("client.created")),
+            ("client", "client", Some("relations"))
+        );
+        assert_eq!(
+            (&*key("client.created"), &*key("customer.created"), &*key("invoice.paid")),
+            (".created", ".created", "invoice.paid")
+        );
+        assert_eq!(other_name("customer.created"), "client.created");
+    }
+
+    #[test]
+    fn guesses_the_event_that_was_meant() {
+        crate::registry::install();
+        for (name, hint) in [
+            ("invoice.payd", "; did you mean 'invoice.paid'?"),
+            ("invoices.paid", "; did you mean 'invoice.paid'?"),
+            ("client.creatd", "; did you mean 'customer.created'?"),
+            ("order.shipped", ""),
+            ("a.b", ""),
+        ] {
+            assert_eq!(guess(name), hint, "{name}");
+        }
+        assert!(guess("task.done").starts_with("; the events of this record are: task.completed, task.created"));
+        assert_eq!(never_sent("invoice.*"), None);
+        assert_eq!(never_sent("*"), None);
+        assert_eq!(never_sent("client.updated"), None);
+        assert_eq!(never_sent("invoce.*").unwrap(), "'invoce.*' matches no event; did you mean 'invoice.*'?");
+        assert!(never_sent("planning.updated").unwrap().contains("sent as 'automation.triggered'"));
+        assert!(
+            never_sent("order.shipped").unwrap().ends_with("events that are fired are sent as 'automation.triggered'")
+        );
     }
 }

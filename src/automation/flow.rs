@@ -20,7 +20,8 @@ use store::{Migration, Row, Tx};
 
 use crate::automation::cron::Cron;
 use crate::automation::definition::{Definition, TRIGGER_ROOTS, read_steps};
-use crate::automation::{conditions, events, lint, needs, validate};
+use crate::automation::lint::{self, Subject};
+use crate::automation::{conditions, described, events, needs, validate};
 
 choice! {
     /// What starts a flow.
@@ -94,7 +95,9 @@ impl Model for Flow {
                 }
             }
             TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
-                let message = "is not an event of the service; use the trigger_type custom for keys of your own";
+                let hint = events::guess(&self.trigger_key);
+                let message =
+                    format!("is not an event of the service{hint}; use the trigger_type custom for keys of your own");
                 faults.add("trigger_key", violation(FieldCode::InvalidChoice, message));
             }
             _ => {}
@@ -105,7 +108,7 @@ impl Model for Flow {
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         self.listens_to = match self.trigger_type {
             TriggerType::Schedule => String::new(),
-            _ => events::canonical(&self.trigger_key).to_string(),
+            _ => events::canonical(&self.trigger_key).into_owned(),
         };
         if self.active && !before.is_some_and(|before| before.active && before.listens_to == self.listens_to) {
             self.check_listeners(tx, ctx)?;
@@ -216,7 +219,7 @@ macro_rules! list_kind {
             }
 
             fn schema(_: &Rules) -> Value {
-                json!({"type": "array", "items": {"type": "object", "additionalProperties": true, "description": $items}})
+                json!({"type": "array", "items": $items})
             }
 
             fn is_empty(&self) -> bool {
@@ -230,13 +233,13 @@ list_kind!(
     /// The conditions of a flow.
     ConditionList,
     |value: &Value, faults: &mut FieldErrors| { conditions::read(value, "", TRIGGER_ROOTS, faults); },
-    "A condition: `field`, `op` and `value`."
+    described::condition()
 );
 list_kind!(
     /// The steps of a flow.
     StepList,
     |value: &Value, faults: &mut FieldErrors| { read_steps(value, "", faults); },
-    "A step: its `type` and the fields of that type."
+    described::step()
 );
 
 /// Converts the JSON that was sent; rejects strings and numbers that cannot be represented.
@@ -262,6 +265,14 @@ impl Flow {
         }
     }
 
+    /// Returns what its conditions and templates can refer to.
+    fn subject(&self) -> Subject {
+        match self.trigger_type {
+            TriggerType::Schedule => Subject::of_schedule(),
+            _ => Subject::of_event(self.trigger_key.trim()),
+        }
+    }
+
     /// Computes the definition from the steps and conditions that were sent.
     fn compose(&mut self) {
         self.trigger_key = self.trigger_key.trim().to_string();
@@ -284,7 +295,7 @@ impl Flow {
     fn adopt(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let event = match self.trigger_type {
             TriggerType::Schedule => "",
-            _ => events::canonical(&self.trigger_key),
+            _ => self.trigger_key.as_str(),
         };
         let definition = Definition::parse(&self.definition.0);
         needs::check_caller(ctx, event, &definition)?;
@@ -321,7 +332,12 @@ fn with_good_addresses(
     let calls_out = !Definition::parse(&Flow::of(&input).definition.0).addresses().is_empty();
     let save = move |tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<Flow>| -> Result<Answer> {
         let new = input.values();
-        let found = lint::of(&new.conditions.0, &new.steps.0, new.about(), events::members(&new.trigger_key));
+        let doubt = match new.trigger_type {
+            TriggerType::Schedule => None,
+            _ => events::doubt(new.trigger_key.trim()).map(|why| format!("trigger_key: {why}")),
+        };
+        let lists = lint::Lists::read(tx, ctx)?;
+        let found = doubt.into_iter().chain(lint::of(&new.subject(), &lists, &new.conditions.0, &new.steps.0));
         let warnings: Vec<String> = input.warnings.iter().cloned().chain(found).collect();
         Ok(save(tx, ctx, call, input)?.with_texts("warnings", &warnings))
     };

@@ -227,7 +227,8 @@ fn won_deal(words: &Say) -> Value {
     })
 }
 
-/// Tells the owner of a mail that did not arrive. It is a task, because another mail may fail as well.
+/// Tells the owner of a mail that did not arrive: with a task, because another mail may fail as well, and by mail. There is no
+/// mail about a mail of a flow, such as this one, or a wrong address of the owner would cause one after the other.
 fn given_up_mail(words: &Say, event: &str) -> Value {
     let is_refused = event == "mail.bounced";
     let name = match is_refused {
@@ -236,12 +237,12 @@ fn given_up_mail(words: &Say, event: &str) -> Value {
     };
     let description = match is_refused {
         true => words.say(
-            "Creates a task for today when a mail server refuses a mail.",
-            "Maakt een taak voor vandaag als een mailserver een mail weigert.",
+            "Creates a task for today and mails the owner when a mail server refuses a mail.",
+            "Maakt een taak voor vandaag en mailt de eigenaar als een mailserver een mail weigert.",
         ),
         false => words.say(
-            "Creates a task for today when a mail could not be delivered in a day.",
-            "Maakt een taak voor vandaag als een mail een dag lang niet kon worden bezorgd.",
+            "Creates a task for today and mails the owner when a mail could not be delivered in a day.",
+            "Maakt een taak voor vandaag en mailt de eigenaar als een mail een dag lang niet kon worden bezorgd.",
         ),
     };
     json!({
@@ -253,6 +254,52 @@ fn given_up_mail(words: &Say, event: &str) -> Value {
                 "De mail over {{ data.number }} is niet aangekomen",
              ), "notes": "{{ data.mail.recipient }}: {{ data.mail.reason }}", "deadline": "P0D",
              "client_id": "{{ data.client_id }}"},
+            {"type": "condition", "conditions": [{"field": "data.mail.send_type", "op": "ne", "value": "flow"}]},
+            {"type": "send_email", "to": "{{ account.owner_email }}", "subject": words.say(
+                "The mail about {{ data.number }} did not arrive",
+                "De mail over {{ data.number }} is niet aangekomen",
+             ), "body": words.say(
+                "The mail \"{{ data.mail.subject }}\" to {{ data.mail.recipient }} did not arrive.\n\nThe mail server said: {{ data.mail.reason }}\n\nCorrect the address and send it again.",
+                "De mail “{{ data.mail.subject }}” aan {{ data.mail.recipient }} is niet aangekomen.\n\nDe mailserver meldde: {{ data.mail.reason }}\n\nVerbeter het adres en verstuur de mail opnieuw.",
+             )},
         ],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::automation::lint::{self, Lists, Subject};
+
+    #[test]
+    fn every_flow_exists_in_both_languages() {
+        let (english, dutch) = (all(Language::English), all(Language::Dutch));
+        assert_eq!(english.len(), dutch.len());
+        for (english, dutch) in english.iter().zip(&dutch) {
+            for field in ["name", "description"] {
+                assert_ne!(english[field], dutch[field]);
+            }
+            for field in ["trigger_key", "category", "conditions"] {
+                assert_eq!(english[field], dutch[field]);
+            }
+            let steps = |flow: &Value| flow["steps"].as_array().cloned().unwrap_or_default();
+            assert_eq!(steps(english).len(), steps(dutch).len());
+            for (english, dutch) in steps(english).iter().zip(steps(dutch)) {
+                assert_eq!(english["type"], dutch["type"]);
+                for text in ["title", "message", "subject", "body"] {
+                    assert!(english[text].is_null() || english[text] != dutch[text], "{english} {dutch}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_flow_has_a_warning() {
+        crate::registry::install();
+        for flow in all(Language::English).iter().chain(&all(Language::Dutch)) {
+            let subject = Subject::of_event(flow["trigger_key"].as_str().unwrap());
+            let warnings = lint::of(&subject, &Lists::default(), &flow["conditions"], &flow["steps"]);
+            assert_eq!(warnings, Vec::<String>::new(), "{}", flow["name"]);
+        }
+    }
 }

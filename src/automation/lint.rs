@@ -1,64 +1,61 @@
-//! Warnings for conditions that can never hold: a field that the event's record does not have, a value that the field
-//! never takes. They are warnings and not errors, since a caller can fire an event with any data.
+//! Warnings for what is probably a mistake: a field that the event's record does not have, a value that the field never
+//! takes, a step that does not fit the record. They are warnings and not errors, since a caller can fire an event with any
+//! data.
+
+mod lists;
+mod steps;
+mod subject;
 
 use engine::input::did_you_mean;
-use engine::record::{FieldInfo, NOWHERE, parse_date};
-use engine::registry::registry;
-use engine::resource::Resource;
+use engine::record::{FieldInfo, parse_date};
 use serde_json::Value;
 
+pub use self::lists::Lists;
+pub use self::subject::Subject;
 use super::conditions::{self, PathPart};
 use super::template;
 
 /// The names available in templates.
 const KNOWN: &[&str] = &["event", "entity_type", "data", "record", "steps", "account", "now"];
 
-/// The fields that every record has.
-const OF_ALL: &[&str] = &["id", "created_at", "updated_at", "version", "meta", "fired"];
+/// The most warnings that are returned: finding suggestions takes time.
+const MOST: usize = 100;
 
-/// Returns warnings, each with its path, for the conditions and steps of a flow on events about records of this kind,
-/// whose data has the members `beside` in addition to the fields of the record.
-pub fn of(conditions: &Value, steps: &Value, kind: &str, beside: &[&str]) -> Vec<String> {
-    let Some(resource) = registry().named(kind) else {
-        return names(steps);
-    };
-    let mut lists = vec![("conditions".to_string(), conditions)];
+/// Returns warnings, each with its path, for the conditions and steps of a flow.
+pub fn of(subject: &Subject, lists: &Lists, conditions: &Value, steps: &Value) -> Vec<String> {
+    let mut warnings = templates(subject, steps);
+    let mut all = vec![("conditions".to_string(), conditions)];
     for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
-        lists.push((format!("steps[{place}].conditions"), &step["conditions"]));
+        if warnings.len() < MOST {
+            steps::lint(subject, lists, step, &format!("steps[{place}]"), &mut warnings);
+        }
+        all.push((format!("steps[{place}].conditions"), &step["conditions"]));
     }
-    let mut warnings = names(steps);
-    for (path, list) in lists {
+    for (path, list) in all {
         for (place, condition) in list.as_array().into_iter().flatten().enumerate() {
-            // A hundred warnings are enough, and finding suggestions takes time.
-            if warnings.len() < 100 {
-                warnings.extend(lint_condition(resource, beside, condition, &format!("{path}[{place}]")));
+            if warnings.len() < MOST {
+                warnings.extend(lint_condition(subject, lists, condition, &format!("{path}[{place}]")));
             }
         }
     }
-    warnings.truncate(100);
+    warnings.truncate(MOST);
     warnings
 }
 
 /// Returns warnings for undefined names in the templates of steps. They are not errors, since that part of a template
 /// may never be rendered.
-fn names(steps: &Value) -> Vec<String> {
+fn templates(subject: &Subject, steps: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut before: Vec<&str> = Vec::new();
     for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
-        for name in template::names_in(step) {
-            let (root, rest) = name.split_once('.').unwrap_or((&name, ""));
-            let of_step = rest.split('.').next().unwrap_or_default();
-            if !KNOWN.contains(&root) {
-                warnings.push(format!(
-                    "steps[{place}]: '{root}' is not one of the names available in templates: {}",
-                    KNOWN.join(", ")
-                ));
-            } else if root == "steps"
-                && !of_step.is_empty()
-                && !before.contains(&of_step)
-                && of_step.parse::<usize>().is_err()
-            {
-                warnings.push(format!("steps[{place}]: no earlier step has the name '{of_step}'"));
+        for (field, value) in step.as_object().into_iter().flatten() {
+            for name in template::names_in(value) {
+                if warnings.len() >= MOST {
+                    return warnings;
+                }
+                let parts: Vec<&str> = name.split('.').collect();
+                let why = undefined(&parts, &before).or_else(|| subject.lacks(&parts));
+                warnings.extend(why.map(|why| format!("steps[{place}].{field}: {why}")));
             }
         }
         before.extend(step["name"].as_str());
@@ -66,42 +63,69 @@ fn names(steps: &Value) -> Vec<String> {
     warnings
 }
 
-fn lint_condition(resource: &Resource, beside: &[&str], condition: &Value, path: &str) -> Option<String> {
+/// Returns why a name is never defined in a step, whatever the event; `before` has the names of the steps before it.
+fn undefined(path: &[&str], before: &[&str]) -> Option<String> {
+    match path {
+        ["steps", step, ..] if !before.contains(step) && step.parse::<usize>().is_err() => {
+            let hint = did_you_mean(step, before.iter().copied());
+            Some(format!("no earlier step has the name '{step}'{hint}"))
+        }
+        [root, ..] if !KNOWN.contains(root) => {
+            let hint = did_you_mean(root, KNOWN.iter().copied());
+            let known = KNOWN.join(", ");
+            Some(format!("'{root}' is not one of the names available in templates: {known}{hint}"))
+        }
+        _ => None,
+    }
+}
+
+fn lint_condition(subject: &Subject, lists: &Lists, condition: &Value, path: &str) -> Option<String> {
     let parts = conditions::steps_of(condition["field"].as_str()?)?;
-    let [PathPart::Name(root), PathPart::Name(name), deeper @ ..] = parts.as_slice() else { return None };
-    if !["data", "record"].contains(&root.as_str()) || OF_ALL.contains(&name.as_str()) {
-        return None;
+    let names = parts.iter().map_while(|part| match part {
+        PathPart::Name(name) => Some(name.as_str()),
+        PathPart::Index(_) => None,
+    });
+    let names: Vec<&str> = names.collect();
+    if let Some(why) = subject.lacks(&names) {
+        return Some(format!("{path}.field: {why}"));
     }
-    if root == "data" && beside.contains(&name.as_str()) {
-        return None;
-    }
-    let shown = || resource.fields.iter().filter(|field| field.rules.in_meta || field.rules.views != NOWHERE);
-    let Some(field) = shown().find(|field| field.name == name) else {
-        let hint = did_you_mean(name, shown().map(|field| field.name));
-        return Some(format!("{path}.field: a record of type {} has no field '{name}'{hint}", resource.shape.name));
+    let is_whole = names.len() == parts.len();
+    let ["data" | "record", name, deeper @ ..] = names.as_slice() else { return None };
+    let fields = subject.fields(name);
+    let why = |(record, field): &(&engine::resource::Resource, &FieldInfo)| {
+        let is_excluded = |value: &Value| lists.exclude(record.shape.name, &names[1..], value.as_str()?, |a, b| a == b);
+        let listed = || values(condition).find_map(is_excluded);
+        if deeper.is_empty() && is_whole { compared(field, condition).or_else(listed) } else { listed() }
     };
-    let why = if deeper.is_empty() { compared(field, condition)? } else { return None };
-    Some(format!("{path}.value: '{name}' {why}"))
+    // It may hold for another type of record.
+    let reasons: Vec<Option<String>> = fields.iter().map(why).collect();
+    let why = reasons.into_iter().collect::<Option<Vec<String>>>()?.into_iter().next()?;
+    Some(format!("{path}.value: '{}' {why}", names[1..].join(".")))
+}
+
+/// Returns the values that a condition compares a whole field with, without placeholders.
+fn values(condition: &Value) -> impl Iterator<Item = &Value> {
+    let values: &[Value] = match (condition["op"].as_str(), &condition["value"]) {
+        (Some("exists" | "contains" | "starts_with"), _) => &[],
+        (_, Value::Array(values)) => values.as_slice(),
+        (_, value) => std::slice::from_ref(value),
+    };
+    values.iter().filter(|value| {
+        let text = value.as_str().unwrap_or_default();
+        !(value.is_null() || template::is_template(text) || (value.is_string() && text.is_empty()))
+    })
 }
 
 /// Returns why a comparison of the field with the value never holds, if so.
 fn compared(field: &FieldInfo, condition: &Value) -> Option<String> {
-    let op = condition["op"].as_str()?;
-    let values = match (op, &condition["value"]) {
-        ("exists" | "contains" | "starts_with", _) => return None,
-        (_, Value::Array(values)) => values.as_slice(),
-        (_, value) => std::slice::from_ref(value),
-    };
     let schema = (field.schema)(&field.rules);
-    for value in values {
+    for value in values(condition) {
         let text = value.as_str().unwrap_or_default();
-        if value.is_null() || template::is_template(text) || (value.is_string() && text.is_empty()) {
-            continue;
-        }
         let choices = schema["enum"].as_array().filter(|choices| !choices.contains(value));
         if let Some(choices) = choices {
             let names: Vec<&str> = choices.iter().filter_map(Value::as_str).filter(|name| !name.is_empty()).collect();
-            return Some(format!("is never {value}; it is one of: {}", names.join(", ")));
+            let hint = did_you_mean(text, names.iter().copied());
+            return Some(format!("is never {value}; it is one of: {}{hint}", names.join(", ")));
         }
         if (field.is("number") || field.is("integer")) && !value.is_number() && text.parse::<f64>().is_err() {
             return Some(format!("is a number, and {value} is not"));

@@ -17,7 +17,7 @@ use store::Tx;
 
 use super::conditions::{self, Condition, compare};
 use super::definition::TRIGGER_ROOTS;
-use super::events;
+use super::events::{self, TRIGGERED};
 use super::late::{self, Verdicts};
 use super::listening::{self, Listener};
 use super::needs;
@@ -327,9 +327,6 @@ fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
         &Event { name: TRIGGERED, entity_type: event.entity_type, entity_id: event.entity_id, data: &data },
     )
 }
-
-/// The log type of a fired event.
-pub const TRIGGERED: &str = "automation.triggered";
 
 /// The log data of a fired event, with the event's data unparsed.
 #[derive(Deserialize)]

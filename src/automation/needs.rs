@@ -16,6 +16,9 @@ use super::template::is_template;
 /// Stands for every scope, where the type of a record is only known when the step runs.
 const ALL: &str = "*";
 
+/// The scope to use the address of the owner in a template, and to see it in a result.
+pub const TO_SEE_OWNER: &str = "users.read";
+
 /// The scopes of a step: what it does requires some, and its result shows a record that requires another.
 #[derive(Default)]
 struct Scopes {
@@ -112,6 +115,9 @@ pub fn missing(authority: &Authority, event: &str, definition: &Definition) -> V
     if let Some(scope) = of_event(event) {
         require(scope, &|| "trigger".to_string());
     }
+    if definition.uses_owner {
+        require(TO_SEE_OWNER.to_string(), &|| "account.owner_email".to_string());
+    }
     let about = events::kind_of(event);
     for (place, step) in definition.steps.iter().enumerate() {
         for scope in of_step(step, about).acts {
@@ -186,7 +192,8 @@ pub fn to_receive(event: &str, entity_type: &str) -> BTreeSet<String> {
 /// its record and of the records that its steps created and changed.
 pub fn to_see(entity_type: &str, definition: &Definition) -> String {
     let of_steps = definition.steps.iter().filter_map(|step| of_step(step, entity_type).shows);
-    let all: BTreeSet<String> = of_steps.chain(to_read(entity_type)).collect();
+    let of_owner = definition.uses_owner.then(|| TO_SEE_OWNER.to_string());
+    let all: BTreeSet<String> = of_steps.chain(to_read(entity_type)).chain(of_owner).collect();
     all.into_iter().collect::<Vec<_>>().join(",")
 }
 

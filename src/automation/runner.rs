@@ -29,7 +29,7 @@ use super::calls::{LEASE_SECONDS, PendingCall};
 use super::definition::Definition;
 use super::steps::{self, StepError};
 use super::template::{self, Made, Names, Results};
-use super::{authority, matching, schedules};
+use super::{about, authority, matching, schedules};
 use crate::automation::run::{self, Run, Status};
 
 /// Maximum number of runs in one transaction.
@@ -111,7 +111,8 @@ pub(crate) fn work_out(app: &App, caller: &Actor) -> Result<bool> {
             let Some(run) = found.filter(|run| run.step == place_of.2) else { return Ok::<_, Error>(None) };
             let definition = definition(tx, &ctx, &shared, &run)?;
             let data = matching::data_of(tx, &ctx, &run)?;
-            let names = TemplateScope::of(&ctx, &own.account, &run, &data)?.names(tx, &ctx, &run, &definition)?;
+            let scope = TemplateScope::of(tx, &ctx, &own.account, &run, &definition, &data)?;
+            let names = scope.names(tx, &ctx, &run, &definition)?;
             Ok(Some((names, definition, run.place())))
         })?;
         let Some((names, definition, step)) = found else { continue };
@@ -365,7 +366,7 @@ fn steps_of(
     run.next_attempt_at = When(None);
     let Some(own) = authority::acting(tx, ctx, own, run, &definition)? else { return Ok(None) };
     let data = matching::data_of(tx, ctx, run)?;
-    let known = TemplateScope::of(&own, account, run, &data)?;
+    let known = TemplateScope::of(tx, &own, account, run, &definition, &data)?;
     let (started, first) = (Instant::now(), run.step);
     loop {
         // Slow steps take turns with other writes.
@@ -414,15 +415,19 @@ struct TemplateScope {
 }
 
 impl TemplateScope {
-    fn of(ctx: &Ctx, account: &Account, run: &Run, data: &str) -> Result<TemplateScope> {
+    fn of(
+        tx: &mut Tx,
+        ctx: &Ctx,
+        account: &Account,
+        run: &Run,
+        definition: &Definition,
+        data: &str,
+    ) -> Result<TemplateScope> {
         let data: Value = match data {
             "" => json!({}),
             data => serde_json::from_str(data).map_err(|_| matching::unreadable_data(run.seq))?,
         };
-        let about = json!({
-            "id": account.uid, "name": account.name, "today": ctx.now.date(&ctx.zone).to_string(),
-            "time_zone": ctx.zone.iana_name().unwrap_or_default(),
-        });
+        let about = about::account(tx, ctx, account, definition, ctx.now)?;
         Ok(TemplateScope {
             fixed: vec![
                 ("event", run.event.as_str().into()),
@@ -453,24 +458,24 @@ impl TemplateScope {
     }
 }
 
-/// Returns the accounts with due runs, due schedules or expired leases.
+/// Returns the open accounts with due runs, due schedules or expired leases.
 pub(crate) fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
-    let sql = "SELECT id FROM accounts WHERE
+    let sql = "SELECT id FROM accounts WHERE closed_at = 0 AND (
             EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id AND due_at > 0
                     AND due_at <= CASE WHEN test_clock = 0 THEN $1 ELSE test_clock END)
          OR EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id AND lease_until > 0 AND lease_until <= $1)
-         OR EXISTS (SELECT 1 FROM flows WHERE flows.account_id = accounts.id AND next_at > 0 AND next_at <= $1 AND test_clock = 0)";
+         OR EXISTS (SELECT 1 FROM flows WHERE flows.account_id = accounts.id AND next_at > 0 AND next_at <= $1 AND test_clock = 0))";
     Ok(tx.all(sql, &[now.0.into()], |row| row.int(0))?)
 }
 
-/// Returns the moment at which the oldest due run or schedule became due, across all accounts without a test clock.
+/// Returns the moment at which the oldest due run or schedule became due, across all open accounts without a test clock.
 pub(crate) fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     let sql = "SELECT coalesce(min(due), 0) FROM (
             SELECT (SELECT min(due_at) FROM runs WHERE runs.account_id = accounts.id AND due_at > 0) AS due
-            FROM accounts WHERE test_clock = 0
+            FROM accounts WHERE test_clock = 0 AND closed_at = 0
             UNION ALL
             SELECT (SELECT min(next_at) FROM flows WHERE flows.account_id = accounts.id AND next_at > 0)
-            FROM accounts WHERE test_clock = 0) AS oldest";
+            FROM accounts WHERE test_clock = 0 AND closed_at = 0) AS oldest";
     let oldest = Moment(tx.int(sql, &[])?);
     Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
 }

@@ -130,18 +130,21 @@ fn wait(ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, StepEr
     if let Some(until) = begun {
         return Ok(Done::Wait(until));
     }
+    end_of_wait(ctx, step, names).map(Done::Wait)
+}
+
+/// Returns the moment at which a wait that begins now ends.
+pub fn end_of_wait(ctx: &Ctx, step: &Step, names: &Names) -> Result<Moment, StepError> {
     if step.text("for").is_some() {
         let words = text(step, "for", names)?;
         let span =
             parse_duration(&words).map_err(|why| StepError::never(format!("'for' is '{words}', which {why}.")))?;
-        return later(ctx.now, &ctx.zone, span)
-            .map(Done::Wait)
-            .ok_or_else(|| StepError::never("The wait is too long."));
+        return later(ctx.now, &ctx.zone, span).ok_or_else(|| StepError::never("The wait is too long."));
     }
     let words = text(step, "until", names)?;
     let day = || parse_date(&words).ok().map(|date| Moment::start_of(date, &ctx.zone));
     let until = Moment::parse(&words).or_else(day);
-    until.map(Done::Wait).ok_or_else(|| StepError::never(format!("'until' is '{words}', which is not a timestamp.")))
+    until.ok_or_else(|| StepError::never(format!("'until' is '{words}', which is not a timestamp.")))
 }
 
 /// Days are calendar days: three days from nine o'clock is nine o'clock.

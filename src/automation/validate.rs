@@ -3,9 +3,11 @@
 
 use axum::http::{HeaderName, HeaderValue};
 use engine::error::{FieldCode, FieldErrors, violation};
+use engine::input::did_you_mean;
 use engine::json::Json;
 use engine::perform::prepare;
 use engine::record::{Emails, INPUT, Kind};
+use engine::registry::registry;
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
@@ -58,7 +60,9 @@ fn update(step: &Map<String, Value>, about: &str, at: &str, faults: &mut FieldEr
     let fields = patch_fields(kind);
     let (Some(path), false) = (path_of(kind), fields.is_empty()) else {
         if named.is_some() {
-            let message = "is not a type of record that can be changed";
+            let names = registry().resources.iter().map(|resource| resource.shape.name);
+            let hint = did_you_mean(kind, names.filter(|name| !patch_fields(name).is_empty()));
+            let message = format!("is not a type of record that can be changed{hint}");
             faults.add(format!("{at}entity_type"), violation(FieldCode::InvalidChoice, message));
         }
         return;

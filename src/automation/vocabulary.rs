@@ -1,9 +1,9 @@
 //! `GET /v1/automation/vocabulary`: what a flow can be made of, for editors of flows.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use engine::call::{Answer, Call};
+use engine::log::{EventType, Origin};
 use engine::record::{DETAIL, FieldInfo, Shape};
 use engine::records::Work;
 use engine::registry::registry;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::conditions::OPS;
 use super::definition::{Accepts, Action, STEP_ROOTS, TRIGGER_ROOTS, TYPES, create_fields};
-use super::{events, needs};
+use super::needs;
 
 static SHAPE: Shape = Shape::new("vocabulary", "vocabularies", &["What a flow can be made of."]);
 
@@ -21,7 +21,7 @@ const MEMBERS: &[Part] = &[
     Part(
         "events",
         "array",
-        "The events that start a flow: `event`, and `entity_types`, the types of record that it may be about. Other events of these records are accepted too.",
+        "The events that start a flow: `event`, and `entity_types`, the types of record that it may be about. Other words of these records are accepted too, with a warning.",
     ),
     Part(
         "records",
@@ -74,26 +74,12 @@ fn logged() -> impl Iterator<Item = &'static Resource> {
     registry().resources.iter().filter(|resource| resource.is_kept() && matches!(resource.logged, Logged::Except(_)))
 }
 
-/// Returns the events of the contract, and those that every record has by its routes.
+/// Returns the events that can start a flow, except those of records whose fields are not described, such as runs.
 fn all_events() -> Vec<Value> {
-    let mut all: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for event in events::BUILT_IN {
-        all.insert((*event).to_string(), events::kinds(event));
-    }
-    for resource in logged() {
-        for (verb, what) in [(Method::Post, "created"), (Method::Patch, "updated"), (Method::Delete, "deleted")] {
-            let own = if verb == Method::Post { resource.path.clone() } else { format!("{}/{{", resource.path) };
-            let has = |path: &str| match verb {
-                Method::Post => path == own,
-                _ => path.starts_with(&own) && path.ends_with('}'),
-            };
-            if resource.routes.iter().any(|route| route.method == verb && has(&route.path)) {
-                let event = format!("{}.{what}", resource.shape.events);
-                all.entry(event).or_insert_with(|| vec![resource.shape.name]);
-            }
-        }
-    }
-    all.into_iter().map(|(event, kinds)| json!({"event": event, "entity_types": kinds})).collect()
+    let has_fields = |kind: &&str| logged().any(|resource| resource.shape.name == *kind);
+    let starts = |event: &&EventType| event.origin != Origin::Trial && event.about.iter().all(has_fields);
+    let all = registry().events.iter().filter(starts);
+    all.map(|event| json!({"event": event.name, "entity_types": event.about})).collect()
 }
 
 /// Describes the fields of a record in the data of its events.

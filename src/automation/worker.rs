@@ -92,6 +92,9 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
 async fn advance_account(app: &Arc<App>, number: i64) -> Result<bool> {
     let busy = app.listeners.begin();
     let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
+    if account.is_closed() {
+        return Ok(false);
+    }
     let caller = app.acting(account, "automation");
     let marked = match runner_of(app).is_careful() {
         true => {
@@ -174,6 +177,11 @@ async fn follow(app: &Arc<App>, caller: &Actor, first: PendingCall) -> Result<()
         }
         next = called.next;
         announced = Instant::now();
+        let number = caller.account.number;
+        if next.is_some() && app.store.read(move |tx| Account::numbered(tx, number)).await?.is_closed() {
+            // The run continues when the account is reopened: the lease of this call expires.
+            return Ok(());
+        }
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ impl Job for Days {
     fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
         let mut memory = self.clone().after(claimed, app.clock.now());
         for account in app.store.read_now(Account::all)? {
-            if account.has_test_clock || memory.is_set_aside(&account) {
+            if account.has_test_clock || account.is_closed() || memory.is_set_aside(&account) {
                 continue;
             }
             if claimed.lost > 0 {

@@ -1,7 +1,7 @@
 use clap::Args;
 use engine::accounts::Account;
 use engine::app::App;
-use engine::log::{self, erasing};
+use engine::log::erasing;
 
 use super::{error_line, grouped, say};
 
@@ -26,9 +26,9 @@ impl Erase {
         let account = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
         let (number, kind, id) = (account.number, self.kind.clone(), self.id.clone());
         if !self.yes {
-            let counted = app.store.read_now(move |tx| Ok(log::of_record(tx, number, &kind, &id, 0, 1)?.1));
-            let count: i64 = counted.map_err(error_line)?;
-            let lines = grouped(count.unsigned_abs());
+            // The same refusals as with `--yes`.
+            let counted = app.store.read_now(move |tx| erasing::count(tx, number, &kind, &id));
+            let lines = grouped(counted.map_err(error_line)?);
             return Err(format!(
                 "the log has {lines} lines about this record; erasing their data cannot be undone: add --yes to do it"
             ));

@@ -112,7 +112,12 @@ fn list(app: &App, account: &str, json: bool) -> Result<String, String> {
                 (None, None) => "no expiry".to_string(),
             };
             let used = moment(key.last_used_at).map_or("never used".to_string(), |when| format!("used {when}"));
-            format!("{}  {}…  {}  {state}  {used}  {}", key.id, key.hint, key.scopes.join(","), key.name)
+            let networks: Vec<String> = key.networks.iter().map(ToString::to_string).collect();
+            let from = match networks.is_empty() {
+                true => "from anywhere".to_string(),
+                false => format!("from {}", networks.join(",")),
+            };
+            format!("{}  {}…  {}  {from}  {state}  {used}  {}", key.id, key.hint, key.scopes.join(","), key.name)
         })
         .collect();
     Ok(lines.join("\n"))

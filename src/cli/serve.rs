@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{error_line, logging, say};
+use super::{error_line, logging, notify, say};
 use crate::people::operator;
 use crate::{demo, opening};
 
@@ -34,8 +34,10 @@ impl Serve {
         // Kept until the end, when it flushes the log.
         let _log = logging::start(&config)?;
         allow_many_files();
+        // Before the database is opened, which may migrate it. Held until the process ends.
+        let alone = takeover::claim(&config).map_err(error_line)?;
         let app = super::open(config)?;
-        let _alone = takeover::take_over(&app).map_err(error_line)?;
+        alone.take_over(&app).map_err(error_line)?;
         // Two threads per core, so that a slow read does not block others.
         let threads = match app.config.threads {
             0 => std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2),
@@ -48,6 +50,7 @@ impl Serve {
             .map_err(|error| format!("cannot start threads: {error}"))?;
         let done = runtime.block_on(serve(app, self.demo));
         runtime.shutdown_background();
+        drop(alone);
         done
     }
 }
@@ -91,6 +94,8 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
             "No mail is sent, because smtp_host is not set: mail is stored as .eml files."
         );
     }
+    notify::notify("READY=1");
+    tokio::spawn(notify::watch());
     server::serve(app.clone(), listener, told_to_stop()).await;
     nodes::leave(&app).await;
     if let Err(cause) = key_use::record(&app).await {
@@ -151,6 +156,7 @@ async fn told_to_stop() {
         _ = term.recv() => {}
         _ = int.recv() => {}
     }
+    notify::notify("STOPPING=1");
     tracing::info!("Kantoor is shutting down: work in progress finishes, no new work is accepted.");
 }
 

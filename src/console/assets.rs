@@ -29,6 +29,9 @@ pub const ICON: &str = "/favicon.ico";
 /// The description of all records, which is drawn from the registry.
 const SCHEMA: &str = "schema.json";
 
+/// The style of the frame, which every page contains.
+pub const STYLE: &str = "style.css";
+
 /// The files of release builds; debug builds have none and read the folder.
 static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/console_files.rs"));
 
@@ -108,7 +111,8 @@ impl Assets {
         let read =
             |language| texts.get(&format!("words/{language}.json")).and_then(|text| serde_json::from_slice(text).ok());
         let words = ["en", "nl"].into_iter().filter_map(|language| Some((language, read(language)?))).collect();
-        let (import_map, policy) = import_map(&hash);
+        let import_map = import_map(&hash);
+        let policy = policy(&import_map, texts.get(STYLE).map_or(b"", |style| style));
         Assets { hash, served, texts, words, import_map, policy, modules: Mutex::default() }
     }
 
@@ -142,18 +146,20 @@ fn path(hash: &str, file: &str) -> String {
     format!("{PREFIX}{hash}/{file}")
 }
 
-/// Returns the import map, and the policy that allows no other script in a page.
-fn import_map(hash: &str) -> (String, String) {
+fn import_map(hash: &str) -> String {
     let imports: serde_json::Map<String, Value> =
         modules::LIBRARIES.iter().map(|(name, file)| (name.to_string(), json!(path(hash, file)))).collect();
-    let map = json!({"imports": imports}).to_string();
-    let digest = BASE64_STANDARD.encode(Sha256::digest(map.as_bytes()));
-    let policy = format!(
-        "default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; img-src 'self' data: blob:; \
-         connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
-         object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-    );
-    (map, policy)
+    json!({"imports": imports}).to_string()
+}
+
+/// Returns the policy that allows no other script and style in a page.
+fn policy(import_map: &str, style: &[u8]) -> String {
+    let [import_map, style] = [import_map.as_bytes(), style].map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
+    format!(
+        "default-src 'none'; script-src 'self' 'sha256-{import_map}'; style-src 'self' 'sha256-{style}'; \
+         img-src 'self' data: blob:; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; \
+         frame-ancestors 'none'; object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
 }
 
 /// Returns the path of a file for the metrics.

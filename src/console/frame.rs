@@ -84,6 +84,7 @@ async fn page(app: &Arc<App>, head: &Parts) -> Result<Response<Body>> {
     let caller = match authentication::in_session(app, head).await {
         Ok(caller) => caller,
         Err(error) if error.code == TWO_FACTOR_REQUIRED => return Ok(lead_to("/two-factor")),
+        Err(error) if error.code == Code::AccountClosed && begins.is_some() => return Ok(lead_to("/sign-in")),
         Err(error) if error.code == Code::Unauthorized => {
             app.visitors.limit(&head.extensions, &head.headers)?;
             return begins.map(|_| lead_to(&sign_in(path, query))).ok_or_else(nowhere);
@@ -146,7 +147,7 @@ async fn ask(app: &Arc<App>, head: &Parts, caller: &AuthenticatedKey, path: &str
     let route = found.value.iter().find(|route| route.method == RouteMethod::Get)?;
     // A link of another site leads here, so an address must not change anything.
     let reads = engine::call::Query::parse(query).is_ok_and(|query| route.reads_for(&query));
-    if !reads || !route.scopes().all(|scope| caller.key.may(scope)) {
+    if !reads || route.lacks(|scope| caller.key.may(scope)).is_some() {
         return None;
     }
     let mut request = Request::builder().uri(format!("/console{path}")).body(Body::empty()).ok()?;
@@ -200,6 +201,7 @@ fn draw(
         "title": title(&assets, language, head.uri.path()),
         "menu": menu(&assets, language, caller),
         "import_map": assets.import_map,
+        "style": assets.text(assets::STYLE),
         "seq": seq,
         "rest": rest,
         "more": more,

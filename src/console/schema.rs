@@ -59,7 +59,7 @@ fn table(resource: &Resource) -> Option<Value> {
         ("delete", at(resource, Method::Delete, &item)),
     ];
     let verbs: Map<String, Value> =
-        verbs.iter().filter_map(|(verb, route)| Some((verb.to_string(), json!(route.as_ref()?.scope)))).collect();
+        verbs.iter().filter_map(|(verb, route)| Some((verb.to_string(), json!(scope(route.as_ref()?))))).collect();
     let sorts = resource.list.as_ref().map(|list| list.sorts.clone()).unwrap_or_default();
     let names: Vec<&str> = resource.fields.iter().filter(|field| field.rules.names).map(|field| field.name).collect();
     let pages = list.is_some_and(|route| matches!(route.returns, Returns::Page | Returns::Either));
@@ -77,6 +77,11 @@ fn table(resource: &Resource) -> Option<Value> {
     Some(table)
 }
 
+/// Returns the scope of a route; `|` stands between two that are each enough.
+fn scope(route: &Route) -> String {
+    route.instead.map_or(route.scope.clone(), |other| format!("{}|{other}", route.scope))
+}
+
 /// Returns the actions on one record: what can be posted below its path.
 fn actions(item: &str) -> Value {
     let roots: Vec<&str> = registry().resources.iter().filter(|own| own.list.is_some()).map(|own| &*own.path).collect();
@@ -85,7 +90,7 @@ fn actions(item: &str) -> Value {
         (!name.contains('{') && !roots.contains(&&*route.path)).then_some((name, route))
     });
     let action = |(name, route): (&str, &Route)| {
-        let mut action = json!({"name": name, "path": route.path, "scope": route.scope});
+        let mut action = json!({"name": name, "path": route.path, "scope": scope(route)});
         let takes: Vec<&str> = route.fields.iter().map(|field| field.name).collect();
         add(&mut action, "takes", json!(takes));
         action

@@ -1,29 +1,44 @@
 //! What a final document should have. The contract asks for a title alone, so what is missing is a warning; accounts with the
 //! setting `strict_final` reject it.
 
-use engine::call::Call;
+use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, violation};
-use engine::input::{self, Input};
+use engine::input::Input;
+use engine::input::pending::Pending;
+use engine::json::Json;
 use engine::record::UPDATED;
 use engine::records::{self, Image, Work};
 use store::Tx;
 
-use super::{Document, DocumentKind};
+use super::rows::ROWS;
+use super::{Document, DocumentKind, faults};
 use crate::settings::Settings;
 
 /// `PATCH …/{id}`, with a warning about what a document lacks that becomes final.
 pub fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
-    let input: Input<Document<K>> = input::patch(&call)?;
+    let asks = matches!(&call.body, Some(Json::Object(members)) if members.iter().any(|(name, _)| name == "rows"));
+    let pending: Pending<Document<K>> = Pending::patch(&call, asks)?;
+    let unread = faults::unread(&call, &pending, &ROWS);
     Ok(Box::new(move |tx, ctx| {
         let before: Document<K> = records::find_to_change(tx, ctx, &call)?;
-        let mut document = before.clone();
-        input.merge_into(&mut document);
-        records::check_references(tx, ctx, &document, &input)?;
-        let image = records::change_as(tx, ctx, &before, &mut document, "updated")?;
-        let warnings = warned(&document, document.is_final() && !before.is_final(), &input.warnings);
-        Ok(Image::answer(image, ctx, &document, UPDATED).with_texts("warnings", &warnings))
+        let custom = Some(&before.custom_fields);
+        let patched = pending.checked(tx, ctx).and_then(|input| patch_now(tx, ctx, &before, input));
+        patched.map_err(|error| faults::complete(tx, ctx, &pending, unread.as_ref(), custom, error))
     }))
+}
+
+fn patch_now<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    before: &Document<K>,
+    input: &Input<Document<K>>,
+) -> Result<Answer> {
+    let mut document = before.clone();
+    input.merge_into(&mut document);
+    let image = records::change_as(tx, ctx, before, &mut document, "updated")?;
+    let warnings = warned(&document, document.is_final() && !before.is_final(), &input.warnings);
+    Ok(Image::answer(image, ctx, &document, UPDATED).with_texts("warnings", &warnings))
 }
 
 /// Something that a document lacks.

@@ -1,6 +1,6 @@
 //! Sending documents by mail, with the PDF and the URL of the public page.
 
-use engine::call::{Answer, Call, Outcome};
+use engine::call::{Answer, Call, Content, Outcome};
 use engine::context::Ctx;
 use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use store::Tx;
 
 use super::complete::warned;
-use super::mail_html::in_html;
+use super::mail_html::{self, in_html};
 use super::mail_text::Text;
 use super::request::Request;
 pub use super::send_type::SendType;
-use super::{Document, DocumentKind, Which, make_final, quote, with_finalized};
+use super::{Document, DocumentKind, Which, make_final, pdf, quote, with_finalized};
 use crate::mail::hours::Timing;
 use crate::mail::outcome::Follower;
 use crate::mail::{self, Letter};
@@ -189,6 +189,9 @@ pub const PREVIEW: &[Part] = &[
     Part("to", "string", "Default recipient."),
     Part("subject", "string", "Default subject."),
     Part("message", "string", "Default message."),
+    Part("from", "string", "Name of the sender."),
+    Part("language", "string", "Language of the default texts: that of the document."),
+    Part("attachment", "string", "File name of the PDF."),
 ];
 
 /// Parameters of `GET …/send-preview`.
@@ -209,9 +212,23 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
         let kind = wanted.unwrap_or_else(|| default_type(&document));
         let (name, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
         let Text { subject, message } = Text::of(tx, ctx, &document, kind, &name)?;
-        let data =
-            json!({"send_type": kind.wire(), "to": addressee(&document, kind), "subject": subject, "message": message});
+        let data = json!({
+            "send_type": kind.wire(), "to": addressee(&document, kind), "subject": subject, "message": message,
+            "from": name, "language": document.language.wire(), "attachment": pdf::file_name(&document),
+        });
         Ok(Answer::data(Outcome::Done, data.to_string().into_bytes()))
+    }))
+}
+
+/// `GET …/{id}/send-preview/html`: the mail with its default message, as a page to look at. Mails of another type differ in
+/// the message alone, which has the id `message`.
+pub fn preview_page<K: DocumentKind>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let document: Document<K> = records::find(tx, ctx, call.id())?;
+        let kind = default_type(&document);
+        let (name, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
+        let text = Text::of(tx, ctx, &document, kind, &name)?;
+        Ok(Answer::content(Content::Page(mail_html::preview(tx, ctx, &document, &text.message))))
     }))
 }
 

@@ -10,7 +10,15 @@ use crate::typesetting;
 
 /// Formats the message as an HTML mail: the logo, the message, a summary of the document and a button to its page.
 pub fn in_html<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, message: &str) -> String {
-    let link = ctx.site.address(&format!("/d/{}", document.token));
+    linking_to(&ctx.site.address(&format!("/d/{}", document.token)), tx, ctx, document, message)
+}
+
+/// Formats the message as it will be mailed, to be shown on this server: whatever its public address is, the logo is there.
+pub fn preview<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, message: &str) -> String {
+    linking_to(&format!("/d/{}", document.token), tx, ctx, document, message)
+}
+
+fn linking_to<K: DocumentKind>(link: &str, tx: &mut Tx, ctx: &Ctx, document: &Document<K>, message: &str) -> String {
     let sender = document.sender.json();
     let color = sender["primary_color"].as_str().unwrap_or("#1f4e79");
     let name = escape(sender["name"].as_str().unwrap_or_default());
@@ -37,11 +45,11 @@ pub fn in_html<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, 
     .as_str()
     .unwrap_or_default();
     let words = escape(message.trim()).replace("\r\n", "\n").replace('\n', "<br>\n");
-    let (link, language) = (escape(&link), document.language.wire());
+    let (link, language) = (escape(link), document.language.wire());
     format!(
         "<!doctype html>\n<html lang=\"{language}\"><body style=\"margin:0;padding:24px;\
          font:16px/1.5 -apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#1c2126\">\n\
-         <div style=\"max-width:600px\">\n<p style=\"margin:0 0 24px\">{head}</p>\n<p>{words}</p>\n\
+         <div style=\"max-width:600px\">\n<p style=\"margin:0 0 24px\">{head}</p>\n<p id=\"message\">{words}</p>\n\
          <table role=\"presentation\" cellspacing=\"0\" cellpadding=\"0\" style=\"margin:28px 0 0;border-top:2px solid {color};\
          border-collapse:collapse;font-size:15px\">\n{rows}\n</table>\n\
          <p style=\"margin:24px 0\"><a href=\"{link}\" style=\"background:{color};color:#ffffff;padding:12px 20px;\

@@ -55,12 +55,24 @@ impl<K: DocumentKind> Document<K> {
 fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let client = &invoice.client_id.0;
     let is_money = invoice.total_incl_vat.scaled() > 0;
-    if client.is_empty() || !is_money || !once::first_time(tx, ctx, "first_invoice_paid", client)? {
+    if client.is_empty() || !is_money || !once::first_time(tx, ctx, FIRST_PAID, client)? {
         return Ok(());
     }
     let client: Client = records::find(tx, ctx, client)?;
-    records::happened(tx, ctx, &client, "first_invoice_paid")
+    records::happened(tx, ctx, &client, FIRST_PAID)
 }
+
+/// A client who gets a paid invoice by a merge has had its first payment.
+pub fn move_first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+    let is_paid = K::WHICH == Which::Invoice && invoice.is_final() && invoice.payment_status == PaymentStatus::Paid;
+    if is_paid && invoice.total_incl_vat.scaled() > 0 && !invoice.client_id.0.is_empty() {
+        once::first_time(tx, ctx, FIRST_PAID, &invoice.client_id.0)?;
+    }
+    Ok(())
+}
+
+/// The mark of clients who have paid an invoice.
+const FIRST_PAID: &str = "first_invoice_paid";
 
 /// Marks invoices as overdue.
 pub const LATE_INVOICES: DueWork = DueWork {

@@ -3,7 +3,8 @@
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, FieldCode, FieldErrors, Result, violation};
-use engine::input::{self, Input};
+use engine::input::Input;
+use engine::input::pending::Pending;
 use engine::record::{CREATED, Day, Link};
 use engine::records::{self, Image, Work};
 use jiff::ToSpan;
@@ -11,7 +12,8 @@ use money::{Amount, Percent, Price};
 use store::Tx;
 
 use super::complete::warned;
-use super::rows::{self, Row, Rows, check_total};
+use super::faults;
+use super::rows::{self, ROWS, Row, Rows, check_total};
 use super::timers::STILL_DRAFT;
 use super::{Document, DocumentKind, Language, Mode, PaymentStatus, Which, check_dates, numbering, pdf};
 use crate::relations::client::{self, Client};
@@ -22,27 +24,33 @@ use crate::work::project::Project;
 
 /// `POST /v1/{invoices,quotes,workorders}`
 pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
-    let input: Input<Document<K>> = input::create_with(&call, check)?;
+    let pending: Pending<Document<K>> = Pending::create_with(&call, check, true)?;
+    let unread = faults::unread(&call, &pending, &ROWS);
     Ok(Box::new(move |tx, ctx| {
-        let new = input.values();
-        // Read here so that it is cached below. A missing one is reported together with the other errors.
-        if !new.client_id.0.is_empty() {
-            match records::known::<Client>(tx, ctx, &new.client_id.0) {
-                Err(error) if error.code != Code::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        records::check_references(tx, ctx, new, &input)?;
-        let mut warnings = input.warnings.clone();
-        let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
-        if client.is_none() {
-            warnings.push("The document has no client.".to_string());
-        }
-        let (document, image) = make(tx, ctx, &input, client.as_deref())?;
-        let warnings = warned(&document, document.is_final(), &warnings);
-        let answer = image.created(ctx, &document, CREATED).with_texts("warnings", &warnings);
-        Ok(with_pdf(ctx, answer, &document))
+        let created = pending.valid().and_then(|input| create_now(tx, ctx, input));
+        created.map_err(|error| faults::complete(tx, ctx, &pending, unread.as_ref(), None, error))
     }))
+}
+
+fn create_now<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, input: &Input<Document<K>>) -> Result<Answer> {
+    let new = input.values();
+    // Read here so that it is cached below. A missing one is reported together with the other errors.
+    if !new.client_id.0.is_empty() {
+        match records::known::<Client>(tx, ctx, &new.client_id.0) {
+            Err(error) if error.code != Code::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    records::check_references(tx, ctx, new, input)?;
+    let mut warnings = input.warnings.clone();
+    let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
+    if client.is_none() {
+        warnings.push("The document has no client.".to_string());
+    }
+    let (document, image) = make(tx, ctx, input, client.as_deref())?;
+    let warnings = warned(&document, document.is_final(), &warnings);
+    let answer = image.created(ctx, &document, CREATED).with_texts("warnings", &warnings);
+    Ok(with_pdf(ctx, answer, &document))
 }
 
 /// Validates a new document; a changed one is validated in `before_save`.

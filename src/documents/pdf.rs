@@ -77,6 +77,11 @@ pub fn content_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K
     })
 }
 
+/// Returns the file name of the PDF.
+pub fn file_name<K: DocumentKind>(document: &Document<K>) -> String {
+    format!("{}.pdf", document.number.replace(['/', '\\'], "-"))
+}
+
 /// Fields of the response of `GET …/revisions`, for each revision.
 pub const REVISIONS: &[Part] = &[
     Part("revision", "integer", "Revision number, starting at 1."),
@@ -296,7 +301,7 @@ pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) ->
         account: ctx.account,
         document: document.base.id.clone(),
         revision: if document.is_final() { document.revision } else { 0 },
-        name: format!("{}.pdf", document.number.replace(['/', '\\'], "-")),
+        name: file_name(document),
         created: document.finalized_at.0.unwrap_or(document.base.updated_at).0 / 1000,
         logo,
         qr: payment_code(document, &sender).unwrap_or_default(),

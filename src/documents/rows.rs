@@ -1,4 +1,6 @@
-//! The rows of a document: input, totals, storage and output.
+//! The rows of a document: totals, storage and output.
+
+mod input;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -6,13 +8,14 @@ use std::sync::Arc;
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
 use engine::json::{Json, write_name, write_text, written_bytes};
-use engine::record::{INPUT, Kind, Rules, VatRate};
+use engine::record::{Kind, Rules};
 use engine::records;
 use money::{Amount, Line, Percent, Price, Totals, percent_of, totals};
 use serde::Deserialize;
-use serde_json::{Value as Schema, json};
+use serde_json::Value as Schema;
 use store::{Row as DbRow, Tx, Value};
 
+use crate::documents::row_schema;
 use crate::sales::product::Product;
 use crate::settings::Settings;
 use crate::settings::tax_rate::{self, TaxRate};
@@ -82,7 +85,7 @@ pub struct Names {
 }
 
 /// The names in documents.
-const ROWS: Names = Names { list: "rows", name: "name", other: "title" };
+pub const ROWS: Names = Names { list: "rows", name: "name", other: "title" };
 
 /// The rows of a document, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,56 +144,6 @@ impl Row {
         }
         out.push(b'}');
     }
-
-    fn from_json(json: &Json) -> Result<Row, Violation> {
-        let Json::Object(members) = json else {
-            return Err(violation(FieldCode::WrongType, format!("must be an object, not {}", json.kind())));
-        };
-        let mut row = Row { quantity: 1_000_000, ..Row::default() };
-        let mut title = String::new();
-        let mut faults = FieldErrors::default();
-        let (text, long, price) = (INPUT, INPUT.long(), INPUT);
-        for (key, json) in members {
-            if *json == Json::Null {
-                continue;
-            }
-            let place = format!(".{key}");
-            let read = match key.as_str() {
-                "name" => String::from_json(json, &text).map(|value| row.name = value),
-                "title" => String::from_json(json, &text).map(|value| title = value),
-                "description" => String::from_json(json, &long).map(|value| row.description = value),
-                "unit" => String::from_json(json, &text).map(|value| row.unit = value),
-                "vat_code" => String::from_json(json, &text).map(|value| row.vat_code = value.trim().to_string()),
-                "product_id" => String::from_json(json, &text).map(|value| row.product_id = value),
-                "quantity" => Price::from_json(json, &price).map(|value| row.quantity = value.scaled()),
-                "unit_price" => Price::from_json(json, &price).map(|value| {
-                    row.unit_price = value.scaled();
-                    row.sent.price = true;
-                }),
-                "vat_rate" => VatRate::from_json(json, &text).map(|value| {
-                    row.sent.rate = !value.0.is_empty();
-                    row.vat_rate = value.0.parse::<Percent>().map_or(0, Percent::scaled);
-                }),
-                "total_excl_vat" | "subtotal" => {
-                    Amount::from_json(json, &price).map(|value| row.sent.net = Some(value))
-                }
-                "total_incl_vat" => Amount::from_json(json, &price).map(|value| row.sent.gross = Some(value)),
-                "vat_amount" => Amount::from_json(json, &price).map(drop),
-                _ => {
-                    let shown: String = key.chars().take(100).collect();
-                    faults
-                        .add(format!(".{shown}"), violation(FieldCode::UnknownField, "is not a known field of a row"));
-                    continue;
-                }
-            };
-            faults.take(&place, read);
-        }
-        if row.name.trim().is_empty() {
-            row.name = title;
-        }
-        faults.inside()?;
-        Ok(row)
-    }
 }
 
 impl Rows {
@@ -208,6 +161,24 @@ impl Rows {
         assumed: Option<Percent>,
         names: &Names,
     ) -> Result<Totals<String>> {
+        self.resolve_named(tx, ctx, assumed, names)?;
+        let totals = self.add_up(names)?;
+        let mut faults = FieldErrors::default();
+        for (place, row) in self.0.iter_mut().enumerate() {
+            let sent = std::mem::take(&mut row.sent);
+            for (name, sent, own) in [("total_excl_vat", sent.net, row.net), ("total_incl_vat", sent.gross, row.gross)]
+            {
+                if sent.is_some() {
+                    check_total(&format!("{}[{place}].{name}", names.list), sent, own, &mut faults);
+                }
+            }
+        }
+        faults.into_result()?;
+        Ok(totals)
+    }
+
+    /// Fills in names, prices and rates from products and tax rates.
+    fn resolve_named(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Option<Percent>, names: &Names) -> Result<()> {
         let mut faults = FieldErrors::default();
         let rates = if self.0.is_empty() { Arc::default() } else { tax_rate::all(tx, ctx)? };
         let usual = match assumed {
@@ -223,20 +194,7 @@ impl Rows {
         }
         // Texts from products count too.
         faults.take(names.list, self.check_size());
-        faults.into_result()?;
-        let totals = self.add_up(names)?;
-        let mut faults = FieldErrors::default();
-        for (place, row) in self.0.iter_mut().enumerate() {
-            let sent = std::mem::take(&mut row.sent);
-            for (name, sent, own) in [("total_excl_vat", sent.net, row.net), ("total_incl_vat", sent.gross, row.gross)]
-            {
-                if sent.is_some() {
-                    check_total(&format!("{}[{place}].{name}", names.list), sent, own, &mut faults);
-                }
-            }
-        }
-        faults.into_result()?;
-        Ok(totals)
+        faults.into_result()
     }
 
     /// Returns the products of the rows, by id.
@@ -466,7 +424,8 @@ impl Kind for Rows {
         let mut faults = FieldErrors::default();
         let mut rows = Vec::with_capacity(items.len());
         for (place, item) in items.iter().enumerate() {
-            rows.extend(faults.take(&format!("[{place}]"), Row::from_json(item)));
+            let row = Row::from_json(item, !faults.is_full());
+            rows.extend(faults.take(&format!("[{place}]"), row));
         }
         faults.inside()?;
         let rows = Rows(rows);
@@ -506,28 +465,14 @@ impl Kind for Rows {
         out.push(b']');
     }
 
-    fn schema(_: &Rules) -> Schema {
-        schema_of("name title description quantity unit unit_price vat_rate vat_code product_id")
+    fn schema(rules: &Rules) -> Schema {
+        let names = "name description quantity unit unit_price vat_rate vat_code product_id";
+        row_schema::of(names, " title", MAX_ROWS, rules)
     }
 
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-}
-
-/// The schema of rows whose members have these names, and their totals.
-pub fn schema_of(names: &str) -> Schema {
-    let member = |name: &str| {
-        let schema = match name {
-            "quantity" | "unit_price" | "total_excl_vat" | "total_incl_vat" => json!({"type": "number"}),
-            "vat_rate" => json!({"type": ["string", "number"]}),
-            _ => json!({"type": "string"}),
-        };
-        (name.to_string(), schema)
-    };
-    let names = names.split(' ').chain(["total_excl_vat", "total_incl_vat"]);
-    let members: serde_json::Map<String, Schema> = names.map(member).collect();
-    json!({"type": "array", "maxItems": MAX_ROWS, "items": {"type": "object", "properties": members}})
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ const MAX_SEEN: usize = 10_000;
 const TOGETHER: i64 = 500;
 
 const QUERY: &[Part] = &[
-    Part("status", "string", "Only mail with this status."),
+    Part("status", "string", "Only mail with this status, or with one of several, separated by commas."),
     Part("about_id", "string", "Only mail about this record."),
     Part(
         "before",
@@ -97,16 +97,16 @@ fn hidden(ctx: &Ctx) -> Vec<&'static str> {
 /// `GET /v1/mails`
 fn list(call: Call) -> Result<Work> {
     let mut faults = FieldErrors::default();
-    let status = call.query.get("status").map(|text| {
+    let statuses = call.query.get("status").into_iter().flat_map(|texts| texts.split(',')).map(|text| {
         let wrong = || violation(FieldCode::InvalidChoice, format!("must be one of: {}", Standing::WIRE.join(", ")));
-        Standing::from_wire(text).ok_or_else(wrong)
+        Standing::from_wire(text.trim()).ok_or_else(wrong)
     });
-    let status = faults.take("status", status.transpose()).flatten();
+    let statuses = faults.take("status", statuses.collect::<Result<Vec<_>, _>>()).unwrap_or_default();
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten().unwrap_or(LIMIT);
     faults.into_result()?;
     Ok(Box::new(move |tx, ctx| {
         let text = |name: &str| call.query.get(name).unwrap_or_default().to_string();
-        let filter = Filter { status, about: text("about_id"), before: text("before") };
+        let filter = Filter { statuses: statuses.clone(), about: text("about_id"), before: text("before") };
         let Found { mails, last, more } = page(tx, ctx, filter, limit)?;
         let mut answer = Answer::json(&Value::from(mails));
         answer.meta.push(format!("\"has_more\":{more},\"last_id\":{}", json!(last)));
@@ -116,7 +116,8 @@ fn list(call: Call) -> Result<Work> {
 
 /// Which mail to list.
 struct Filter {
-    status: Option<Standing>,
+    /// Of these statuses; of any, if there are none.
+    statuses: Vec<Standing>,
     about: String,
     /// The id that the page starts before; empty for the latest mail.
     before: String,
@@ -167,8 +168,24 @@ const COLUMNS: &str =
     "deliveries.id, mails.about, mails.about_id, mails.kind, mails.subject, deliveries.recipient, deliveries.status,
     deliveries.attempts, deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at, mails.leaves_at";
 
-/// Returns the next mails, whoever may read them.
+/// Returns the next mails, whoever may read them. Each status has its own range of the index; the candidates are merged.
 fn look(tx: &mut Tx, ctx: &Ctx, filter: &Filter, limit: i64) -> Result<Vec<Value>> {
+    let mut found = match filter.statuses.as_slice() {
+        [] => look_for(tx, ctx, filter, None, limit)?,
+        several => {
+            let mut found = Vec::new();
+            for status in Standing::ALL.iter().filter(|status| several.contains(status)) {
+                found.extend(look_for(tx, ctx, filter, Some(*status), limit)?);
+            }
+            found
+        }
+    };
+    found.sort_by_key(|mail| std::cmp::Reverse(id_of(mail)));
+    found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(found)
+}
+
+fn look_for(tx: &mut Tx, ctx: &Ctx, filter: &Filter, status: Option<Standing>, limit: i64) -> Result<Vec<Value>> {
     let mut values: Vec<store::Value> = vec![ctx.account.into()];
     let mut conditions = String::new();
     let mut add = |condition: &str, value: &str| {
@@ -178,11 +195,11 @@ fn look(tx: &mut Tx, ctx: &Ctx, filter: &Filter, limit: i64) -> Result<Vec<Value
         }
     };
     add("about_id =", &filter.about);
-    add("status =", filter.status.map_or("", Standing::wire));
+    add("status =", status.map_or("", Standing::wire));
     add("id <", &filter.before);
     values.push(limit.into());
     // Ids increase with time, so each index has its rows in order.
-    let index = match (filter.about.as_str(), filter.status) {
+    let index = match (filter.about.as_str(), status) {
         ("", None) => String::new(),
         ("", Some(_)) => tx.dialect().indexed_by("deliveries_status"),
         _ => tx.dialect().indexed_by("deliveries_about"),

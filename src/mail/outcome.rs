@@ -1,13 +1,15 @@
 //! What follows from the outcome of a delivery: the record that the mail is about learns of it, and so does the operator.
 
 use engine::app::App;
+use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Error, Result};
-use engine::http::metrics::CounterInfo;
+use engine::http::metrics::{CounterInfo, HistogramInfo, Metric};
+use engine::jobs::{self, Job};
 use serde_json::json;
 use store::Tx;
 
-use super::{Delivery, Queued, Standing};
+use super::{Deliver, Delivery, Queued, Standing};
 
 /// The counter of deliveries.
 pub const MAILS: CounterInfo = CounterInfo {
@@ -16,6 +18,19 @@ pub const MAILS: CounterInfo = CounterInfo {
     label: "outcome",
     values: &["sent", "stored", "retried", "bounced", "failed"],
 };
+
+/// How long the mail server takes for a mail.
+pub const SECONDS: HistogramInfo = HistogramInfo {
+    name: "mail_seconds",
+    help: "Duration of attempts to deliver mail",
+    bounds: &[0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0],
+};
+
+/// The number of mails that wait for an attempt.
+pub fn waiting(tx: &mut Tx, _: Moment) -> Result<Metric> {
+    let waiting = jobs::queued(tx, Deliver::LANE, Deliver::KIND)?.unsigned_abs();
+    Ok(("mails_waiting", "gauge", "Mail that waits for an attempt, by recipient", waiting))
+}
 
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use crate::sales::deal;
 use crate::support::ticket::Speaker;
 use crate::work::{hour, task};
 
-static SHAPE: Shape = Shape::new("attention", "overview", &["Something that needs attention."]);
+static SHAPE: Shape = Shape::new("attention_item", "overview", &["Something that needs attention."]);
 
 const MEMBERS: &[Part] = &[
     Part("name", "string", "What it is, such as `invoices_overdue`."),

@@ -8,7 +8,7 @@ use engine::records::Work;
 use engine::resource::{Method, Part, Resource, Returns};
 use serde_json::json;
 
-static SHAPE: Shape = Shape::new("verification_of_log", "log_verifications", &["The outcome of verifying the log."]);
+static SHAPE: Shape = Shape::new("log_verification", "log_verifications", &["The outcome of verifying the log."]);
 
 const PARTS: &[Part] = &[
     Part("intact", "boolean", "Whether every line is as it was written, and none is missing before the last one."),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use axum::http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response};
 use engine::accounts::{self, SHARED};
@@ -15,6 +15,7 @@ use engine::error::{Code, Error, Result};
 use engine::http::reply::{self, Reply};
 use engine::http::{authentication, bodies, dispatch, session};
 use engine::input;
+use engine::input::Input;
 use engine::json::Json;
 use engine::record::{Body as RequestBody, Email, INPUT, REQUIRED};
 use serde_json::json;
@@ -26,6 +27,7 @@ use crate::people::passkey::Used;
 use crate::people::password::LONGEST;
 use crate::people::second_step::Given;
 use crate::people::session::{Device, Held, LONGEST_SECONDS, held as held_by};
+use crate::people::status::Language;
 
 /// Maximum size of a body.
 const MAX_BODY: usize = 16 * 1024;
@@ -56,6 +58,8 @@ input! {
     name: String = REQUIRED.example("\"Anna Jansen\"");
     /// Password.
     password: String = REQUIRED.at_most(LONGEST).example("\"correct horse battery\"");
+    /// Language of the owner and of the account; by default that of the browser, or else of the account.
+    language: Language = INPUT.example("\"nl\"");
 }
 
 input! {
@@ -176,8 +180,10 @@ async fn walk(app: &Arc<App>, request_id: Arc<str>, request: Request<Body>) -> R
             outcome(app, &visit.sign_in(&email, password, &account_id).await?)
         }
         "/console/set-up" => {
-            let SetUp { token, email, name, password } = input::create(&call)?.record();
-            outcome(app, &visit.set_up(&token, FirstOwner { email: email.0, name }, password).await?)
+            let input: Input<SetUp> = input::create(&call)?;
+            let SetUp { token, email, name, password, language } = input.record();
+            let language = if input.has("language") { Some(language) } else { asked_language(&head) };
+            outcome(app, &visit.set_up(&token, FirstOwner { email: email.0, name, language }, password).await?)
         }
         "/console/accept-invite" => {
             let WithToken { token, password } = input::create(&call)?.record();
@@ -233,7 +239,8 @@ pub async fn sign_out(visit: &Visit, head: &Parts) -> Result<Answer> {
             visit.sign_out(&held).await?;
             app.sessions.forget(session::secret(&app.site, &head.headers)?);
         }
-        Err(error) if error.code == Code::Unauthorized => {}
+        // A session of a closed account can do nothing else.
+        Err(error) if matches!(error.code, Code::Unauthorized | Code::AccountClosed) => {}
         Err(error) => return Err(error),
     }
     let mut answer = Answer::empty();
@@ -277,6 +284,11 @@ fn entered(app: &App, entered: &Entered) -> Result<Answer> {
     }));
     answer.headers.push(("set-cookie", session::cookie(&app.site, &entered.secret, LONGEST_SECONDS)));
     Ok(answer)
+}
+
+/// Returns the language that a browser asks for, of those that the pages have.
+pub fn asked_language(head: &Parts) -> Option<Language> {
+    Language::asked(head.headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?)
 }
 
 /// Returns where a request comes from.

@@ -125,6 +125,7 @@ impl Visit {
             Ok(None)
         });
         let (kind, account, id) = found.await?.ok_or_else(missing)?;
+        account.check_open()?;
         let caller = Actor { request_id: self.request_id.clone(), ..self.app.acting(account, "visitor") };
         Ok(Found { kind, caller, id, token: token.to_string() })
     }
@@ -280,6 +281,7 @@ impl Visit {
             );
         }
         let why = match status {
+            _ if error.code == Code::AccountClosed => "closed",
             StatusCode::NOT_FOUND => "missing",
             StatusCode::TOO_MANY_REQUESTS => "often",
             _ if status.is_server_error() => "broken",

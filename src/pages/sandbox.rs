@@ -104,6 +104,7 @@ async fn find(app: &Arc<App>, external_id: String) -> Result<Found> {
         let Some((account, id, is_verification)) = collecting::in_sandbox(tx, &own.site, &external_id)? else {
             return Ok(None);
         };
+        account.check_open()?;
         let caller = own.acting(account, Who::visitor("sandbox"));
         let ctx = caller.reading(tx)?;
         let is_used = Settings::of(tx, &ctx)?.provider == ProviderName::Sandbox;

@@ -3,9 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
-use axum::http::header::{
-    ACCEPT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE,
-};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
 use engine::app::App;
@@ -24,7 +22,8 @@ use crate::people::issuer::CALLBACK;
 use crate::people::passkey::Used;
 use crate::people::second_step::Given;
 use crate::people::session::LONGEST_SECONDS;
-use crate::people::token::Purpose;
+use crate::people::status::Language;
+use crate::people::token::{self, Purpose};
 use crate::people::{ISSUER_FAILED, LINK_INVALID, NO_SUCH_USER, PASSWORD_REQUIRED, TWO_FACTOR_REQUIRED, issuer};
 
 /// Returns the path of a page for the metrics.
@@ -46,10 +45,15 @@ pub fn route(path: &str) -> &'static str {
     }
 }
 
-/// Returns the purpose and the token of a link.
+/// Returns the purpose and the token of a link. A token that is missing or has too much is one that does not exist.
 fn link(path: &str) -> Option<(Purpose, &str)> {
-    let all = Purpose::LINKS.iter().filter_map(|purpose| Some((*purpose, path.strip_prefix(purpose.path())?)));
-    all.into_iter().find(|(_, token)| !token.is_empty() && !token.contains('/'))
+    Purpose::LINKS.iter().find_map(|purpose| {
+        let rest = path.strip_prefix(purpose.path().trim_end_matches('/'))?;
+        match rest.strip_prefix('/') {
+            Some(token) => Some((*purpose, token)),
+            None => rest.is_empty().then_some((*purpose, "")),
+        }
+    })
 }
 
 /// Handles a request to one of the pages.
@@ -60,6 +64,11 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let visit = Visit { app: app.clone(), request_id: request_id.clone(), device: console::device(&app, &head) };
     let mut page = Page { name: "broken", language: language(&head), fields: json!({}), error: "" };
     let done = walk(&visit, &head, body, &mut page).await;
+    if let (Err(error), Some((purpose, token))) = (&done, link(head.uri.path()))
+        && error.code == LINK_INVALID
+    {
+        page.fields = json!({"purpose": purpose.wire(), "why": why_dead(&visit, purpose, token).await});
+    }
     if page.name == "sign_in" {
         page.fields["issuer"] = json!(issuer::name(&app.config));
     }
@@ -90,6 +99,17 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     // Without a referrer, browsers do not tell the origin of a form.
     response.headers_mut().insert("referrer-policy", HeaderValue::from_static("same-origin"));
     if head.method == Method::HEAD { dispatch::without_body(response) } else { response }
+}
+
+/// Returns why a link does not work, for its page.
+async fn why_dead(visit: &Visit, purpose: Purpose, token: &str) -> &'static str {
+    let (secret, now) = (token.to_string(), visit.app.clock.now());
+    match visit.app.store.read(move |tx| token::look_up(tx, purpose, &secret, now)).await {
+        Ok(Err(dead)) => dead.name(),
+        // The link itself is valid, but not what it is for: the user was suspended or deleted.
+        Ok(Ok(_)) => "changed",
+        Err(_) => "unknown",
+    }
 }
 
 /// What a request leads to.
@@ -193,7 +213,8 @@ async fn open_link(visit: &Visit, purpose: Purpose, token: &str, form: &Form, pa
             let (email, name) = (form.sent("email"), form.sent("name"));
             page.fields["email"] = json!(email);
             page.fields["name"] = json!(name);
-            set_up(visit, token, &email, &name, form.sent("password")).await
+            let language = Language::from_wire(&page.language);
+            set_up(visit, token, (&email, &name, language), form.sent("password")).await
         }
         Purpose::Invite => visit.accept(token, form.sent("password")).await,
         Purpose::Reset => visit.reset(token, form.sent("password")).await,
@@ -209,6 +230,7 @@ async fn show_sign_in(visit: &Visit, head: &Parts, page: &mut Page) -> Result<Sh
     match authentication::in_session(&visit.app, head).await {
         Ok(_) => Ok(Shown::Console),
         Err(error) if error.code == TWO_FACTOR_REQUIRED => Ok(Shown::Elsewhere("/two-factor")),
+        Err(error) if error.code == Code::AccountClosed => Err(error),
         Err(_) => Ok(Shown::Page),
     }
 }
@@ -244,11 +266,16 @@ async fn sign_in(visit: &Visit, form: &Form, page: &mut Page) -> Result<Shown> {
     Ok(page.after(visit.second_step(&token, given).await?))
 }
 
-async fn set_up(visit: &Visit, token: &str, email: &str, name: &str, password: String) -> Result<Outcome> {
+async fn set_up(
+    visit: &Visit,
+    token: &str,
+    (email, name, language): (&str, &str, Option<Language>),
+    password: String,
+) -> Result<Outcome> {
     let read = |field: &'static str| move |wrong| Error::field(field, wrong);
     let email = Email::read(&Json::Text(email.to_string()), &REQUIRED).map_err(read("email"))?.0;
     let name = String::read(&Json::Text(name.to_string()), &REQUIRED).map_err(read("name"))?;
-    visit.set_up(token, FirstOwner { email, name }, password).await
+    visit.set_up(token, FirstOwner { email, name, language }, password).await
 }
 
 impl Page {
@@ -310,6 +337,7 @@ impl Page {
             Code::Unauthorized if self.fields["has_password"] == true => "known",
             Code::Unauthorized => "wrong",
             Code::TooManyRequests => "often",
+            Code::AccountClosed => "closed",
             Code::ValidationFailed if about_email => "email",
             Code::ValidationFailed if self.name == "totp" => "code",
             Code::ValidationFailed => "password",
@@ -320,11 +348,14 @@ impl Page {
             code if code == PASSWORD_REQUIRED => "without",
             code if code == NO_SUCH_USER => "nobody",
             code if code == LINK_INVALID && self.name == "code" => "late",
-            code if code == LINK_INVALID => "link",
+            code if code == LINK_INVALID => "",
             _ => "failed",
         };
         if error.code == LINK_INVALID {
             self.name = if self.error == "late" { "sign_in" } else { "broken" };
+        }
+        if error.code == Code::AccountClosed && self.name != "broken" {
+            self.name = "sign_in";
         }
         let mut response = self.draw(nonce);
         *response.status_mut() = status;
@@ -372,7 +403,5 @@ fn leading(app: &App, path: &str, secret: &str, seconds: i64) -> Response<Body> 
 
 /// Returns the language of the browser, of the two that the pages have.
 fn language(head: &Parts) -> String {
-    let wanted = head.headers.get(ACCEPT_LANGUAGE).and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
-    let mut wanted = wanted.split(',').filter_map(|one| one.trim().get(..2));
-    wanted.find(|one| ["nl", "en"].contains(one)).unwrap_or("en").to_string()
+    console::asked_language(head).unwrap_or(Language::English).wire().to_string()
 }

@@ -313,6 +313,7 @@ pub fn resource() -> Resource {
         .route(Method::Get, "/{id}/content", "Download the bank file", content)
         .returns(Returns::Content)
         .extension()
+        .or_with("finance.write")
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

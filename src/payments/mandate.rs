@@ -7,6 +7,8 @@ use engine::input::{self, Input};
 use engine::record::{COMPUTED, CREATED, Day, INPUT, Link, Model, REQUIRED, Record};
 use engine::records::{self, Work};
 use engine::resource::{Handler, Method, Part, Resource, Returns, Verb};
+use engine::slice::Slice;
+use engine::tables::Relink;
 use engine::{choice, record};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
@@ -47,7 +49,7 @@ record! {
     /// Date of signing; defaults to today.
     signed_on: Day = INPUT.example("\"2026-05-01\"");
     /// The client.
-    client_id: Link = COMPUTED.refers("clients").in_meta();
+    client_id: Link = COMPUTED.refers("clients").owned().in_meta();
 }
 
 impl Model for Mandate {}
@@ -201,6 +203,20 @@ fn cancel_collections(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<()> {
     Ok(())
 }
 
+/// Moves the mandate of a client that is merged into another. The better of two mandates stays: the one that can be used, or
+/// else the one that is further on its way.
+fn relink(tx: &mut Tx, ctx: &Ctx, link: &Relink, slice: &Slice) -> Result<bool> {
+    let rank = |mandate: &Mandate| MandateStatus::ALL.iter().position(|status| *status == mandate.status);
+    records::relink_with::<Mandate>(tx, ctx, link, slice, |tx, ctx, before, mandate| {
+        match stored(tx, ctx, link.to)? {
+            Some(own) if rank(&own) >= rank(before) => return records::remove(tx, ctx, before),
+            Some(own) => records::remove(tx, ctx, &own)?,
+            None => {}
+        }
+        records::update(tx, ctx, before, mandate, "updated")
+    })
+}
+
 /// The resource of mandates; `get` returns one and can activate a subscription.
 pub fn resource(get: Handler) -> Resource {
     Resource::of::<Mandate>("Direct debit mandates", "relations", MIGRATIONS)
@@ -213,6 +229,8 @@ pub fn resource(get: Handler) -> Resource {
         .route(Method::Delete, "", "Revoke a mandate", revoke)
         .returns(Returns::Nothing)
         .extension()
+        .or_with("finance.write")
+        .relinked(relink)
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

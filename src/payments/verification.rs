@@ -44,7 +44,7 @@ record! {
     /// Whether no money moves: the sandbox or a Mollie test key handles it, or a test account only recorded it.
     test: bool = COMPUTED.in_meta();
     /// The client.
-    client_id: Link = COMPUTED.refers("clients").in_meta();
+    client_id: Link = COMPUTED.refers("clients").owned().in_meta();
     /// The idempotency key of the request that created it, to resume it.
     claim: String = COMPUTED.shown(NOWHERE);
 }
@@ -451,6 +451,12 @@ pub fn resource() -> Resource {
         .returns(Returns::Parts(PARTS))
         .get::<Verification>()
         .extension()
+        .or_with("finance.write")
+}
+
+/// The condition for verifications that can still be paid.
+pub(crate) fn when_under_way() -> String {
+    format!("status IN ({})", Status::sql_list(UNDER_WAY))
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

@@ -19,7 +19,7 @@ use crate::people::password::{self, Passwords};
 use crate::people::person::{self, Person};
 use crate::people::role::Role;
 use crate::people::session::{self, Device, Held, Via};
-use crate::people::status::Status;
+use crate::people::status::{Language, Status};
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose, Token};
 use crate::people::user::{User, memberships};
@@ -107,6 +107,8 @@ pub struct FirstOwner {
     pub email: String,
     /// Name.
     pub name: String,
+    /// The language that they, or their browser, asked for.
+    pub language: Option<Language>,
 }
 
 /// The same words for an unknown e-mail address, a wrong password and a user without access.
@@ -125,7 +127,9 @@ impl Visit {
         if !self.passwords().matches(password, hash.clone()).await? {
             return Err(wrong());
         }
-        let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
+        let mut accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
+        // A closed account is only chosen if there is no other, to say so.
+        accounts.sort_by_key(|(account, _)| account.is_closed());
         let chosen = accounts.into_iter().find(|(own, _)| account.is_empty() || own.uid == account);
         let (account, user) = chosen.ok_or_else(wrong)?;
         attempt.forgive(&self.app).await;
@@ -179,6 +183,10 @@ impl Visit {
                 name: owner.name.clone(),
                 role: Role::Owner,
                 status: Status::Active,
+                language: match owner.language {
+                    Some(language) => language,
+                    None => Language::from_wire(Settings::of(tx, ctx)?.language.wire()).unwrap_or_default(),
+                },
                 ..User::default()
             };
             records::add(tx, ctx, &mut user)?;
@@ -347,6 +355,7 @@ impl Visit {
         let (own, device) = (secret.clone(), self.device.clone());
         let written = self.app.store.write(account.number, move |tx| {
             let ctx = caller.writing(tx)?;
+            Account::numbered(tx, ctx.account)?.check_open()?;
             let user = work(tx, &ctx)?;
             let now = ctx.machine_now;
             let (via, created_at, confirmed_at) = match proof {
@@ -443,6 +452,7 @@ impl Visit {
         let read = self.app.store.read(move |tx| {
             let token = token::find(tx, purpose, &secret, now)?;
             let account = Account::numbered(tx, token.account)?;
+            account.check_open()?;
             Ok((token, account))
         });
         read.await
@@ -526,7 +536,7 @@ impl Job for MailReset {
         // Not through an account whose mail is not sent, or that may send no more today, if there is another.
         let mut sealed = Vec::new();
         let mut failed = None;
-        for (account, user) in found {
+        for (account, user) in found.into_iter().filter(|(account, _)| !account.is_closed()) {
             let caller = app.acting(account, Self::KIND);
             let own = caller.clone();
             let is_sealed = app.store.read_now(move |tx| {

@@ -216,7 +216,10 @@ fn failed(why: &str) -> Error {
 /// Finds the oldest active user with an e-mail address, or else the oldest one who is invited.
 fn user_of(tx: &mut Tx, email: &str) -> Result<Option<(Account, String)>> {
     let Some(person) = Person::with_email(tx, email)? else { return Ok(None) };
-    if let Some((account, user)) = accounts_of(tx, &person.id)?.into_iter().next() {
+    // A closed account is only chosen if there is no other, to say so.
+    if let Some((account, user)) =
+        accounts_of(tx, &person.id)?.into_iter().min_by_key(|(account, _)| account.is_closed())
+    {
         return Ok(Some((account, user.base.id)));
     }
     match invitations(tx, &person.id)?.into_iter().next() {

@@ -18,7 +18,7 @@ pub fn invite(tx: &mut Tx, ctx: &Ctx, user: &User, link: &str) -> Result<()> {
         Language::Dutch => (
             format!("Uitnodiging voor {business}"),
             format!(
-                "Hallo {name},\n\nJe hebt een uitnodiging gekregen voor de administratie van {business}. Open deze link om de uitnodiging te accepteren:\n\n{link}\n\nDe link is zeven dagen geldig en werkt één keer.\n"
+                "Hallo {name},\n\nU hebt een uitnodiging gekregen voor de administratie van {business}. Open deze link om de uitnodiging te accepteren:\n\n{link}\n\nDe link is zeven dagen geldig en werkt één keer.\n"
             ),
         ),
         Language::English => (
@@ -38,7 +38,7 @@ pub fn reset(tx: &mut Tx, ctx: &Ctx, user: &User, link: &str) -> Result<()> {
         Language::Dutch => (
             "Nieuw wachtwoord".to_string(),
             format!(
-                "Hallo {name},\n\nOpen deze link om een nieuw wachtwoord te kiezen:\n\n{link}\n\nDe link is een uur geldig en werkt één keer. Heb je hier niet om gevraagd? Dan hoef je niets te doen.\n"
+                "Hallo {name},\n\nOpen deze link om een nieuw wachtwoord te kiezen:\n\n{link}\n\nDe link is een uur geldig en werkt één keer. Hebt u hier niet om gevraagd? Dan hoeft u niets te doen.\n"
             ),
         ),
         Language::English => (

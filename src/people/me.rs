@@ -24,7 +24,7 @@ const ME: &[Part] = &[
     Part(
         "accounts",
         "array",
-        "The accounts in which the person is an active user: `id` and `name`; empty if a key calls.",
+        "The open accounts in which the person is an active user: `id` and `name`; empty if a key calls.",
     ),
     Part("user", "object", "The user, as under `/v1/users`; empty if a key calls."),
     Part("key", "object", "The key: `id`, `name`, `expires_at` and `allowed_networks`; empty if a user calls."),
@@ -116,7 +116,8 @@ fn caller(tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
     let (user, preferences, accounts) = match &person {
         Some(user) => {
             let accounts = accounts_of(tx, &user.person_id)?;
-            let accounts = accounts.iter().map(|(account, _)| json!({"id": account.uid, "name": account.name}));
+            let open = accounts.iter().filter(|(account, _)| !account.is_closed());
+            let accounts = open.map(|(account, _)| json!({"id": account.uid, "name": account.name}));
             (shown(ctx, user)?, preferences::of_user(tx, ctx, &user.base.id)?, Value::Array(accounts.collect()))
         }
         None => (json!({}), json!({}), json!([])),

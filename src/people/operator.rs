@@ -147,7 +147,7 @@ fn tell(app: &App, users: Vec<(Account, User)>, event: &'static str) -> Result<(
 fn first_user(app: &App, email: &str) -> Result<(Account, User)> {
     let (_, users) = person(app, email)?;
     let missing = || Error::new(Code::NotFound, format!("{email} is not an active user of any account."));
-    users.into_iter().next().ok_or_else(missing)
+    users.into_iter().min_by_key(|(account, _)| account.is_closed()).ok_or_else(missing)
 }
 
 /// Finds the person with an e-mail address, and their active users.

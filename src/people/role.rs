@@ -13,7 +13,7 @@ choice! {
         /// Does the daily work: reads everything except keys and webhooks, and changes records, but no settings.
         #[default]
         Member = "member",
-        /// Reads everything, and changes what concerns money.
+        /// Reads everything, and changes what concerns money: also subscriptions, direct debit, tax rates and payment terms.
         Bookkeeper = "bookkeeper",
         /// Reads everything except keys and webhooks.
         Reader = "reader",
@@ -34,7 +34,7 @@ const SCOPES: &[Scopes] = &[
         unread: &["keys", "webhooks"],
         written: &["invoices", "relations", "tickets", "deals", "projects", "products", "tasks", "notes", "files"],
     },
-    Scopes { role: Role::Bookkeeper, unread: &[], written: &["invoices", "products"] },
+    Scopes { role: Role::Bookkeeper, unread: &[], written: &["invoices", "products", "finance"] },
     Scopes { role: Role::Reader, unread: &["keys", "webhooks"], written: &[] },
 ];
 

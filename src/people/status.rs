@@ -31,3 +31,10 @@ choice! {
 /// deleting the user.
 pub const TRANSITIONS: Transitions<Status> =
     &[(Status::Invited, &[]), (Status::Active, &[Status::Suspended]), (Status::Suspended, &[Status::Active])];
+
+impl Language {
+    /// Returns the first known language of an `Accept-Language` header.
+    pub fn asked(header: &str) -> Option<Language> {
+        header.split(',').find_map(|one| Language::from_wire(one.trim().get(..2)?))
+    }
+}

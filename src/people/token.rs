@@ -139,22 +139,62 @@ pub fn withdraw(tx: &mut Tx, account: i64, purpose: Purpose, user: &str) -> Resu
     Ok(())
 }
 
+/// Why a link does not work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dead {
+    /// It was used.
+    Used,
+    /// Its time is over.
+    Expired,
+    /// It is the token of another purpose.
+    Foreign,
+    /// Nobody has issued it, or it was replaced or withdrawn.
+    Unknown,
+}
+
+impl Dead {
+    /// Returns its name in the pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dead::Used => "used",
+            Dead::Expired => "expired",
+            Dead::Foreign => "foreign",
+            Dead::Unknown => "unknown",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Dead::Used => "has been used",
+            Dead::Expired => "has expired",
+            Dead::Foreign => "is for something else",
+            Dead::Unknown => "is not valid; it may have been replaced by a newer one, or copied incompletely",
+        }
+    }
+}
+
 /// Finds a token that can still be used for this purpose.
 pub fn find(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<Token> {
+    let refuse =
+        |dead: Dead| Error::new(LINK_INVALID, format!("{} {}. {}", purpose.name(), dead.words(), purpose.advice()));
+    look_up(tx, purpose, secret, now)?.map_err(refuse)
+}
+
+/// Finds a token, or why it cannot be used for this purpose.
+pub fn look_up(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<Result<Token, Dead>> {
     let hash = accounts::hash(secret);
     let sql = "SELECT account_id, user_id, purpose, expires_at, used_at FROM one_time_tokens WHERE hash = $1";
     let found = tx.first(sql, &[hash.as_slice().into()], |row: &Row| {
         let token = Token { account: row.int(0)?, user: row.text(1)?.to_string(), hash };
         Ok::<_, Error>((token, Purpose::from_db(row, 2)?, row.int(3)?, row.int(4)?))
     })?;
-    let refuse = |what: &str| Err(Error::new(LINK_INVALID, format!("{} {what}. {}", purpose.name(), purpose.advice())));
-    match found {
-        Some((_, own, _, _)) if own != purpose => refuse("is for something else"),
-        Some((_, _, _, used)) if used > 0 => refuse("has been used"),
-        Some((_, _, until, _)) if until <= now.0 => refuse("has expired"),
+    Ok(match found {
+        Some((_, own, _, _)) if own != purpose => Err(Dead::Foreign),
+        Some((_, _, _, used)) if used > 0 => Err(Dead::Used),
+        Some((_, _, until, _)) if until <= now.0 => Err(Dead::Expired),
         Some((token, ..)) => Ok(token),
-        None => refuse("is not valid; it may have been replaced by a newer one, or copied incompletely"),
-    }
+        None => Err(Dead::Unknown),
+    })
 }
 
 impl Token {

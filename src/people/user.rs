@@ -17,7 +17,7 @@ record! {
     pub struct User = "user" in "users", created_at: ALL;
 
     /// E-mail address that the person signs in with, in lower case. A person may be a user of several accounts.
-    email: Email = REQUIRED.create_only().unique(&[]).search().example("\"anna@jansen.example\"");
+    email: Email = REQUIRED.create_only().unique(&[]).search().filter().example("\"anna@jansen.example\"");
     /// Name.
     name: String = REQUIRED.names().sort().search().example("\"Anna Jansen\"");
     /// What the user may do. You can only give, change or remove a role whose scopes you have yourself.
@@ -63,6 +63,13 @@ impl User {
     pub(crate) fn is_active_owner(&self) -> bool {
         self.role == Role::Owner && self.status == Status::Active
     }
+}
+
+/// Returns the addresses of the active owners, oldest first.
+pub(crate) fn owner_emails(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
+    let sql = "SELECT email FROM users WHERE account_id = $1 AND role = $2 AND status = $3 ORDER BY created_at, id";
+    let values = [ctx.account.into(), Role::Owner.wire().into(), Status::Active.wire().into()];
+    tx.all(sql, &values, |row| Ok(row.text(0)?.to_string()))
 }
 
 /// Rejects a change after which nobody could manage the account.

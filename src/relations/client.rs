@@ -8,13 +8,14 @@ use engine::json::Json;
 use engine::record::{
     Bic, COMPUTED, Country, Custom, Days, Email, Emails, INPUT, Iban, Link, Model, Record, Rules, VatNumber, Website,
 };
-use engine::resource::Resource;
+use engine::resource::{Method, RequestBody, Resource};
 use engine::tables::Logged;
 use engine::timers::{self, Of, Timer};
 use engine::{counters, record, records};
 use store::{Migration, Tx};
 
 use super::contact::{ContactType, Examples, check_name, contact_record, create_contacts, resolve_terms};
+use super::merging::{self, MergeClient, Merged};
 use crate::settings::Settings;
 use crate::settings::custom_field::{self, Entity};
 
@@ -74,6 +75,20 @@ impl Model for Client {
 
     fn body(body: Json) -> Json {
         merge_nested(body, "client")
+    }
+}
+
+impl Merged for Client {
+    fn kind(&self) -> ContactType {
+        self.r#type
+    }
+
+    fn custom_fields(&mut self) -> &mut Custom {
+        &mut self.custom_fields
+    }
+
+    fn external_id(&self) -> &str {
+        &self.external_id
     }
 }
 
@@ -173,6 +188,11 @@ pub fn resource() -> Resource {
         .create::<Client>()
         .get::<Client>()
         .patch::<Client>()
+        .delete::<Client>()
+        .extension()
+        .route(Method::Post, "/{id}/merge", "Merge a duplicate into a client", merging::merge::<Client, MergeClient>)
+        .body::<MergeClient>(RequestBody::Body)
+        .extension()
 }
 
 const MIGRATIONS: &[Migration] = &[CREATE, CUSTOM_FIELDS];

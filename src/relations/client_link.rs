@@ -4,6 +4,8 @@ use engine::context::Ctx;
 use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::record::{COMPUTED, INPUT, Link, Model, NOWHERE, REQUIRED};
 use engine::resource::Resource;
+use engine::slice::Slice;
+use engine::tables::Relink;
 use engine::{error_codes, record, records};
 use store::{Migration, Tx};
 
@@ -20,9 +22,9 @@ record! {
     pub struct ClientLink = "link" in "client_links", parent: "company_id", meta: NOWHERE;
 
     /// The company: a client of type `company`.
-    company_id: Link = COMPUTED.refers("clients");
+    company_id: Link = COMPUTED.refers("clients").owned();
     /// The person: a client of type `private`.
-    client_id: Link = REQUIRED.create_only().refers("clients");
+    client_id: Link = REQUIRED.create_only().refers("clients").owned();
     /// Position of the person at the company.
     function: String = INPUT.example("\"Administration\"");
     /// Department.
@@ -47,19 +49,36 @@ impl Model for ClientLink {
             );
         }
         faults.into_result()?;
-        let linked = "SELECT count(*) FROM client_links WHERE account_id = $1 AND company_id = $2 AND client_id = $3";
-        let values = [ctx.account.into(), (&self.company_id.0).into(), (&self.client_id.0).into()];
-        if before.is_none() && tx.int(linked, &values)? > 0 {
+        if before.is_none() && self.is_there(tx, ctx)? {
             return Err(Error::new(ALREADY_LINKED, "This person is already linked to this company."));
         }
         Ok(())
     }
 }
 
+impl ClientLink {
+    /// Whether this person and this company are linked.
+    fn is_there(&self, tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+        let sql = "SELECT count(*) FROM client_links WHERE account_id = $1 AND company_id = $2 AND client_id = $3";
+        Ok(tx.int(sql, &[ctx.account.into(), (&self.company_id.0).into(), (&self.client_id.0).into()])? > 0)
+    }
+}
+
+/// Moves the links of a client that is merged into another, unless that one has the same link.
+fn relink(tx: &mut Tx, ctx: &Ctx, link: &Relink, slice: &Slice) -> Result<bool> {
+    records::relink_with::<ClientLink>(tx, ctx, link, slice, |tx, ctx, before, moved| {
+        if moved.is_there(tx, ctx)? {
+            return records::remove(tx, ctx, before);
+        }
+        records::update(tx, ctx, before, moved, "updated")
+    })
+}
+
 /// The resource of links. The contract defines only the create; the other routes are extensions.
 pub fn resource() -> Resource {
     Resource::of::<ClientLink>("Client links", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/links")
+        .relinked(relink)
         .create::<ClientLink>()
         .all::<ClientLink>()
         .extension()

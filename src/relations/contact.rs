@@ -52,7 +52,7 @@ macro_rules! contact_record {
             /// Last name.
             lastname: String = INPUT.names().search().sort().example($examples.lastname);
             /// E-mail address, used for mail unless the fields for invoices and reminders are set.
-            email: Email = INPUT.search().example($examples.email);
+            email: Email = INPUT.search().filter().example($examples.email);
             /// Telephone number, stored as sent.
             phone: String = INPUT.example($examples.phone);
             /// Street and number.

@@ -1,9 +1,13 @@
 //! Notes.
 
-use engine::record;
+use engine::context::Ctx;
+use engine::error::Result;
 use engine::record::{ALL, CREATED, DETAIL, INPUT, LIST, Link, Model, REQUIRED, UPDATED};
 use engine::resource::Resource;
-use store::Migration;
+use engine::slice::Slice;
+use engine::tables::Relink;
+use engine::{record, records};
+use store::{Migration, Tx};
 
 record! {
     /// A note about a client, an invoice, a project or a deal.
@@ -30,9 +34,22 @@ const ABOUT: record::Rules = INPUT.create_only().filter().in_meta();
 
 impl Model for Note {}
 
+/// Changes a link of notes whose record is deleted or merged. A note about a deleted client and nothing else goes with it: it
+/// may be about a person.
+fn relink(tx: &mut Tx, ctx: &Ctx, link: &Relink, slice: &Slice) -> Result<bool> {
+    records::relink_with::<Note>(tx, ctx, link, slice, |tx, ctx, before, note| {
+        let about = [&note.client_id, &note.invoice_id, &note.project_id, &note.deal_id];
+        if link.field == "client_id" && about.iter().all(|link| link.0.is_empty()) {
+            return records::remove(tx, ctx, before);
+        }
+        records::update(tx, ctx, before, note, "updated")
+    })
+}
+
 /// The resource of notes.
 pub fn resource() -> Resource {
     Resource::of::<Note>("Notes", "notes", MIGRATIONS)
+        .relinked(relink)
         .list::<Note>()
         .create::<Note>()
         .get::<Note>()

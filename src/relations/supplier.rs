@@ -6,11 +6,12 @@ use engine::record;
 use engine::record::{
     Bic, COMPUTED, Country, Custom, Days, Email, Emails, INPUT, Iban, Model, Rules, VatNumber, Website,
 };
-use engine::resource::Resource;
+use engine::resource::{Method, RequestBody, Resource};
 use engine::tables::Logged;
 use store::{Migration, Tx};
 
 use super::contact::{ContactType, Examples, check_name, contact_record, create_contacts, resolve_terms};
+use super::merging::{self, MergeSupplier, Merged};
 use crate::settings::custom_field::{self, Entity};
 
 contact_record! {
@@ -46,6 +47,16 @@ impl Model for Supplier {
     }
 }
 
+impl Merged for Supplier {
+    fn kind(&self) -> ContactType {
+        self.r#type
+    }
+
+    fn custom_fields(&mut self) -> &mut Custom {
+        &mut self.custom_fields
+    }
+}
+
 /// The resource of suppliers.
 pub fn resource() -> Resource {
     Resource::of::<Supplier>("Suppliers", "relations", MIGRATIONS)
@@ -55,6 +66,16 @@ pub fn resource() -> Resource {
         .create::<Supplier>()
         .get::<Supplier>()
         .patch::<Supplier>()
+        .delete::<Supplier>()
+        .extension()
+        .route(
+            Method::Post,
+            "/{id}/merge",
+            "Merge a duplicate into a supplier",
+            merging::merge::<Supplier, MergeSupplier>,
+        )
+        .body::<MergeSupplier>(RequestBody::Body)
+        .extension()
 }
 
 const MIGRATIONS: &[Migration] = &[CREATE, CUSTOM_FIELDS];

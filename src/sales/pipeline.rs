@@ -2,7 +2,7 @@
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Result};
+use engine::error::{Code, Error, FieldErrors, Result};
 use engine::input::{self, Input};
 use engine::json::{write_key, write_text};
 use engine::record;
@@ -79,6 +79,9 @@ pub fn phases() -> Resource {
 /// Lists all pipelines with their phases.
 fn list(call: Call) -> Result<Work> {
     let ignored: Vec<String> = call.query.names().map(str::to_string).collect();
+    let mut faults = FieldErrors::default();
+    call.refuse_unknown(&ignored, &[], &mut faults);
+    faults.into_result()?;
     Ok(Box::new(move |tx, ctx| {
         let pipelines: Vec<Pipeline> = in_order(tx, ctx)?;
         let phases: Vec<Phase> = in_order(tx, ctx)?;

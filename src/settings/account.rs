@@ -1,11 +1,13 @@
-//! The account itself: its name can be changed.
+//! The account itself: its name can be changed, and the operator of the server can close it.
 
 use engine::accounts::{self, Account};
 use engine::call::{Answer, Call};
+use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Error, FieldCode, Result, violation};
 use engine::input;
 use engine::input::Input;
+use engine::jobs;
 use engine::log::{self, Event};
 use engine::record::{Body, REQUIRED, Shape};
 use engine::records::Work;
@@ -62,13 +64,46 @@ fn patch(call: Call) -> Result<Work> {
         if name.is_empty() || name.chars().any(char::is_control) {
             return Err(Error::field("name", violation(FieldCode::InvalidFormat, "must be one line of text")));
         }
-        let before = Account::numbered(tx, ctx.account)?;
-        if before.name != name {
-            let account = before.rename(tx, &name)?;
-            let data = account.shown().to_string();
-            let event = Event { name: accounts::UPDATED, entity_type: "account", entity_id: &account.uid, data: &data };
-            log::append(tx, ctx, &event)?;
-        }
+        rename(tx, ctx, &name)?;
         Ok(shown(tx, ctx)?.with_texts("warnings", &input.warnings))
     }))
+}
+
+/// Gives the account another name.
+pub(crate) fn rename(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
+    let before = Account::numbered(tx, ctx.account)?;
+    if before.name == name {
+        return Ok(());
+    }
+    let account = before.rename(tx, name)?;
+    tell(tx, ctx, &account, accounts::UPDATED)
+}
+
+/// Closes the account; returns whether it was open. Its keys, sessions and pages stop working within a second, and its jobs,
+/// flows and webhooks stop. Nothing is deleted.
+pub(crate) fn close(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+    let account = Account::numbered(tx, ctx.account)?;
+    if account.is_closed() {
+        return Ok(false);
+    }
+    account.close(tx, ctx.machine_now)?;
+    tell(tx, ctx, &account, accounts::CLOSED)?;
+    Ok(true)
+}
+
+/// Reopens the account; returns whether it was closed. Everything continues where it stopped.
+pub(crate) fn reopen(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+    let account = Account::numbered(tx, ctx.account)?;
+    if !account.is_closed() {
+        return Ok(false);
+    }
+    account.close(tx, Moment(0))?;
+    jobs::resume(tx)?;
+    tell(tx, ctx, &account, accounts::REOPENED)?;
+    Ok(true)
+}
+
+fn tell(tx: &mut Tx, ctx: &Ctx, account: &Account, name: &str) -> Result<()> {
+    let data = account.shown().to_string();
+    log::append(tx, ctx, &Event { name, entity_type: "account", entity_id: &account.uid, data: &data }).map(drop)
 }

@@ -31,6 +31,7 @@ pub fn resource() -> Resource {
         .managed::<PaymentTerm>()
         .delete::<PaymentTerm>()
         .extension()
+        .or_with("finance.write")
 }
 
 /// Creates the default terms.

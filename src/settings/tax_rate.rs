@@ -114,6 +114,7 @@ pub fn resource(delete: Handler) -> Resource {
         .managed::<TaxRate>()
         .verb(Verb::Delete, delete)
         .extension()
+        .or_with("finance.write")
 }
 
 /// Creates the Dutch rates.

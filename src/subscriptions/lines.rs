@@ -8,7 +8,11 @@ use money::{Amount, Price, Totals};
 use serde_json::Value as Schema;
 use store::{Row, Tx, Value};
 
-use crate::documents::rows::{self, Names, Rows};
+use crate::documents::row_schema;
+use crate::documents::rows::{MAX_ROWS, Names, Rows};
+
+/// The names in subscriptions.
+pub const LINES: Names = Names { list: "lines", name: "title", other: "name" };
 
 /// The lines, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +21,7 @@ pub struct Lines(pub Rows);
 impl Lines {
     /// Fills in values from products and tax rates, and computes the totals.
     pub fn resolve(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<Totals<String>> {
-        let names = Names { list: "lines", name: "title", other: "name" };
-        self.0.resolve_as(tx, ctx, None, &names)
+        self.0.resolve_as(tx, ctx, None, &LINES)
     }
 }
 
@@ -66,8 +69,8 @@ impl Kind for Lines {
         out.push(b']');
     }
 
-    fn schema(_: &Rules) -> Schema {
-        rows::schema_of("title quantity unit_price unit vat_code vat_rate description product_id")
+    fn schema(rules: &Rules) -> Schema {
+        row_schema::of("title quantity unit_price unit vat_code vat_rate description product_id", "", MAX_ROWS, rules)
     }
 
     fn is_empty(&self) -> bool {

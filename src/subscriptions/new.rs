@@ -4,14 +4,19 @@ use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::counters;
 use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
-use engine::input::{self, Input};
+use engine::input::Input;
+use engine::input::pending::Pending;
+use engine::json::Json;
 use engine::record::{CREATED, Day, Link, UPDATED};
 use engine::records::{self, Work};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use store::Tx;
 
+use super::lines::LINES;
 use super::{Plan, Status, Subscription, Term, generate};
+use crate::documents::faults;
+use crate::documents::rows::Rows;
 use crate::payments::mandate;
 use crate::relations::client::{self, Client};
 
@@ -43,26 +48,46 @@ const BACK: i64 = 5;
 
 /// `POST /v1/subscriptions`
 pub fn create(call: Call) -> Result<Work> {
-    let input: Input<Subscription> = input::create_with(&call, check)?;
+    let pending: Pending<Subscription> = Pending::create_with(&call, check, true)?;
+    let unread = faults::unread(&call, &pending, &LINES);
     Ok(Box::new(move |tx, ctx| {
-        let new = input.values();
-        records::check_references(tx, ctx, new, &input)?;
-        let mut warnings = input.warnings.clone();
-        let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
-        if client.is_none() {
-            warnings.push("The subscription has no client.".to_string());
-        }
-        if new.lines.0.0.is_empty() {
-            warnings.push("The subscription has no lines; its invoices will be empty.".to_string());
-        }
-        let mut subscription = made_of(tx, ctx, new, client.as_deref())?;
-        if subscription.status == Status::Ended {
-            warnings.push("No period begins before subscription_end; nothing will be invoiced.".to_string());
-        }
-        records::add(tx, ctx, &mut subscription)?;
-        generate::soon(tx, ctx, &subscription)?;
-        Ok(Answer::created(ctx, &subscription, CREATED).with_texts("warnings", &warnings))
+        let created = pending.checked(tx, ctx).and_then(|input| create_now(tx, ctx, input));
+        created.map_err(|error| all_faults(tx, ctx, &pending, unread.as_ref(), error))
     }))
+}
+
+fn create_now(tx: &mut Tx, ctx: &Ctx, input: &Input<Subscription>) -> Result<Answer> {
+    let new = input.values();
+    let mut warnings = input.warnings.clone();
+    let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
+    if client.is_none() {
+        warnings.push("The subscription has no client.".to_string());
+    }
+    if new.lines.0.0.is_empty() {
+        warnings.push("The subscription has no lines; its invoices will be empty.".to_string());
+    }
+    let mut subscription = made_of(tx, ctx, new, client.as_deref())?;
+    if subscription.status == Status::Ended {
+        warnings.push("No period begins before subscription_end; nothing will be invoiced.".to_string());
+    }
+    records::add(tx, ctx, &mut subscription)?;
+    generate::soon(tx, ctx, &subscription)?;
+    Ok(Answer::created(ctx, &subscription, CREATED).with_texts("warnings", &warnings))
+}
+
+/// Returns the error about the body of a subscription, with whatever else is wrong with it. `unread` are its lines if some
+/// of its fields are invalid.
+fn all_faults(tx: &mut Tx, ctx: &Ctx, pending: &Pending<Subscription>, unread: Option<&Rows>, error: Error) -> Error {
+    let new = pending.values();
+    let lines = unread.unwrap_or(&new.lines.0).clone();
+    faults::joined(error, |error| {
+        let mut faults = pending.faults(tx, ctx, error)?;
+        if !faults.has("client_id") {
+            faults.join(client::named(tx, ctx, &new.client_id.0, &new.client_external_id))?;
+        }
+        faults.join(lines.check_named(tx, ctx, &LINES))?;
+        Ok(faults)
+    })
 }
 
 fn made_of(tx: &mut Tx, ctx: &Ctx, new: &Subscription, client: Option<&Client>) -> Result<Subscription> {
@@ -116,17 +141,23 @@ fn check_end(subscription: &Subscription) -> Result<()> {
 
 /// `PATCH /v1/subscriptions/{id}`
 pub fn patch(call: Call) -> Result<Work> {
-    let input: Input<Subscription> = input::patch(&call)?;
+    let asks = matches!(&call.body, Some(Json::Object(members)) if members.iter().any(|(name, _)| name == LINES.list));
+    let pending: Pending<Subscription> = Pending::patch(&call, asks)?;
+    let unread = faults::unread(&call, &pending, &LINES);
     Ok(Box::new(move |tx, ctx| {
         let before: Subscription = records::find_to_change(tx, ctx, &call)?;
-        let mut subscription = before.clone();
-        input.merge_into(&mut subscription);
-        records::check_references(tx, ctx, &subscription, &input)?;
-        change(tx, ctx, &before, &mut subscription, &input)?;
-        records::change(tx, ctx, &before, &mut subscription, "updated")?;
-        generate::soon(tx, ctx, &subscription)?;
-        Ok(Answer::record(ctx, &subscription, UPDATED).with_texts("warnings", &input.warnings))
+        let patched = pending.checked(tx, ctx).and_then(|input| patch_now(tx, ctx, &before, input));
+        patched.map_err(|error| all_faults(tx, ctx, &pending, unread.as_ref(), error))
     }))
+}
+
+fn patch_now(tx: &mut Tx, ctx: &Ctx, before: &Subscription, input: &Input<Subscription>) -> Result<Answer> {
+    let mut subscription = before.clone();
+    input.merge_into(&mut subscription);
+    change(tx, ctx, before, &mut subscription, input)?;
+    records::change(tx, ctx, before, &mut subscription, "updated")?;
+    generate::soon(tx, ctx, &subscription)?;
+    Ok(Answer::record(ctx, &subscription, UPDATED).with_texts("warnings", &input.warnings))
 }
 
 fn change(

@@ -64,13 +64,13 @@ record! {
     /// Title.
     subject: String = REQUIRED.names().at_most(998).search().sort().example("\"The oven stays cold\"");
     /// The name of the status; see ticket statuses.
-    status: String = INPUT.kept().at_most(100).filter().example("\"Open\"");
+    status: String = INPUT.kept().at_most(100).filter_many().example("\"Open\"");
     /// Priority. An unknown value is stored as `normal`.
     priority: Priority = INPUT.filter().example("\"high\"");
     /// Name of the requester.
     client_name: String = INPUT.search().example("\"Anna de Vries\"");
     /// E-mail address for replies.
-    client_email: Email = INPUT.search().example("\"anna@bakkerij-de-ster.example\"");
+    client_email: Email = INPUT.search().filter().example("\"anna@bakkerij-de-ster.example\"");
     /// The client, if known.
     client_id: Link = INPUT.nullable().refers("clients").filter();
     /// The project it belongs to.

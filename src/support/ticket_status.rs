@@ -92,6 +92,12 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<Option<TicketStatus>>
     Ok(all.into_iter().find(|status| status.name.eq_ignore_ascii_case(name)))
 }
 
+/// Returns the names of all statuses, in order.
+pub(crate) fn names(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
+    let all: Vec<TicketStatus> = crate::sales::pipeline::in_order(tx, ctx)?;
+    Ok(all.into_iter().map(|status| status.name).collect())
+}
+
 /// Returns the first active status, of this role if given.
 pub fn first(tx: &mut Tx, ctx: &Ctx, role: Option<Role>) -> Result<Option<TicketStatus>> {
     let all: Vec<TicketStatus> = crate::sales::pipeline::in_order(tx, ctx)?;

@@ -235,6 +235,26 @@ impl<'i> Inspection<'i> {
                 self.problem(&account.uid, "accounts", "", what);
             }
         }
+        self.closing(account);
+    }
+
+    /// Compares whether an account is closed with the last line about it.
+    fn closing(&mut self, account: &Account) {
+        let number = account.number;
+        let lines = self.look(account, "log", |tx| {
+            Ok((log::latest(tx, number, accounts::CLOSED)?, log::latest(tx, number, accounts::REOPENED)?))
+        });
+        let Some((closed, reopened)) = lines else { return };
+        let logged = closed.map_or(0, |line| line.seq) > reopened.map_or(0, |line| line.seq);
+        if logged != account.is_closed() {
+            let word = |is_closed: bool| if is_closed { "closed" } else { "open" };
+            let what = format!(
+                "Changed outside the log: the account is {}, but the log says that it is {}",
+                word(account.is_closed()),
+                word(logged)
+            );
+            self.problem(&account.uid, "accounts", "", what);
+        }
     }
 
     fn resource(&mut self, account: &Account, resource: &Resource, lines: Option<&Lines>) {

@@ -10,6 +10,8 @@ use engine::resource::{Method, Part, Resource, Returns};
 use engine::shown::Viewer;
 use store::Tx;
 
+use crate::automation::events::canonical;
+
 static SHAPE: Shape = Shape::new("change", "changes", &["An event in the log of the account."]);
 const TIMESTAMP: FieldInfo = FieldInfo {
     name: "timestamp",
@@ -51,7 +53,7 @@ const QUERY: &[Part] = &[
     Part("entity_type", "string", "Only events of this type of record."),
     Part("entity_id", "string", "Only events of this record."),
     Part("actor", "string", "Only events of this actor."),
-    Part("type", "string", "Only events of this type."),
+    Part("type", "string", "Only events of this type; see the types of events."),
 ];
 const LIMIT: i64 = 100;
 const MAX_LIMIT: i64 = 1000;
@@ -77,14 +79,16 @@ fn feed(call: Call) -> Result<Work> {
     let before = faults.take("before", call.query.whole("before", 1, i64::MAX)).flatten();
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten();
     let newest_first = faults.take("order", order(&call)).unwrap_or_default();
-    faults.into_result()?;
     let ignored: Vec<String> = call.query.names().filter(|name| !known(name)).map(str::to_string).collect();
+    let names: Vec<&str> = QUERY.iter().map(|Part(name, ..)| *name).collect();
+    call.refuse_unknown(&ignored, &names, &mut faults);
+    faults.into_result()?;
     let text = |name: &str| call.query.get(name).unwrap_or_default().to_string();
     let filter = Filter {
         entity_type: text("entity_type"),
         entity_id: text("entity_id"),
         actor: text("actor"),
-        name: text("type"),
+        name: canonical(&text("type")).into_owned(),
         after: after.unwrap_or(0),
         before: before.unwrap_or(i64::MAX),
         newest_first,

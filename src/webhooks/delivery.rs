@@ -9,10 +9,11 @@ use engine::record::{ALL, Base, COMPUTED, CREATED, Link, NOWHERE, When};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, Resource, Returns};
 use engine::tables::Logged;
-use engine::{input, record};
+use engine::{input, list, record};
 use serde_json::json;
 use store::{Migration, Tx};
 
+use crate::automation::events::canonical;
 use crate::settings::{NOT_SENT, Settings};
 use crate::webhooks::breaker;
 use crate::webhooks::endpoint::WebhookEndpoint;
@@ -55,10 +56,17 @@ pub fn resource() -> Resource {
         .fleeting()
         .logged(Logged::No)
         .list::<WebhookDelivery>()
+        .with(|route| route.handler = listed)
         .extension()
         .route(Method::Post, "/{webhook_delivery_id}/resend", "Resend an event as a new delivery", resend)
         .returns(Returns::Made(CREATED))
         .extension()
+}
+
+/// `GET /v1/webhook-endpoints/{id}/deliveries`
+fn listed(mut call: Call) -> Result<Work> {
+    call.query.replace("event", |name| canonical(name).into_owned());
+    list::list::<WebhookDelivery>(call)
 }
 
 /// `POST /v1/webhook-endpoints/{id}/deliveries/{webhook_delivery_id}/resend`

@@ -22,7 +22,7 @@ use engine::tables::Logged;
 use engine::{input, log, record};
 use store::{Migration, Tx};
 
-use crate::automation::needs;
+use crate::automation::{events, needs};
 use crate::files::usage;
 use crate::webhooks::breaker;
 use crate::webhooks::ending;
@@ -34,7 +34,7 @@ record! {
 
     /// URL that receives the webhooks: a public address, with https or http.
     url: Callable = REQUIRED.names().at_most(2048).example("\"https://example.com/hooks/kantoor\"");
-    /// Events to send: names such as `invoice.paid`, prefixes such as `invoice.*`, or `*` for all that you may read.
+    /// Events to send: names such as `invoice.paid`, prefixes such as `invoice.*`, or `*` for all that you may read. `client.*` is another name of `customer.*`.
     events: Texts = INPUT.default("[\"*\"]").example("[\"invoice.*\"]");
     /// Type of the author: `key`, `user` or `operator`. The endpoint receives the events that its author may read.
     author_type: AuthorType = COMPUTED.in_meta();
@@ -88,10 +88,12 @@ fn is_pattern(name: &str) -> bool {
 impl WebhookEndpoint {
     /// Whether the endpoint subscribes to an event.
     pub fn wants(&self, event: &str) -> bool {
-        self.events.0.iter().any(|wanted| match wanted.strip_suffix('*') {
-            Some(prefix) => event.starts_with(prefix),
-            None => wanted == event,
-        })
+        self.events.0.iter().any(|wanted| events::matches(wanted, event))
+    }
+
+    /// Warns of names and prefixes that match no event.
+    fn doubts(&self) -> impl Iterator<Item = String> {
+        self.events.0.iter().filter_map(|name| Some(format!("events: {}", events::never_sent(name)?)))
     }
 
     /// Makes the caller the author, who must be allowed to read the events that the endpoint names.
@@ -219,7 +221,8 @@ fn create(call: Call) -> Result<Work> {
         records::add(tx, ctx, &mut record)?;
         switch(tx, ctx, &record)?;
         record.secret = Sealed::Plain(secret.clone());
-        Ok(Answer::created(ctx, &record, CREATED).with_texts("warnings", &input.warnings))
+        let warnings: Vec<String> = input.warnings.iter().cloned().chain(record.doubts()).collect();
+        Ok(Answer::created(ctx, &record, CREATED).with_texts("warnings", &warnings))
     }))
 }
 
@@ -265,7 +268,9 @@ fn patch(call: Call) -> Result<Work> {
         if record.url != before.url {
             breaker::probe_now(tx, ctx, &record.base.id)?;
         }
-        Ok(Answer::record(ctx, &record, UPDATED).with_texts("warnings", &input.warnings))
+        let doubts = record.doubts().filter(|_| input.has("events"));
+        let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
+        Ok(Answer::record(ctx, &record, UPDATED).with_texts("warnings", &warnings))
     };
     Ok(match url {
         Some(url) => once_checked(url, change),
@@ -434,7 +439,9 @@ mod tests {
         for (events, wanted, others) in [
             (&["*"][..], &["invoice.paid", "webhook_endpoint.disabled"][..], &[][..]),
             (&["invoice.*"], &["invoice.paid", "invoice.created"], &["invoices.paid", "quote.created"]),
-            (&["invoice.paid", "work"], &["invoice.paid", "work"], &["invoice.paid2", "invoice", "work.recurring"]),
+            (&["invoice.paid", "work"], &["invoice.paid", "work"], &["invoice.paid2", "invoice"]),
+            (&["client.*"], &["customer.created", "customer.inactive"], &["client_link.created", "link.created"]),
+            (&["client.updated"], &["customer.updated"], &["customer.created"]),
         ] {
             assert!(wanted.iter().all(|event| endpoint(events).wants(event)), "{events:?}");
             assert!(!others.iter().any(|event| endpoint(events).wants(event)), "{events:?}");

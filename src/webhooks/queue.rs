@@ -96,15 +96,16 @@ pub fn is_waiting(tx: &mut Tx, now: Moment, account: i64, endpoint: &str) -> Res
 }
 
 /// Returns the moment since which something has been waiting to be sent: a due delivery or an unprocessed log line.
-/// The entries of accounts with a test clock are not considered.
+/// The entries of accounts with a test clock are not considered, and nothing of closed accounts.
 pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     let sql = "SELECT coalesce(min(due), 0) FROM (
             SELECT (SELECT min(due_at) FROM webhook_deliveries AS due WHERE due.account_id = place.account_id
                     AND due.endpoint_id = place.endpoint_id AND due_at > 0) AS due
             FROM webhook_cursors AS place
+            JOIN accounts ON accounts.id = place.account_id AND closed_at = 0
             UNION ALL
             SELECT at FROM webhook_cursors AS place
-            JOIN accounts ON accounts.id = place.account_id AND test_clock = 0
+            JOIN accounts ON accounts.id = place.account_id AND test_clock = 0 AND closed_at = 0
             JOIN log ON log.account_id = place.account_id AND seq = sent_seq + 1) AS oldest";
     let oldest = Moment(tx.int(sql, &[])?);
     Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
@@ -130,6 +131,9 @@ pub fn advance(
     room: usize,
 ) -> Result<Progress> {
     let account = Account::numbered(tx, account)?;
+    if account.is_closed() {
+        return Ok(Progress::default());
+    }
     let ctx = app.acting(account, "webhooks").writing(tx)?;
     let Some(breaker) = Breaker::of(tx, &ctx, endpoint)?.filter(|breaker| breaker.lets_through(now)) else {
         return Ok(Progress::default());

@@ -34,7 +34,7 @@ choice! {
 
 record! {
     /// A task, optionally with a deadline.
-    pub struct Task = "task" in "tasks", created_at: LIST.and(DETAIL), meta: LIST.and(DETAIL);
+    pub struct Task = "task" in "tasks", created_at: LIST.and(DETAIL), meta: LIST.and(DETAIL).and(CREATED).and(UPDATED);
 
     /// Title.
     title: String = REQUIRED.names().sort().example("\"Call about the renewal\"");

@@ -1,6 +1,7 @@
 //! Flows from the trigger to the last step: behaviour, and what must not happen twice.
 
 mod authors;
+mod backtests;
 mod bounds;
 mod calls;
 mod crashes;
@@ -8,6 +9,7 @@ mod failures;
 mod messages;
 mod runs;
 mod vocabulary;
+mod warnings;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -21,7 +21,8 @@ pub fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn complained(output: &Output) -> String {
+/// Returns what a command that failed reports.
+pub fn complained(output: &Output) -> String {
     assert!(!output.status.success());
     String::from_utf8(output.stderr.clone()).unwrap()
 }
@@ -113,12 +114,12 @@ fn demo_data_is_created_on_request(db: Db) {
 #[test]
 fn reports_invalid_arguments() {
     let db = Db::sqlite();
+    let made: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "create", "A", "--json"]))).unwrap();
+    let id = made["account"]["id"].as_str().unwrap();
     assert_eq!(
         complained(&kantoor(&db, &["key", "create", "--account", "x", "--scopes", "*"])).trim(),
         "kantoor: no account has the id x"
     );
-    let made: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "create", "A", "--json"]))).unwrap();
-    let id = made["account"]["id"].as_str().unwrap();
     let odd = complained(&kantoor(&db, &["key", "create", "--account", id, "--scopes", "everything"]));
     assert!(odd.starts_with("kantoor: unknown scope 'everything'. Choose from: invoices.read"), "{odd}");
     let past = ["key", "create", "--account", id, "--scopes", "*", "--expires", "2020-01-01"];
@@ -138,7 +139,7 @@ fn reports_invalid_arguments() {
     assert!(complained(&kantoor(&db, &["migrate", "--data", "/proc/nowhere"])).contains("cannot create the folder"));
     assert_eq!(
         complained(&kantoor(&db, &["verify", "--data", "/nowhere"])).trim(),
-        "kantoor: the database is not available: the file /nowhere/kantoor.db does not exist"
+        "kantoor: the data folder /nowhere does not exist. Choose another one with --data or --database-url; `kantoor serve` creates it"
     );
 }
 

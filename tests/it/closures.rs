@@ -1,5 +1,5 @@
 //! Limits on the work of a transaction: every route with the largest body that it accepts. Counted, not timed; to see
-//! the times, run `KANTOOR_CLOSURES=1 cargo nextest run --no-capture -E 'test(no_route_does_much)'`.
+//! the times, run `KANTOOR_TEST_CLOSURES=1 cargo nextest run --no-capture -E 'test(no_route_does_much)'`.
 
 use engine::record::FieldInfo;
 use engine::resource::{Method, RequestBody};
@@ -262,7 +262,7 @@ fn no_route_does_much_in_a_transaction(db: Db) {
             route.path,
             reply.status
         );
-        if std::env::var("KANTOOR_CLOSURES").is_ok() {
+        if std::env::var("KANTOOR_TEST_CLOSURES").is_ok() {
             let took = closures.iter().map(|one| one.took).max().unwrap_or_default();
             eprintln!("{took:>12.3?} {what}");
         }

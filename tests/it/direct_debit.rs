@@ -379,6 +379,7 @@ fn finds_a_failed_collection_without_a_webhook(
         ),
         (&json!("failed"), true)
     );
+    assert!(server.events(client, 0).contains(&"payment.failed".to_string()));
 }
 
 fn completes_an_interrupted_verification_once(db: Db) {

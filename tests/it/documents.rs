@@ -1,7 +1,10 @@
 //! The documentation: the OpenAPI document, its page, and the tables of the API guide.
 
+use std::collections::HashSet;
+
 use engine::error::FieldCode;
 use engine::http::{openapi, reply};
+use serde_json::{Value, json};
 
 use crate::support::{Db, Server};
 
@@ -9,13 +12,113 @@ use crate::support::{Db, Server};
 fn the_openapi_document_is_reviewed() {
     kantoor::registry::install();
     assert!(!openapi::TEXT.contains(":null"), "a key without a value");
-    let paths = openapi::DOCUMENT["paths"].as_object().unwrap().values();
-    let operations =
-        paths.flat_map(|path| path.as_object().unwrap().values().filter_map(|one| one["operationId"].as_str()));
-    let mut seen = std::collections::HashSet::new();
-    let twice: Vec<&str> = operations.filter(|id| !seen.insert(*id)).collect();
-    assert!(twice.is_empty(), "{twice:?} are of several operations");
     insta::assert_json_snapshot!("openapi", &*openapi::DOCUMENT);
+}
+
+/// Returns every operation with its method and path.
+fn operations() -> Vec<(String, &'static Value)> {
+    kantoor::registry::install();
+    let paths = openapi::DOCUMENT["paths"].as_object().unwrap().iter();
+    let all = paths.flat_map(|(path, methods)| {
+        let methods = methods.as_object().unwrap().iter();
+        methods.map(move |(method, operation)| (format!("{} {path}", method.to_uppercase()), operation))
+    });
+    all.collect()
+}
+
+/// Generated clients name their functions and types after these.
+#[test]
+fn operations_and_schemas_have_names_for_programs() {
+    let operations = operations();
+    let mut seen = HashSet::new();
+    for (route, operation) in &operations {
+        let id = operation["operationId"].as_str().unwrap();
+        let first = id.find(char::is_uppercase).unwrap_or(0);
+        assert!(first > 1 && id.chars().all(|letter| letter.is_ascii_alphanumeric()), "{route}: {id}");
+        assert!(seen.insert(id), "{id} is the name of several operations");
+    }
+    let id = |route: &str| operations.iter().find(|(own, _)| own == route).map(|(_, one)| &one["operationId"]);
+    for (route, name) in [
+        ("GET /v1/invoices/{id}/pdf", "getInvoicePdf"),
+        ("GET /v1/invoices/{id}/pdf/content", "downloadInvoicePdf"),
+        ("GET /v1/ticket-statuses", "listTicketStatuses"),
+        ("GET /v1/corporate-identities", "listCorporateIdentities"),
+        ("GET /v1/clients/{id}/history", "listClientHistory"),
+        ("POST /v1/tickets/{id}/messages/inbound", "createInboundTicketMessage"),
+        ("POST /v1/webhook-endpoints/{id}/rotate-secret", "rotateWebhookEndpointSecret"),
+        ("POST /v1/quotes/{id}/project", "createQuoteProject"),
+        ("POST /v1/hours/approve", "approveAllHours"),
+        ("GET /v1/files/{id}/content", "downloadFile"),
+        ("GET /v1/me/sessions", "listSessions"),
+        ("PUT /v1/automation/flows/{id}", "replaceFlow"),
+    ] {
+        assert_eq!(id(route).unwrap(), name, "{route}");
+    }
+    let schemas = openapi::DOCUMENT["components"]["schemas"].as_object().unwrap();
+    for name in schemas.keys() {
+        assert!(name.starts_with(char::is_uppercase) && name.chars().all(|one| one.is_ascii_alphanumeric()), "{name}");
+    }
+    for name in
+        ["Invoice", "InvoiceRow", "InvoiceRowInput", "InvoiceMeta", "InvoicePage", "InvoicePdf", "CreateInvoiceRequest"]
+    {
+        assert!(schemas.contains_key(name), "no {name}");
+    }
+}
+
+/// What is inside a schema has a name too, and exists: a client makes a type of each.
+#[test]
+fn schemas_are_shared_by_reference() {
+    for (route, operation) in operations() {
+        for content in [&operation["requestBody"], &operation["responses"]["200"], &operation["responses"]["201"]] {
+            let Some(schema) = content.pointer("/content/application~1json/schema") else { continue };
+            assert!(schema["$ref"].is_string(), "{route}: {schema}");
+        }
+    }
+    all_schemas(&openapi::DOCUMENT, &mut |schema| {
+        if let Some(path) = schema["$ref"].as_str() {
+            assert!(openapi::DOCUMENT.pointer(path.trim_start_matches('#')).is_some(), "{path} does not exist");
+        }
+        assert!(schema["type"] != "array" || schema.get("items").is_some(), "an array of what? {schema}");
+    });
+}
+
+/// Calls a function for every object of a document.
+fn all_schemas(value: &Value, look: &mut impl FnMut(&Value)) {
+    match value {
+        Value::Object(members) => {
+            look(value);
+            members.values().for_each(|member| all_schemas(member, look));
+        }
+        Value::Array(items) => items.iter().for_each(|item| all_schemas(item, look)),
+        _ => {}
+    }
+}
+
+#[test]
+fn values_say_what_they_are() {
+    kantoor::registry::install();
+    let schemas = &openapi::DOCUMENT["components"]["schemas"];
+    let invoice = &schemas["Invoice"]["properties"];
+    let optional = json!([{"type": "string", "format": "date"}, {"type": "string", "const": ""}]);
+    assert_eq!(invoice["invoice_date"]["anyOf"], optional);
+    assert_eq!(schemas["InvoiceMeta"]["properties"]["created_at"]["format"], "date-time");
+    assert_eq!(invoice["subtotal"]["type"], "number");
+    assert!(invoice["subtotal"]["description"].as_str().unwrap().contains("up to 2 decimals"));
+    let price = &schemas["CreateProductRequest"]["properties"]["price"];
+    assert_eq!((&price["type"], &price["pattern"]), (&json!(["number", "string"]), &json!("^-?\\d+(\\.\\d{1,6})?$")));
+    // Generated clients send what has a default, and a PATCH would overwrite what is there.
+    for (name, schema) in schemas.as_object().unwrap().iter().filter(|(name, _)| name.ends_with("Request")) {
+        let mut properties = schema["properties"].as_object().unwrap().values();
+        assert!(properties.all(|property| property.get("default").is_none()), "{name}");
+    }
+    let active = schemas["CreateProductRequest"]["properties"]["active"]["description"].as_str().unwrap();
+    assert!(active.ends_with("Default: `true`."), "{active}");
+    let step = &schemas["FlowStep"];
+    assert_eq!(step["discriminator"]["propertyName"], "type");
+    assert_eq!(step["discriminator"]["mapping"]["send_email"], "#/components/schemas/SendEmailStep");
+    assert_eq!(schemas["SendEmailStep"]["properties"]["type"]["const"], "send_email");
+    let alternatives = step["oneOf"].as_array().unwrap();
+    assert_eq!(alternatives.len(), step["discriminator"]["mapping"].as_object().unwrap().len());
 }
 
 #[test]
@@ -24,10 +127,12 @@ fn the_page_and_the_document_are_served_without_a_key() {
     let client = server.client();
     let page = client.send("GET", "/docs", &[("authorization", "")], "").expect(200);
     assert!(page.header("content-security-policy").starts_with("default-src 'none'"));
+    let section = client.send("GET", "/docs/products", &[("authorization", "")], "").expect(200);
+    let text = format!("{}{}", page.text, section.text).replace("&#x2f;", "/");
     for words in ["Products", "/v1/products/{id}", "products.write", "Idempotency-Key", "Website hosting"] {
-        assert!(page.text.replace("&#x2f;", "/").contains(words), "no '{words}'");
+        assert!(text.contains(words), "no '{words}'");
     }
-    assert!(!page.text.contains("<script") && !page.text.contains("//cdn"));
+    assert!(!text.contains("//cdn"));
     let document = client.send("GET", "/v1/openapi.json", &[("authorization", "")], "").expect(200);
     assert_eq!(document.json(), *openapi::DOCUMENT);
     // The console, which asks people to sign in.

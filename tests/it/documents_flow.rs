@@ -168,7 +168,8 @@ fn row_errors_have_the_index_of_their_row(db: Db) {
             "rows[1].zz: unknown_field",
             "rows[2]: wrong_type",
             "rows[3].vat_rate: out_of_range",
-            "title: required"
+            "title: required",
+            "rows[1].name: required"
         ]
     );
     let rows = json!([{"name": " "}, {"name": "a", "vat_code": "XX"}, {"name": "b", "product_id": "nope"}]);

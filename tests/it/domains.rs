@@ -15,8 +15,8 @@ use crate::support::{Client, Db, Server};
 
 /// A name server with TXT records.
 #[derive(Clone)]
-struct Names {
-    address: String,
+pub struct Names {
+    pub address: String,
     records: Arc<Mutex<HashMap<String, Vec<String>>>>,
     /// The response code for everything, unless it is 0.
     code: Arc<Mutex<u8>>,
@@ -26,7 +26,7 @@ struct Names {
 }
 
 impl Names {
-    fn start() -> Names {
+    pub fn start() -> Names {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap().to_string();
         let names = Names {
@@ -49,7 +49,12 @@ impl Names {
     }
 
     fn set(&self, name: &Value, value: &str) {
-        self.records.lock().unwrap().insert(name.as_str().unwrap().to_string(), vec![value.to_string()]);
+        self.set_all(name.as_str().unwrap(), &[value]);
+    }
+
+    pub fn set_all(&self, name: &str, values: &[&str]) {
+        let values = values.iter().map(ToString::to_string).collect();
+        self.records.lock().unwrap().insert(name.to_string(), values);
     }
 
     fn fail_with(&self, code: u8) {

@@ -1,7 +1,8 @@
-//! Webhooks. The change feed and the stream are in `events/following.rs`, failures in `events/lost.rs`, and receivers
-//! that are down in `events/breaker.rs`.
+//! Webhooks. The change feed and the stream are in `events/following.rs`, failures in `events/lost.rs`, receivers that are
+//! down in `events/breaker.rs`, and the list of all events in `events/catalogue.rs`.
 
 mod breaker;
+mod catalogue;
 mod deliveries;
 mod following;
 mod lost;

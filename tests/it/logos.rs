@@ -1,5 +1,9 @@
 //! The image of a logo is decoded and re-encoded before it becomes one.
 
+use std::time::Duration;
+
+use ::mail::sink::Sink;
+use engine::jobs::worker;
 use serde_json::{Value, json};
 
 use crate::files::{contents, drop_all};
@@ -33,6 +37,7 @@ on_both![
     a_logo_is_stored_re_encoded,
     rejects_an_image_that_cannot_be_decoded,
     a_failed_request_does_not_change_the_file,
+    the_html_of_a_mail_shows_the_logo,
 ];
 
 fn a_logo_is_stored_re_encoded(db: Db) {
@@ -109,6 +114,38 @@ fn a_failed_request_does_not_change_the_file(db: Db) {
     let make = || client.send("POST", "/v1/corporate-identities", &[("idempotency-key", "two")], &body).expect(201);
     assert_eq!(make().id(), make().id());
     assert_eq!(client.get("/v1/corporate-identities").data().as_array().unwrap().len(), 2);
+}
+
+/// Mail programs load it from the page of the document, so it must work without a key.
+fn the_html_of_a_mail_shows_the_logo(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = Server::with(db, |config| crate::people::use_sink(config, &sink));
+    let client = server.client();
+    client.patch(&identity(&client), json!({"name": "Jansen & \"Zn\""})).expect(200);
+    let mailed = |count: usize| {
+        let body =
+            json!({"title": "x", "generation_mode": "final", "rows": [{"name": "x", "unit_price": 1, "vat_rate": 21}]});
+        let invoice = client.post("/v1/invoices", body).expect(201).data();
+        let letter = json!({"to": "a@ster.example", "subject": "s", "message": "m", "include_pdf": false});
+        client.post(&format!("/v1/invoices/{}/send", invoice["id"].as_str().unwrap()), letter).expect(200);
+        server.block_on(async { while worker::turn(&server.app).await {} });
+        let mails = sink.wait(count, Duration::from_secs(10));
+        let text = String::from_utf8_lossy(&mails[count - 1].message).replace("=\r\n", "").replace("=3D", "=");
+        (invoice["web_url"].as_str().unwrap().to_string(), text)
+    };
+    let (_, without) = mailed(1);
+    assert!(without.contains(">Jansen &amp; &quot;Zn&quot;</span>") && !without.contains("<img"), "{without}");
+    let logo = client.upload("logo.png", &picture(1)).expect(201).id();
+    client.patch(&identity(&client), json!({"logo_file_id": logo})).expect(200);
+    let drawn = client.get(&format!("/v1/files/{logo}/content")).expect(200).bytes;
+    let (page, with) = mailed(2);
+    let image =
+        format!("<img src=\"{page}/logo\" alt=\"Jansen &amp; &quot;Zn&quot;\" style=\"max-width:240px;max-height:64px");
+    assert!(with.contains(&image), "no {image} in {with}");
+    let path = format!("{}/logo", &page[page.find("/d/").unwrap()..]);
+    let shown = client.send("GET", &path, &[("authorization", "")], "").expect(200);
+    assert_eq!(shown.header("content-type"), "image/png");
+    assert_eq!(shown.bytes, drawn);
 }
 
 #[test]

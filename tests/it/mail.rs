@@ -264,6 +264,14 @@ fn rejects_invalid_mail(db: Db) {
         client.get(&format!("{path}/send-preview?send_type=quote")).expect(422).faults(),
         ["send_type: invalid_choice"]
     );
+    let words = client.get(&format!("{path}/send-preview")).expect(200).data();
+    assert_eq!((&words["from"], &words["language"]), (&json!("Jansen & Zn"), &json!("nl")));
+    assert_eq!(words["attachment"], "F2026-0001.pdf");
+    // As a page to look at: the mail itself, in which nothing runs.
+    let page = client.get(&format!("{path}/send-preview/html")).expect(200);
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    assert!(page.header("content-security-policy").ends_with("frame-ancestors 'self'; sandbox allow-same-origin"));
+    assert!(page.text.contains("<p id=\"message\">Beste") && page.text.contains("Jansen &amp; Zn"), "{}", page.text);
     // Without SMTP settings, mail is written to the data folder.
     work_off(&server);
     let folder = server.app.config.data.join("mail");
@@ -389,7 +397,7 @@ fn a_reply_to_a_ticket_is_mailed(db: Db) {
     );
 }
 
-/// The ready flows about mail create a task.
+/// The ready flows about mail create a task, and mail the owner.
 fn the_owner_learns_of_a_refused_mail(db: Db) {
     let sink = Sink::start().unwrap();
     let server = with_smtp(db, &sink);
@@ -401,17 +409,36 @@ fn the_owner_learns_of_a_refused_mail(db: Db) {
         }
     }
     let path = invoice(&client);
-    sink.rule(Rule::new(Verb::Rcpt, Act::answer("550 No such user")));
+    sink.rule(Rule::new(Verb::Rcpt, Act::answer("550 No such user")).having("bob@"));
+    sink.rule(Rule::new(Verb::Rcpt, Act::answer("550 No such user")).having("a@b"));
     let letter = json!({"to": "bob@ster.example", "subject": "x", "message": "y", "include_pdf": false});
-    client.post(&format!("{path}/send"), letter).expect(200);
+    client.post(&format!("{path}/send"), letter.clone()).expect(200);
     // And a reply to a ticket.
     let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
     client.post(&format!("/v1/tickets/{ticket}/messages"), json!({"body": "b"})).expect(201);
-    work_off(&server);
-    client.post("/v1/test-clock/advance", json!({"to": "2026-05-04T10:00:01Z"})).expect(200);
+    let settle = |to: &str| {
+        work_off(&server);
+        client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
+        work_off(&server);
+    };
+    settle("2026-05-04T10:00:01Z");
     let tasks = client.get("/v1/tasks").expect(200).data();
     let titles: Vec<&str> = tasks.as_array().unwrap().iter().filter_map(|task| task["title"].as_str()).collect();
     assert_eq!(titles.len(), 2, "{titles:?}");
     assert!(titles.contains(&"The mail about F2026-0001 did not arrive"), "{titles:?}");
     assert_eq!(client.get(&path).data()["sent_at"], json!(null));
+    // Nobody has signed up, so the address of the business stands for the owner's.
+    let told = |to: &str| sink.mails().iter().filter(|mail| mail.to == [to]).count();
+    assert_eq!((sink.mails().len(), told("info@jansen.example")), (2, 2));
+    crate::people::owner(&server, &client, "olga@jansen.example");
+    client.post(&format!("{path}/send"), letter.clone()).expect(200);
+    settle("2026-05-04T10:00:02Z");
+    assert_eq!((told("info@jansen.example"), told("olga@jansen.example")), (2, 1));
+    // A mail to the owner that is refused does not cause another one, but a task.
+    sink.rule(Rule::new(Verb::Rcpt, Act::answer("550 No such user")).having("olga@"));
+    client.post(&format!("{path}/send"), letter).expect(200);
+    for second in 3..8 {
+        settle(&format!("2026-05-04T10:00:0{second}Z"));
+    }
+    assert_eq!((sink.mails().len(), client.get("/v1/tasks").json()["meta"]["total"].as_i64()), (3, Some(5)));
 }

@@ -1,12 +1,14 @@
 //! Black-box tests: HTTP on both databases, and the binary itself. One program, so that it is linked once.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+mod all_faults;
 mod asking;
 mod automation;
 mod backups;
 mod budget;
 mod cli;
 mod clock_jumps;
+mod closing;
 mod closures;
 mod connections;
 mod console;
@@ -26,14 +28,17 @@ mod finals;
 mod generation;
 mod guides;
 mod house;
+mod install;
 mod integrity;
 mod jobs;
 mod keys;
 mod logos;
 mod mail;
+mod merging;
 mod metrics;
 mod outbox;
 mod overview;
+mod parameters;
 mod people;
 mod plans;
 mod power;
@@ -43,7 +48,9 @@ mod public;
 mod quotas;
 mod reads;
 mod records;
+mod reference;
 mod relations;
+mod running;
 mod sandbox;
 mod sealed;
 mod secrets;

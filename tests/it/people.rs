@@ -12,7 +12,7 @@ mod passkeys;
 mod preferences;
 mod present;
 mod roles;
-mod signing_in;
+pub mod signing_in;
 mod two_factor_pages;
 mod users;
 
@@ -25,10 +25,12 @@ use crate::support::{Client, Reply, Server};
 /// A password that is allowed.
 pub const PASSWORD: &str = "correct horse battery";
 
+pub use signing_in::use_sink;
+
 /// The browser of a person: it sends a cookie and no key.
 #[derive(Clone)]
 pub struct Browser {
-    client: Client,
+    pub client: Client,
     pub cookie: String,
 }
 
@@ -96,8 +98,7 @@ pub fn set_up_token(server: &Server, client: &Client) -> String {
 /// Creates the first owner of an account and returns their browser.
 pub fn owner(server: &Server, client: &Client, email: &str) -> Browser {
     let mut browser = Browser::new(client);
-    let body =
-        json!({"token": set_up_token(server, client), "email": email, "name": "Olga Owner", "password": PASSWORD});
+    let body = json!({"token": set_up_token(server, client), "email": email, "name": "Olga Owner", "password": PASSWORD, "language": "nl"});
     browser.enter("/console/set-up", body);
     browser
 }

@@ -20,16 +20,21 @@ fn queries(resource: &Resource) -> Vec<(String, bool)> {
         let value = schema["enum"][0].as_str().unwrap_or(if schema["type"] == "boolean" { "1" } else { "x" });
         if field.rules.filter {
             queries.push((format!("{}={value}", field.name), true));
-            if field.rules.filter_many {
-                queries.push((format!("{}=x,y", field.name), false));
+            // Each value has its own range of the index.
+            if field.takes_several() {
+                let other = schema["enum"][1].as_str().unwrap_or("y");
+                queries.push((format!("{}={value},{other}", field.name), false));
+                queries.push((format!("{}={value},{other}&page=3&order=asc", field.name), false));
             }
             // Of two filters, the more selective one chooses the index.
             let links = resource.fields.iter().filter(|other| other.rules.filter && !other.rules.refers.is_empty());
-            queries.extend(
-                links
-                    .filter(|link| link.name != field.name && field.rules.refers.is_empty())
-                    .map(|link| (format!("{}={value}&{}=x", field.name, link.name), true)),
-            );
+            queries.extend(links.filter(|link| link.name != field.name && field.rules.refers.is_empty()).flat_map(
+                |link| {
+                    let both = |value: &str| (format!("{}={value}&{}=x", field.name, link.name), true);
+                    let second = schema["enum"][1].as_str().filter(|_| field.takes_several());
+                    [Some(both(value)), second.map(|other| both(&format!("{value},{other}")))].into_iter().flatten()
+                },
+            ));
         }
         if let Some((from, to)) = field.rules.range {
             queries.push((format!("{from}=2026-01-01&{to}=2026-02-01&sort={}", field.name), true));

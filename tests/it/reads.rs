@@ -1,10 +1,14 @@
 //! Large responses: they use neither the threads nor the memory of others, and only a limited part of either.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use engine::open::open_store;
 use serde_json::json;
+use store::Tx;
 
 use crate::on_both;
 use crate::support::{Client, Db, Server};
@@ -295,4 +299,29 @@ fn closes_a_connection_that_reads_a_large_response_too_slowly() {
         server.metric(STALLED) == 1
     });
     wait_until("its memory is free", || server.app.responses.total() == 0);
+}
+
+#[test]
+fn reads_that_wait_for_a_connection_occupy_no_thread() {
+    let Some(db) = Db::postgres() else { return };
+    let store = open_store(&db.config()).unwrap();
+    let threads = Arc::new(Mutex::new(HashSet::new()));
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let reads = (0..100).map(|_| {
+            let (store, threads) = (store.clone(), threads.clone());
+            tokio::spawn(async move {
+                let read = move |tx: &mut Tx| {
+                    threads.lock().unwrap().insert(std::thread::current().id());
+                    tx.all("SELECT 1 WHERE pg_sleep(0.01) IS NOT NULL", &[], |row| row.int(0))
+                };
+                store.read(read).await.unwrap()
+            })
+        });
+        for read in reads.collect::<Vec<_>>() {
+            read.await.unwrap();
+        }
+    });
+    // Those that have finished a read may not be idle yet when the next one starts.
+    let (threads, connections) = (threads.lock().unwrap().len(), db.config().database_readers);
+    assert!(threads <= 2 * connections, "{threads} threads for {connections} connections");
 }

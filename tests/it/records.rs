@@ -236,7 +236,7 @@ fn tasks_have_the_fields_of_the_contract(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let made = client.post("/v1/tasks", json!({"title": "Call", "category": "call", "notes": "n", "deadline": "2026-06-01", "duration_minutes": 15})).expect(201);
-    assert_eq!(keys(&made.data()), ["id", "title", "category", "status"]);
+    assert_eq!(keys(&made.data()), ["id", "title", "category", "status", "meta"]);
     let path = format!("/v1/tasks/{}", made.id());
     let detail = client.get(&path).data();
     assert_eq!(
@@ -265,7 +265,7 @@ fn tasks_have_the_fields_of_the_contract(db: Db) {
         ["id", "title", "category", "status", "deadline", "client_id", "project_id", "created_at", "meta"]
     );
     let changed = client.patch(&path, json!({"title": "Call again", "deadline": null})).expect(200).data();
-    assert_eq!(keys(&changed), ["id", "title", "category", "status", "notes", "deadline"]);
+    assert_eq!(keys(&changed), ["id", "title", "category", "status", "notes", "deadline", "meta"]);
     assert_eq!(changed["deadline"], "");
     for (action, status) in
         [("complete", "completed"), ("complete", "completed"), ("reopen", "open"), ("reopen", "open")]
@@ -278,7 +278,13 @@ fn tasks_have_the_fields_of_the_contract(db: Db) {
     let reply = client.post("/v1/tasks", json!({"title": "x", "category": "party", "deadline": "soon", "duration_minutes": -1, "client_id": "nobody", "status": "open"}));
     assert_eq!(
         reply.expect(422).faults(),
-        ["category: invalid_choice", "deadline: invalid_format", "duration_minutes: out_of_range", "status: read_only"]
+        [
+            "category: invalid_choice",
+            "deadline: invalid_format",
+            "duration_minutes: out_of_range",
+            "status: read_only",
+            "client_id: reference_not_found"
+        ]
     );
     let reply = client.post("/v1/tasks", json!({"title": "x", "client_id": "nobody", "deal_id": "no"}));
     assert_eq!(reply.expect(422).faults(), ["client_id: reference_not_found", "deal_id: reference_not_found"]);

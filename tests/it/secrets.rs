@@ -155,7 +155,7 @@ fn values_of_an_earlier_version_are_encrypted_whenever_the_process_dies(db: Db) 
         std::fs::write(&fatal, n.to_string()).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
         command.args(["account", "list"]).env("KANTOOR_DATABASE_URL", &db.url).env("KANTOOR_DATA", &db.data);
-        command.env("KANTOOR_DIE_AT", &fatal).output().unwrap().status.success()
+        command.env("KANTOOR_TEST_DIE_AT", &fatal).output().unwrap().status.success()
     };
     // A start with nothing to encrypt has this many points, all of them in migrations.
     let (mut low, mut high) = (0, 1024);
@@ -236,6 +236,7 @@ fn the_wrong_key_is_named_and_nothing_is_lost(db: Db) {
     assert!(!done && words.contains("the key of the secrets is there"), "{words}");
     let (done, words) = told(&db, &["secrets", "reset"]);
     assert!(done && key_file(&db).exists(), "{words}");
+    assert!(column(&db, "SELECT type FROM log").contains(&"account.secrets_reset".to_string()));
     let (done, words) = told(&db, &["verify"]);
     assert!(!done && words.matches("cannot be decrypted: ").count() == 3, "{words}");
     let binary = Binary::start(&db, &key, &["--set", "workers=0"]);
@@ -253,6 +254,7 @@ fn a_rotated_key_works_at_once(db: Db) {
     let before = (column(&db, STORED), std::fs::read_to_string(key_file(&db)).unwrap());
     let (done, words) = told(&db, &["secrets", "rotate"]);
     assert!(done && words.contains("Encrypted 4 secrets with the key "), "{words}");
+    assert!(column(&db, "SELECT type FROM log").contains(&"account.secrets_rotated".to_string()));
     let after = (column(&db, STORED), std::fs::read_to_string(key_file(&db)).unwrap());
     assert!(before.0.iter().all(|value| !after.0.contains(value)));
     let digits =

@@ -1,5 +1,6 @@
 //! Connections: slow ones, many, h2c, and shutdown.
 
+use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -245,7 +246,29 @@ fn metrics_are_on_their_own_listener() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let binary = Binary::start(&db, "", &["--set", &format!("metrics_listen=127.0.0.1:{port}")]);
     binary.client.post("/v1/products", serde_json::json!({"name": "x"})).expect(201);
-    let metrics = Client::new(([127, 0, 0, 1], port).into(), String::new(), 0).get("/metrics").expect(200).text;
+    let scraper = Client::new(([127, 0, 0, 1], port).into(), String::new(), 0);
+    let plain = scraper.get("/metrics").expect(200);
+    assert_eq!(plain.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+    check_metrics(&plain.text, false);
+    let accept = "application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+    let open = scraper.send("GET", "/metrics", &[("accept", accept)], "").expect(200);
+    assert_eq!(open.header("content-type"), "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert_eq!(open.header("vary"), "accept");
+    check_metrics(&open.text, true);
+    for name in ["process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds"] {
+        for text in [&plain.text, &open.text] {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
+            assert!(value.is_some_and(|value| value > 0.0) || name.contains("cpu"), "{name}: {value:?}");
+        }
+    }
+    let line = |name: &str| open.text.lines().find_map(|line| line.strip_prefix(name)?.parse::<f64>().ok()).unwrap();
+    let now = engine::clock::Clock::System.now().0 / 1000;
+    let started = line("process_start_time_seconds ");
+    assert!((now - 120..=now + 2).contains(&(started as i64)), "{started} and {now}");
+    assert!(line("process_resident_memory_bytes ") > 1e6);
+    let build = format!("kantoor_build_info{{version=\"{}\",", env!("CARGO_PKG_VERSION"));
+    assert!(plain.text.contains(&build) && open.text.contains(&build));
+    let metrics = open.text;
     assert!(
         metrics.contains("kantoor_http_requests_total{method=\"POST\",route=\"/v1/products\",status=\"201\"} 1"),
         "{metrics}"
@@ -253,4 +276,50 @@ fn metrics_are_on_their_own_listener() {
     assert!(metrics.contains("kantoor_store_commits_total"), "{metrics}");
     assert!(metrics.ends_with("# EOF\n"));
     assert_eq!(binary.client.get("/metrics").status, 404);
+}
+
+/// Checks the syntax of metrics: each family is declared once, before its samples, and a sample has a name that its type allows.
+#[track_caller]
+fn check_metrics(text: &str, is_open: bool) {
+    assert_eq!(text.ends_with("# EOF\n"), is_open);
+    let (mut families, mut samples) = (HashMap::new(), HashSet::new());
+    let mut family = String::new();
+    for line in text.lines().filter(|line| *line != "# EOF") {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        match words[..] {
+            ["#", "HELP", name, help] => {
+                assert!(!help.is_empty() && !families.contains_key(name), "{line}");
+                family = name.to_string();
+            }
+            ["#", "TYPE", name, kind] => {
+                assert_eq!(name, family, "{line}");
+                let kinds = if is_open {
+                    &["counter", "gauge", "histogram", "info"][..]
+                } else {
+                    &["counter", "gauge", "histogram"]
+                };
+                assert!(kinds.contains(&kind), "{line}");
+                assert!(families.insert(name.to_string(), kind.to_string()).is_none(), "{line} is declared twice");
+            }
+            _ => {
+                let (series, value) = line.rsplit_once(' ').unwrap();
+                assert!(value.parse::<f64>().is_ok(), "{line}");
+                assert!(samples.insert(series.to_string()), "{line} is there twice");
+                let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+                assert!(labels.ends_with('}'), "{line}");
+                let endings: &[&str] = match families[&family].as_str() {
+                    "counter" if is_open => &["_total"],
+                    "info" => &["_info"],
+                    "histogram" => &["_bucket", "_sum", "_count"],
+                    _ => &[""],
+                };
+                assert!(endings.iter().any(|end| name == format!("{family}{end}")), "{line} in {family}");
+                if let Some((_, end)) = labels.split_once("le=\"") {
+                    let end = end.split('"').next().unwrap();
+                    assert!(end == "+Inf" || (end.contains('.') && end.parse::<f64>().is_ok()), "{line}");
+                }
+            }
+        }
+    }
+    assert!(families.len() > 30, "{families:?}");
 }

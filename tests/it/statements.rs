@@ -143,7 +143,7 @@ fn no_statement_scans_a_growing_table(db: Db) {
         .filter(|sql| ["SELECT", "UPDATE", "DELETE", "WITH"].iter().any(|verb| sql.starts_with(verb)))
         .collect();
     assert!(statements.len() > 200, "{} statements", statements.len());
-    if let Ok(file) = std::env::var("KANTOOR_STATEMENTS") {
+    if let Ok(file) = std::env::var("KANTOOR_TEST_STATEMENTS") {
         std::fs::write(file, statements.join("\n;;\n")).unwrap();
     }
     let mut wrong = BTreeSet::new();

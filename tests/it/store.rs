@@ -1,7 +1,7 @@
 //! The store under the business code: group commit, retries, migrations.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use engine::open::open_store;
 use proptest::prelude::*;
@@ -349,7 +349,7 @@ fn rejects_writes_beyond_the_queue(db: Db) {
     let store = open_store(&config).unwrap();
     store.migrate(&[TABLE]).unwrap();
     let (go, wait) = std::sync::mpsc::channel::<()>();
-    let wait = Arc::new(std::sync::Mutex::new(wait));
+    let wait = Arc::new(Mutex::new(wait));
     std::thread::scope(|scope| {
         let first = wait.clone();
         let own = &store;
@@ -384,8 +384,8 @@ fn expensive_writes_of_an_account_do_not_delay_others(db: Db) {
     const CHEAP: i64 = 3;
     let store = open(&db);
     let (go, wait) = std::sync::mpsc::channel::<()>();
-    let wait = Arc::new(std::sync::Mutex::new(wait));
-    let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let wait = Arc::new(Mutex::new(wait));
+    let order = Arc::new(Mutex::new(Vec::new()));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let writes = [DEAR; 30].into_iter().chain([CHEAP]).enumerate().map(|(number, key)| {
         let (store, wait, order) = (store.clone(), wait.clone(), order.clone());
@@ -420,7 +420,7 @@ fn expensive_writes_of_an_account_do_not_delay_others(db: Db) {
 fn looks_up_conflicts_after_the_first(db: Db) {
     let db = db.emptied();
     let store = open(&db);
-    let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let asked = Arc::new(Mutex::new(Vec::new()));
     let insert = |key: i64| {
         let own = asked.clone();
         let done = store.write_now(key, move |tx| {

@@ -17,6 +17,7 @@ use crate::support::{Db, Server, execute};
 on_both![
     each_kind_of_tampering_is_named,
     kept_heads_are_compared,
+    a_log_that_was_cut_while_the_server_was_down_is_named,
     a_tampered_log_is_not_signed,
     a_line_that_a_failover_lost_is_not_signed,
     a_database_that_looks_old_is_not_signed,
@@ -185,6 +186,29 @@ fn kept_heads_are_compared(db: Db) {
     delete_account(&db, &[]);
     let (good, words) = verify(&db, &["--against", file]);
     assert!(!good && words.contains("The account was deleted"), "{words}");
+}
+
+/// The server continues the rest of the log, so that it becomes as long as it was.
+fn a_log_that_was_cut_while_the_server_was_down_is_named(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let key = binary.client.key.clone();
+    binary.client.post("/v1/products", json!({"name": "a"})).expect(201);
+    for price in 1..=5 {
+        binary.client.post("/v1/tasks", json!({"title": format!("{price}")})).expect(201);
+    }
+    stop(&mut binary);
+    let last = "(SELECT max(seq) FROM log AS whole WHERE account_id = 1)";
+    spoil(&db, &format!("DELETE FROM log WHERE account_id = 1 AND seq > {last} - 3"));
+    let (good, words) = verify(&db, &[]);
+    assert!(!good && words.contains("The end of the log was cut off: it has "), "{words}");
+    let mut binary = Binary::start(&db, &key, &["--set", "workers=0"]);
+    for name in 0..10 {
+        binary.client.post("/v1/products", json!({"name": format!("new {name}")})).expect(201);
+    }
+    stop(&mut binary);
+    let (good, words) = verify(&db, &[]);
+    assert!(!good && words.contains("The end of the log was cut off, and the server continued it: line "), "{words}");
+    assert!(!words.contains("hashed again"), "{words}");
 }
 
 /// The server does not sign what somebody put in the place of a signed log.

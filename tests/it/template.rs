@@ -21,7 +21,14 @@ fn sqlite() -> PathBuf {
     if !template.exists() {
         let own = tempfile::tempdir_in(folder).unwrap();
         migrate(own.path(), "");
-        std::fs::rename(own.path().join("kantoor.db"), &template).unwrap();
+        let made = own.path().join("kantoor.db");
+        // Into the file itself: the write-ahead log is not copied.
+        let database = rusqlite::Connection::open(&made).unwrap();
+        database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        let tables: i64 = database.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+        assert!(tables > 100, "the template has {tables} tables and indexes");
+        drop(database);
+        std::fs::rename(made, &template).unwrap();
     }
     template
 }

@@ -176,7 +176,8 @@ fn keys_and_scopes_are_checked_first(db: Db) {
             assert_eq!(reply.code(), "unauthorized");
             assert!(reply.header("www-authenticate").starts_with("Bearer"));
         }
-        let others = accounts::scopes().iter().filter(|scope| *scope != "*" && **scope != route.scope);
+        let enough = |scope: &String| *scope == route.scope || route.instead.is_some_and(|other| scope == other);
+        let others = accounts::scopes().iter().filter(|scope| *scope != "*" && !enough(scope));
         let others: Vec<&str> = others.map(String::as_str).collect();
         let reply = call(&server.with_scopes(&client, &others), &path, route, &client);
         if concerns_a_user(route) {
@@ -450,7 +451,8 @@ fn a_post_with_a_key_is_idempotent(db: Db) {
             client.get(first.header("location")).expect(200);
         }
         let new = i64::from(first.header("location").starts_with(&format!("{list}/")));
-        assert_eq!(total(), before.map(|before| before + new), "{}", route.path);
+        let gone = i64::from(route.path.ends_with("/merge"));
+        assert_eq!(total(), before.map(|before| before + new - gone), "{}", route.path);
         let other = client.send("POST", &path, &key, "{\"other\":1}");
         assert_eq!(other.expect(422).code(), "idempotency_key_reused");
         let long = "k".repeat(256);

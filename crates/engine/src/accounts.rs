@@ -66,6 +66,15 @@ CREATE INDEX old_key_secrets_key ON old_key_secrets (account_id, key_id);
 ",
 };
 
+/// When an account was closed.
+pub const CLOSING: Migration = Migration {
+    number: 111,
+    name: "closed accounts",
+    sql: "
+ALTER TABLE accounts ADD COLUMN closed_at BIGINT NOT NULL DEFAULT 0;
+",
+};
+
 /// The default time zone of an account.
 pub const DEFAULT_ZONE: &str = "Europe/Amsterdam";
 
@@ -74,6 +83,12 @@ pub const CREATED: &str = "account.created";
 
 /// The type of the line that a change of the account itself writes.
 pub const UPDATED: &str = "account.updated";
+
+/// The type of the line that closing an account writes.
+pub const CLOSED: &str = "account.closed";
+
+/// The type of the line that reopening an account writes.
+pub const REOPENED: &str = "account.reopened";
 
 /// The key in the write queue for writes without an account.
 pub const SHARED: i64 = 0;
@@ -99,12 +114,14 @@ pub struct Account {
     pub created_at: Moment,
     /// Whether it has a test clock.
     pub has_test_clock: bool,
+    /// When it was closed; 0 if it is open.
+    pub closed_at: Moment,
 }
 
 /// Where the clock of a test account stands.
 struct TestClock(Moment);
 
-const ACCOUNT: &str = "SELECT id, uid, name, zone, created_at, test_clock FROM accounts";
+const ACCOUNT: &str = "SELECT id, uid, name, zone, created_at, test_clock, closed_at FROM accounts";
 
 impl Account {
     fn from_row(row: &Row) -> Result<Account> {
@@ -117,7 +134,22 @@ impl Account {
             zone: TimeZone::get(zone).map_err(|_| unknown())?,
             created_at: Moment(row.int(4)?),
             has_test_clock: row.int(5)? != 0,
+            closed_at: Moment(row.int(6)?),
         })
+    }
+
+    /// Whether it is closed: its records stay, but nobody can reach them and nothing happens in it.
+    pub fn is_closed(&self) -> bool {
+        self.closed_at.0 != 0
+    }
+
+    /// Rejects a caller of a closed account.
+    pub fn check_open(&self) -> Result<()> {
+        if !self.is_closed() {
+            return Ok(());
+        }
+        let message = "This account is closed. Nothing was deleted; the operator of the server can reopen it.";
+        Err(Error::new(Code::AccountClosed, message))
     }
 
     /// Returns the time of the account: that of its test clock, or of `clock`.
@@ -139,6 +171,12 @@ impl Account {
         serde_json::json!({
             "id": self.uid, "name": self.name, "time_zone": zone, "test_clock": self.has_test_clock,
         })
+    }
+
+    /// Closes the account, or reopens it if the time is 0.
+    pub fn close(&self, tx: &mut Tx, closed_at: Moment) -> Result<()> {
+        tx.execute("UPDATE accounts SET closed_at = $1 WHERE id = $2", &[closed_at.0.into(), self.number.into()])?;
+        Ok(())
     }
 
     /// Gives the account another name, and returns it.
@@ -177,9 +215,7 @@ impl Account {
             let message = format!("Unknown time zone '{zone}'. Use a name such as Europe/Amsterdam.");
             return Err(Error::new(Code::ValidationFailed, message));
         }
-        if name.trim().is_empty() || name.chars().count() > 255 || name.chars().any(char::is_control) {
-            return Err(Error::new(Code::ValidationFailed, "The name of an account must have 1 to 255 characters."));
-        }
+        check_name(name)?;
         let uid = ids.next();
         tx.hold_all()?;
         tx.execute(
@@ -189,6 +225,14 @@ impl Account {
         )?;
         Account::find(tx, &uid)
     }
+}
+
+/// Rejects a name that no account can have.
+pub fn check_name(name: &str) -> Result<()> {
+    if name.trim().is_empty() || name.chars().count() > 255 || name.chars().any(char::is_control) {
+        return Err(Error::new(Code::ValidationFailed, "The name of an account must have 1 to 255 characters."));
+    }
+    Ok(())
 }
 
 /// Every scope that a key can have.

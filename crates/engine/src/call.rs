@@ -10,11 +10,12 @@ use store::Tx;
 use crate::app::App;
 use crate::contents::Upload;
 use crate::context::{Actor, Ctx};
-use crate::error::Result;
+use crate::error::{FieldCode, FieldErrors, Result, violation};
 use crate::json::Json;
 pub use crate::query::{Query, whole_number};
 use crate::record::{Record, Views};
 use crate::tables;
+use crate::text::did_you_mean;
 
 /// The part of a handler that runs in the transaction.
 pub type Work = Box<dyn Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync>;
@@ -34,11 +35,24 @@ pub struct Call {
     pub warnings: Vec<String>,
     /// Whether unknown fields are warnings instead of errors.
     pub lenient: bool,
+    /// Whether unknown parameters are errors instead of being ignored.
+    pub strict: bool,
+    /// Whether invalid fields are reported before the transaction, which may never begin.
+    pub early: bool,
     /// The `Idempotency-Key`, or empty.
     pub claim: String,
 }
 
 impl Call {
+    /// Adds an error for each parameter that is not known, with a guess, if the caller wants that.
+    pub fn refuse_unknown(&self, unknown: &[String], known: &[&str], faults: &mut FieldErrors) {
+        for name in unknown.iter().filter(|_| self.strict) {
+            let hint = did_you_mean(name, known.iter().copied());
+            let shown: String = name.chars().take(100).collect();
+            faults.add(shown, violation(FieldCode::UnknownParameter, format!("is not a known parameter{hint}")));
+        }
+    }
+
     /// Returns the first id in the path.
     pub fn id(&self) -> &str {
         self.path.first().map_or("", String::as_str)
@@ -125,6 +139,8 @@ pub enum Content {
         /// The text.
         text: String,
     },
+    /// An HTML page to look at, such as a preview of a mail. It may have styles and images of this server; nothing in it runs.
+    Page(String),
 }
 
 /// A content that is created on demand.

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::did_you_mean;
+
 /// Every setting with its default and a comment.
 pub const DEFAULTS: &str = include_str!("../../../config.default.toml");
 
@@ -90,6 +92,16 @@ pub const LEAST_BODIES_MIB: u64 = 5;
 const SECRETS: &[&str] =
     &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key", "oidc_client_secret"];
 
+/// The start of the names of environment variables.
+pub const PREFIX: &str = "KANTOOR_";
+
+/// Environment variables that are not settings: the configuration file, the key and the address that programs use that call the
+/// API, and the binary that the benchmarks measure.
+const OTHERS: &[&str] = &["KANTOOR_CONFIG", "KANTOOR_KEY", "KANTOOR_URL", "KANTOOR_BIN"];
+
+/// The variables of the tests, and those that Kubernetes and Docker set for a service that is called kantoor.
+const OTHER_PREFIXES: &[&str] = &["KANTOOR_TEST_", "KANTOOR_SERVICE_", "KANTOOR_PORT"];
+
 /// What the operator provides for all accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Provided {
@@ -119,7 +131,8 @@ impl Config {
         if self.files.is_empty() { self.data.join("files") } else { PathBuf::from(&self.files) }
     }
 
-    /// Loads the defaults, `file`, the `environment` (`KANTOOR_…` pairs) and `flags`, in that order.
+    /// Loads the defaults, `file`, the `environment` (`KANTOOR_…` pairs) and `flags`, in that order. An error has a line for
+    /// each unknown name.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
@@ -127,25 +140,33 @@ impl Config {
     ) -> Result<Config, String> {
         let mut table: toml::Table = DEFAULTS.parse().map_err(|error| format!("config.default.toml: {error}"))?;
         let known: Vec<String> = table.keys().cloned().collect();
+        let mut unknown = Vec::new();
         if let Some(path) = file {
             let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
             let own: toml::Table = text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
-            if let Some(odd) = own.keys().find(|key| !known.contains(key)) {
-                return Err(format!("{}: unknown setting '{odd}'", path.display()));
-            }
-            table.extend(own);
+            let odd = own.keys().filter(|key| !known.contains(key));
+            unknown.extend(odd.map(|key| format!("{}: {}", path.display(), unknown_setting(key, &known))));
+            table.extend(own.into_iter().filter(|(key, _)| known.contains(key)));
         }
         for (name, text) in environment {
-            let Some(key) = name.strip_prefix("KANTOOR_").map(str::to_lowercase) else { continue };
+            let Some(key) = name.strip_prefix(PREFIX).map(str::to_lowercase) else { continue };
             if known.contains(&key) {
                 let value = typed(&table[&key], &text).ok_or_else(|| bad_value(&name, &text, &table[&key]))?;
                 table.insert(key, value);
+            } else if !OTHERS.contains(&name.as_str()) && !OTHER_PREFIXES.iter().any(|start| name.starts_with(start)) {
+                unknown.push(unknown_variable(&name, &known));
             }
         }
         for (key, text) in flags {
-            let old = table.get(key).ok_or_else(|| format!("unknown setting '{key}'"))?;
+            let Some(old) = table.get(key) else {
+                unknown.push(unknown_setting(key, &known));
+                continue;
+            };
             let value = typed(old, text).ok_or_else(|| bad_value(key, text, old))?;
             table.insert(key.clone(), value);
+        }
+        if !unknown.is_empty() {
+            return Err(unknown.join("\n"));
         }
         let config: Config =
             table.try_into().map_err(|error: toml::de::Error| format!("invalid setting: {}", error.message()))?;
@@ -196,6 +217,18 @@ impl Config {
     pub fn is_secret(name: &str, value: &str) -> bool {
         SECRETS.contains(&name) && !value.is_empty() && (name != "database_url" || has_password(value))
     }
+}
+
+fn unknown_setting(key: &str, known: &[String]) -> String {
+    format!("unknown setting '{key}'{}", did_you_mean(key, known.iter().map(String::as_str)))
+}
+
+fn unknown_variable(name: &str, known: &[String]) -> String {
+    // All names begin alike, which says nothing about how near they are.
+    let rest = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_uppercase();
+    let all: Vec<String> = known.iter().map(|key| rest(key)).chain(OTHERS.iter().map(|name| rest(name))).collect();
+    let guess = did_you_mean(&rest(name), all.iter().map(String::as_str)).replacen('\'', &format!("'{PREFIX}"), 1);
+    format!("unknown environment variable {name}{guess}")
 }
 
 /// Parses `text` as the type of `old`.
@@ -267,6 +300,13 @@ mod tests {
     fn reports_invalid_settings() {
         assert_eq!(load(&[("KANTOOR_WORKERS", "many")], &[]).unwrap_err(), "KANTOOR_WORKERS: 'many' is not an integer");
         assert_eq!(load(&[], &[("nope", "1")]).unwrap_err(), "unknown setting 'nope'");
+        let all = load(&[("KANTOOR_WORKRES", "1"), ("KANTOOR_QWERTY", "1")], &[("listn", "1")]).unwrap_err();
+        let expected = "unknown environment variable KANTOOR_WORKRES; did you mean 'KANTOOR_WORKERS'?
+unknown environment variable KANTOOR_QWERTY
+unknown setting 'listn'; did you mean 'listen'?";
+        assert_eq!(all, expected);
+        let others = ["KANTOOR_CONFIG", "KANTOOR_KEY", "KANTOOR_TEST_POSTGRES", "KANTOOR_SERVICE_HOST", "PATH"];
+        assert!(load(&others.map(|name| (name, "x")), &[]).is_ok());
         assert!(load(&[("KANTOOR_LOG_FORMAT", "xml")], &[]).unwrap_err().contains("xml"));
         assert!(load(&[("KANTOOR_WORKERS", "-1")], &[]).is_err());
         for name in ["bodies_mib", "bodies_per_account_mib"] {

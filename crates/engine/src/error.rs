@@ -96,10 +96,14 @@ shared_codes! {
     Unauthorized = "unauthorized", Unauthorized, retry: false;
     /// The caller lacks the scope named in the message, or a session is used from another site.
     Forbidden = "forbidden", Forbidden, retry: false;
+    /// The account is closed: nothing was deleted, and the operator of the server can reopen it.
+    AccountClosed = "account_closed", Forbidden, retry: true;
     /// The account has used up a quota: files, bytes of files, mail per day (`Retry-After` says when the next day begins) or endpoints per host. The message names the quota, its limit and what to do.
     QuotaExceeded = "quota_exceeded", Forbidden, retry: true;
     /// The path does not exist, or your account has no such record.
     NotFound = "not_found", NotFound, retry: false;
+    /// The record was merged into another one; the message names it, and `Location` has its path.
+    Merged = "merged", NotFound, retry: false;
     /// The path does not support this method; `Allow` lists the supported ones.
     MethodNotAllowed = "method_not_allowed", MethodNotAllowed, retry: false;
     /// The body did not arrive in time.
@@ -236,6 +240,10 @@ codes! {
         TotalsMismatch = "totals_mismatch",
         /// The body contains no field to change.
         NoFields = "no_fields",
+        /// The parameter does not exist. Only with `Prefer: handling=strict`.
+        UnknownParameter = "unknown_parameter",
+        /// Records of this type need the record; `count` says how many.
+        InUse = "in_use",
     }
 }
 
@@ -248,11 +256,20 @@ pub struct Violation {
     pub message: String,
     /// Errors inside the value, by their path in it (`[2].quantity`); then the other members are unused.
     pub inside: Vec<FieldError>,
+    /// How many records it is about.
+    pub count: Option<i64>,
+}
+
+impl Violation {
+    /// Sets how many records it is about.
+    pub fn counted(self, count: i64) -> Violation {
+        Violation { count: Some(count), ..self }
+    }
 }
 
 /// Creates a violation.
 pub fn violation(code: FieldCode, message: impl Into<String>) -> Violation {
-    Violation { code, message: message.into(), inside: Vec::new() }
+    Violation { code, message: message.into(), inside: Vec::new(), count: None }
 }
 
 /// An invalid field.
@@ -314,6 +331,20 @@ impl FieldErrors {
         Err(Violation { inside: self.0, ..violation(FieldCode::InvalidFormat, "is invalid") })
     }
 
+    /// Returns the value, or adds the errors of fields that have none yet; any other error is returned.
+    pub fn join<T>(&mut self, done: Result<T, Error>) -> Result<Option<T>, Error> {
+        match done {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.code == Code::ValidationFailed => {
+                let new = |fault: &FieldError| !self.has(&fault.field);
+                let faults: Vec<FieldError> = error.faults.into_iter().filter(new).collect();
+                faults.into_iter().for_each(|fault| self.add(fault.field, fault.wrong));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns an error if there are any field errors.
     pub fn into_result(self) -> Result<(), Error> {
         if self.0.is_empty() { Ok(()) } else { Err(Error::invalid(self)) }
@@ -331,6 +362,8 @@ pub struct Error {
     pub faults: Vec<FieldError>,
     /// Seconds to wait before a retry.
     pub retry_after: Option<u32>,
+    /// The path of the record to use instead.
+    pub location: Option<Box<str>>,
     /// The cause, for the log only.
     pub internal: Option<String>,
 }
@@ -341,7 +374,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Creates an error with a code and a message.
     pub fn new(code: Code, message: impl Into<String>) -> Error {
-        Error { code, message: message.into(), faults: Vec::new(), retry_after: None, internal: None }
+        Error { code, message: message.into(), faults: Vec::new(), retry_after: None, location: None, internal: None }
     }
 
     /// Creates an error for invalid fields.

@@ -5,6 +5,7 @@ pub mod bodies;
 pub mod busy;
 pub mod decoding;
 pub mod dispatch;
+mod docs;
 pub mod fixed;
 pub mod key_use;
 pub mod keys;

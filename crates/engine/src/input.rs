@@ -1,9 +1,12 @@
 //! Parses a body into a record: unknown and read-only fields, and the rules of each field. Reports all errors together.
 
+pub mod pending;
+
 use crate::call::Call;
 use crate::error::{Error, FieldCode, FieldErrors, Result, violation};
 use crate::json::Json;
 use crate::record::{Body, Field, Fields, Rules};
+pub use crate::text::did_you_mean;
 
 /// The parsed fields of a body, before they are merged into a record.
 #[derive(Clone)]
@@ -21,6 +24,16 @@ pub fn create<R: Body>(call: &Call) -> Result<Input<R>> {
 
 /// Reads the fields of a new record, and checks the rules of the record and of this route.
 pub fn create_with<R: Body>(call: &Call, rules: impl FnOnce(&Input<R>, &mut FieldErrors)) -> Result<Input<R>> {
+    let (input, faults) = read_create(call, rules)?;
+    faults.into_result()?;
+    Ok(input)
+}
+
+/// Reads the fields of a new record, with what is wrong with them.
+fn read_create<R: Body>(
+    call: &Call,
+    rules: impl FnOnce(&Input<R>, &mut FieldErrors),
+) -> Result<(Input<R>, FieldErrors)> {
     let mut faults = FieldErrors::default();
     let input = read(call, R::blank()?, &mut faults, For::Create)?;
     for (place, field) in R::fields().iter().enumerate() {
@@ -36,12 +49,18 @@ pub fn create_with<R: Body>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Fiel
     let (own, whole) = faults.0.split_at(alone);
     let new = whole.iter().filter(|fault| !own.iter().any(|other| other.is_in(&fault.field)));
     let all = own.iter().chain(new).cloned().collect();
-    FieldErrors(all).into_result()?;
-    Ok(input)
+    Ok((input, FieldErrors(all)))
 }
 
 /// Reads the fields of a PATCH; at least one is required.
 pub fn patch<R: Body>(call: &Call) -> Result<Input<R>> {
+    let (input, faults) = read_patch(call)?;
+    faults.into_result()?;
+    Ok(input)
+}
+
+/// Reads the fields of a PATCH, with what is wrong with them.
+fn read_patch<R: Body>(call: &Call) -> Result<(Input<R>, FieldErrors)> {
     let mut faults = FieldErrors::default();
     let input = read(call, R::default(), &mut faults, For::Patch)?;
     if input.sent.is_empty() && faults.0.is_empty() {
@@ -49,8 +68,7 @@ pub fn patch<R: Body>(call: &Call) -> Result<Input<R>> {
         let message = format!("must contain at least one of: {}", names.join(", "));
         faults.add("body", violation(FieldCode::NoFields, message));
     }
-    faults.into_result()?;
-    Ok(input)
+    Ok((input, faults))
 }
 
 /// Rejects all fields in the body of an action without one.
@@ -175,17 +193,6 @@ fn read<R: Body>(call: &Call, mut values: R, faults: &mut FieldErrors, aim: For)
 /// The fields that every record has.
 fn is_base(name: &str) -> bool {
     matches!(name, "id" | "created_at" | "updated_at" | "meta")
-}
-
-/// Returns a suggestion for a misspelled name, to append to an error; empty if none is similar.
-pub fn did_you_mean<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
-    // Only for short names, not for texts of a megabyte.
-    let near = known
-        .filter(|_| name.len() <= 64)
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
-        .min_by_key(|(distance, _)| *distance);
-    near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default()
 }
 
 fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut FieldErrors, warnings: &mut Vec<String>) {

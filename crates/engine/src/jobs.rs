@@ -6,6 +6,7 @@
 //! accounts take turns: an account with ten thousand jobs delays the first job of another by one job.
 
 pub mod claims;
+mod closed;
 pub mod housekeeping;
 pub mod kind;
 mod lost;
@@ -15,6 +16,7 @@ pub mod worker;
 
 pub use crate::accounts::SHARED;
 pub use claims::{Claimant, any_due, explain_turn};
+pub use closed::{any_to_resume, resume};
 pub use housekeeping::Housekeeping;
 pub use kind::{Job, JobKind, Purge};
 pub use lost::{Lost, any_ahead, any_lost, give_back, pull_back, take_back};
@@ -22,4 +24,4 @@ pub use queue::{
     Claimed, Ending, FOREVER, FURTHEST, LANES, LEASE_SECONDS, LEASES, Lane, MIGRATION, NewJob, READY, call_off, count,
     enqueue, is_running, is_under_way, oldest_due, purge,
 };
-pub use shown::{Shown, list, parked, retry};
+pub use shown::{QueueState, Shown, list, parked, queued, retry, state};

@@ -1,16 +1,17 @@
 //! The parameters of all lists: pages, sorting, filters, ranges and search, driven by the fields.
 
+mod conditions;
 pub mod sums;
 
 use store::{Tx, Value};
 
 use crate::call::{Answer, Call, Outcome};
-use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
-use crate::record::{LIST, Record, other_spelling, parse_date};
+use crate::record::{LIST, Record, parse_date};
 use crate::records::{self, Work};
 use crate::search;
+use conditions::{Condition, Filter, filter, ids};
 
 const PER_PAGE: i64 = 25;
 const MAX_PER_PAGE: i64 = 100;
@@ -18,15 +19,13 @@ const MAX_PER_PAGE: i64 = 100;
 const MAX_WHOLE: i64 = 10_000;
 /// Longer than any name.
 const MAX_SEARCH: usize = 255;
-/// Maximum number of ids in a filter.
-const MAX_IDS: usize = 100;
 
 /// The parameters of every list.
 pub const COMMON: &[(&str, &str)] = &[
     ("page", "The page number, starting at 1."),
     ("per_page", "Records per page: 25 by default, 100 at most."),
-    ("sort", "The field to sort by."),
-    ("order", "`asc` or `desc`."),
+    ("sort", "The field to sort by: `created_at` by default."),
+    ("order", "Ascending or descending; `desc` by default."),
     ("id", "One id, or several separated by commas."),
     ("created_from", "Created on or after this date (YYYY-MM-DD)."),
     ("created_to", "Created on or before this date (YYYY-MM-DD)."),
@@ -111,6 +110,7 @@ impl Page {
                 _ => page.ignored.push(name.to_string()),
             }
         }
+        call.refuse_unknown(&page.ignored, &["page", "per_page"], &mut faults);
         faults.into_result()?;
         Ok(page)
     }
@@ -148,24 +148,6 @@ pub struct ListQuery {
     sums: Vec<&'static str>,
     conditions: Vec<Condition>,
     ignored: Vec<String>,
-}
-
-enum Condition {
-    Is(&'static str, Value<'static>),
-    /// An equal value in a field that references another record: few records share one.
-    Of(&'static str, Value<'static>),
-    /// An equal value in a reference that most records leave empty; the index omits those.
-    Under(&'static str, Value<'static>),
-    /// An equal value in a field that no two records share; the index omits those that leave it empty.
-    One(&'static str, Value<'static>),
-    /// One of several.
-    Among(&'static str, Vec<Value<'static>>),
-    In(Vec<String>),
-    /// Column, operator, value.
-    Range(&'static str, &'static str, Value<'static>),
-    /// The day from whose start, or until whose end.
-    From(jiff::civil::Date),
-    Until(jiff::civil::Date),
 }
 
 impl ListQuery {
@@ -214,6 +196,9 @@ impl ListQuery {
                 faults.take(field.info.name, taken);
             }
         }
+        if call.strict {
+            call.refuse_unknown(&request.ignored, &parameters::<R>(form), &mut faults);
+        }
         faults.into_result()?;
         Ok(request)
     }
@@ -242,47 +227,12 @@ impl ListQuery {
     }
 
     fn take_field<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Violation> {
-        for field in R::fields() {
-            let (own, rules) = (field.info.name, &field.info.rules);
-            let value = || match text {
-                "" if name != own => Err(violation(FieldCode::InvalidFormat, "must have a value")),
-                text => (field.from_query)(text, &rules.for_answers()),
-            };
-            let condition = match rules.range {
-                _ if name == own && rules.filter && text == rules.any && !text.is_empty() => return Ok(true),
-                _ if name == own && rules.filter_many => {
-                    let mut texts = ids(text)?;
-                    let others: Vec<&str> = texts.iter().filter_map(|one| other_spelling(one)).collect();
-                    texts.extend(others.into_iter().map(str::to_string));
-                    texts.sort_unstable();
-                    texts.dedup();
-                    let values = texts.iter().map(|one| (field.from_query)(one, &rules.for_answers()));
-                    Condition::Among(own, values.collect::<Result<_, _>>()?)
-                }
-                _ if name == own && rules.filter && !rules.refers.is_empty() => Condition::Of(own, value()?),
-                _ if name == own && rules.filter && rules.is_unique() && !text.is_empty() => {
-                    Condition::One(own, value()?)
-                }
-                // Where callers can use values of their own, both spellings may be stored.
-                _ if name == own && rules.filter => {
-                    let other = other_spelling(text).map(|other| (field.from_query)(other, &rules.for_answers()));
-                    match (value()?, other.transpose()?) {
-                        (value, Some(other)) if value != other => Condition::Among(own, vec![value, other]),
-                        (value, _) => Condition::Is(own, value),
-                    }
-                }
-                _ if name == rules.filter_as => match value() {
-                    Ok(value) => Condition::Is(own, value),
-                    Err(_) => return Ok(true),
-                },
-                Some((from, _)) if name == from => Condition::Range(own, ">=", value()?),
-                Some((_, to)) if name == to => Condition::Range(own, "<=", value()?),
-                _ => continue,
-            };
-            self.conditions.push(condition);
-            return Ok(true);
+        match filter::<R>(name, text)? {
+            Filter::By(condition) => self.conditions.push(condition),
+            Filter::Anything => {}
+            Filter::Unknown => return Ok(false),
         }
-        Ok(false)
+        Ok(true)
     }
 
     fn run<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
@@ -359,21 +309,22 @@ impl ListQuery {
             from = format!("{only_found} CROSS JOIN {table}");
             conditions.push_str(&format!(" AND {table}.id = found.record_id"));
         }
-        // Few records belong to one parent: that condition chooses the index, and the others are checked per row.
+        // Few records belong to one parent or share an address: that condition chooses the index, and the others are checked
+        // per row.
         let aside = tx.dialect().by_no_index(table);
-        let narrow = |condition: &Condition| matches!(condition, Condition::Of(..) | Condition::Under(..));
-        let narrow = self.conditions.iter().any(narrow);
+        let belongs = |condition: &Condition| matches!(condition, Condition::Of(..) | Condition::Under(..));
+        let shares = |condition: &Condition| matches!(condition, Condition::Folded(..));
+        let under_one = self.conditions.iter().any(belongs);
+        let narrow = under_one || self.conditions.iter().any(shares);
         let mut several = Vec::new();
         for condition in &self.conditions {
-            if let Condition::Among(column, wanted) = condition {
+            if let (Condition::Among(column, wanted), false) = (condition, narrow) {
                 several = (1..=wanted.len()).map(|n| format!("{table}.\"{column}\" = ${}", values.len() + n)).collect();
             }
-            // A filter with several values has an index for each of them.
             let chooses = !narrow
-                || matches!(
-                    condition,
-                    Condition::Of(..) | Condition::Under(..) | Condition::In(_) | Condition::Among(..)
-                );
+                || belongs(condition)
+                || !under_one && shares(condition)
+                || matches!(condition, Condition::In(_));
             let table = if chooses { table } else { &aside };
             conditions.push_str(" AND ");
             conditions.push_str(&condition.sql(table, ctx, &mut values));
@@ -509,46 +460,6 @@ pub struct Statements {
     pub counts: bool,
 }
 
-impl Condition {
-    fn sql(&self, table: &str, ctx: &Ctx, values: &mut Vec<Value<'static>>) -> String {
-        let mut place = |value: Value<'static>| {
-            values.push(value);
-            format!("${}", values.len())
-        };
-        match self {
-            Condition::Is(column, value) | Condition::Of(column, value) => {
-                format!("{table}.\"{column}\" = {}", place(value.clone()))
-            }
-            Condition::Under(column, value) | Condition::One(column, value) => {
-                format!("{table}.\"{column}\" = {} AND {table}.\"{column}\" <> ''", place(value.clone()))
-            }
-            Condition::Among(column, values) => {
-                let places: Vec<String> = values.iter().map(|value| place(value.clone())).collect();
-                format!("{table}.\"{column}\" IN ({})", places.join(", "))
-            }
-            // A missing value is '' in the table, and is in no range.
-            Condition::Range(column, operator, value @ Value::Text(_)) => {
-                format!("{table}.\"{column}\" {operator} {} AND {table}.\"{column}\" <> ''", place(value.clone()))
-            }
-            Condition::Range(column, operator, value) => {
-                format!("{table}.\"{column}\" {operator} {}", place(value.clone()))
-            }
-            Condition::In(ids) => {
-                let places: Vec<String> = ids.iter().map(|id| place(id.clone().into())).collect();
-                format!("{table}.id IN ({})", places.join(", "))
-            }
-            Condition::From(date) => {
-                let start = Moment::start_of(*date, &ctx.zone);
-                format!("{table}.created_at >= {}", place(start.0.into()))
-            }
-            Condition::Until(date) => {
-                let next = date.tomorrow().map_or(Moment(i64::MAX), |next| Moment::start_of(next, &ctx.zone));
-                format!("{table}.created_at < {}", place(next.0.into()))
-            }
-        }
-    }
-}
-
 fn whole_from_one(text: &str) -> Result<i64, Violation> {
     // Digits only: a number beyond an i64 is a page past the end.
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -565,10 +476,19 @@ fn one_of(text: &str, allowed: &[&'static str]) -> Result<&'static str, Violatio
     found.ok_or_else(|| violation(FieldCode::InvalidChoice, format!("must be one of: {}", allowed.join(", "))))
 }
 
-fn ids(text: &str) -> Result<Vec<String>, Violation> {
-    let ids: Vec<String> = text.split(',').map(|id| id.trim().to_string()).collect();
-    if ids.len() > MAX_IDS {
-        return Err(violation(FieldCode::TooLong, format!("may have at most {MAX_IDS} values")));
+/// Returns the parameters that lists of `R` have.
+fn parameters<R: Record>(form: Form) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    if form == Form::Pages {
+        names.extend(COMMON.iter().map(|(name, _)| *name));
+        names.extend(R::is_searched().then_some("search"));
+        names.extend((!sums::names::<R>().is_empty()).then_some("sums"));
     }
-    Ok(ids)
+    for field in R::fields() {
+        let rules = &field.info.rules;
+        names.extend(rules.filter.then_some(field.info.name));
+        names.extend(Some(rules.filter_as).filter(|name| !name.is_empty()));
+        names.extend(rules.range.into_iter().flat_map(|(from, to)| [from, to]));
+    }
+    names
 }

@@ -11,6 +11,7 @@ mod line;
 mod reading;
 mod salt;
 mod tables;
+mod types;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ pub use filtered::{Filter, Found, filtered, numbered, of_record};
 pub use line::{DATA, Line, payload};
 pub use reading::{after, by_seq, key, last, latest, line, touched};
 pub use tables::{ACTORS, INDEXES, KINDS, MARKED, MIGRATION, ORDINARY, SALTED, SHARED_DATA};
+pub use types::{EventType, Origin, declare};
 
 /// Appends an event and starts the work of its listeners; returns its number. The caller's transaction locks the
 /// account.
@@ -34,6 +36,7 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
 
 /// Appends an event of a record that the log stores as `record`: with columns that the API does not show.
 pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<i64> {
+    debug_assert!(types::is_declared(event.name), "the registry does not declare the event {}", event.name);
     let (end, listens) = end(tx, ctx, event)?;
     let seq = end.seq + 1;
     // The row before, or the one that this refers to, shows the same. Another node may be of a version that would not look
@@ -132,6 +135,7 @@ fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(End, bool)> {
     };
     // What starts work looks again whether it has to, so that a key which is a part of another one does no harm.
     let key = (listener.key)(event.name);
+    let key: &str = &key;
     let listened = tx.memory::<Option<Listened>>(listener.table, ctx.account);
     if let Some(listens) = listened.as_ref().map(|Listened(keys)| keys.contains(key))
         && let Some(end) = tx.memory::<Option<End>>("log", ctx.account).clone()

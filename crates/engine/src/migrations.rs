@@ -9,6 +9,7 @@ use crate::{accounts, contents, counters, heads, idempotency, jobs, limits, log,
 const OWN: &[Migration] = &[
     accounts::MIGRATION,
     accounts::KEYS,
+    accounts::CLOSING,
     search::MIGRATION,
     log::MIGRATION,
     log::ORDINARY,

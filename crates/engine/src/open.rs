@@ -84,7 +84,7 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
 }
 
 /// Opens the configured store of file contents.
-fn open_blobs(config: &Config) -> Result<Blobs> {
+pub fn open_blobs(config: &Config) -> Result<Blobs> {
     let opened = match config.files.strip_prefix("s3://") {
         Some(place) => {
             let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
@@ -103,7 +103,7 @@ fn open_blobs(config: &Config) -> Result<Blobs> {
 }
 
 /// Creates the client for outgoing calls, which only calls public addresses unless the settings allow others.
-fn open_web(config: &Config) -> Result<web::Client> {
+pub fn open_web(config: &Config) -> Result<web::Client> {
     let allowed = networks("allow_private_addresses", &config.allow_private_addresses)?;
     let settings = web::Settings { allowed, ..web::Settings::default() };
     web::Client::new(settings).map_err(|why| Error::new(Code::Unavailable, format!("allow_private_addresses: {why}.")))
@@ -127,13 +127,35 @@ pub fn open_to_read(config: &Config) -> Result<(Store, Blobs)> {
     Ok((store, open_blobs(config)?))
 }
 
+/// Rejects a database that nobody has created yet. Nothing is created.
+pub fn must_have_data(config: &Config) -> Result<()> {
+    let missing = match database(config) {
+        Database::Sqlite(path) if path.is_file() => return Ok(()),
+        Database::Sqlite(path) => {
+            let place = std::path::absolute(&config.data).unwrap_or_else(|_| config.data.clone());
+            let place = place.display();
+            let file = path.file_name().unwrap_or_default().display();
+            match config.data.is_dir() {
+                true => format!("The folder {place} contains no data of Kantoor: there is no {file} in it"),
+                false => format!("The data folder {place} does not exist"),
+            }
+        }
+        Database::Postgres(_) => {
+            let mut options = Options::new(database(config));
+            options.readers = 1;
+            options.timeout = Duration::from_secs(config.database_timeout_seconds.max(1));
+            if Store::open_to_read(&options)?.has_schema()? {
+                return Ok(());
+            }
+            "The database contains no data of Kantoor".to_string()
+        }
+    };
+    let message = format!("{missing}. Choose another one with --data or --database-url; `kantoor serve` creates it.");
+    Err(Error::new(Code::Unavailable, message))
+}
+
 /// Opens the database and the file store without migrating them.
 pub fn open_as_it_is(config: &Config) -> Result<(Store, Blobs)> {
-    if let Database::Sqlite(path) = database(config)
-        && !path.is_file()
-    {
-        return Err(store::Error::Unavailable(format!("the file {} does not exist", path.display())).into());
-    }
     let store = open_store(config)?;
     must_be_current(&store)?;
     Ok((store, open_blobs(config)?))

@@ -20,6 +20,7 @@ pub fn prepare(method: &str, path: &str, body: Option<&Value>) -> Result<Work> {
         path: found.params.iter().map(|(_, text)| text.to_string()).collect(),
         query: Query::parse(query)?,
         body: body.map(|body| Json::parse(body.to_string().as_bytes())).transpose()?,
+        early: true,
         ..Call::default()
     };
     (route.handler)(call)

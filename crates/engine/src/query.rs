@@ -48,6 +48,13 @@ impl Query {
         self
     }
 
+    /// Changes the value of a parameter, if it is there.
+    pub fn replace(&mut self, name: &str, change: impl FnOnce(&str) -> String) {
+        if let Some((_, value)) = self.0.iter_mut().find(|(has, _)| has == name) {
+            *value = change(value);
+        }
+    }
+
     /// Returns the names of all parameters.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())

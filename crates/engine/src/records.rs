@@ -1,18 +1,23 @@
 //! The verbs of every record: list, get, create, change, delete. A resource with other verbs calls these.
 
+mod links;
+
 use store::{Gathered, Merge, Tx, Value};
 
 pub use crate::call::Work;
 use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
+use crate::input::pending::Pending;
 use crate::input::{self, Input};
 use crate::json::Json;
 pub use crate::known::{exists, known, known_snapshot, remembered};
 use crate::log::{self, Event};
 use crate::record::{CREATED, DETAIL, Fields, Model, Record, UPDATED, Views};
 use crate::slice::{Slice, TOGETHER};
+use crate::tables::Relink;
 use crate::{search, tables};
+pub use links::{MERGED_INTO, loosen, merged_into, move_links};
 
 /// `GET …/{id}`
 pub fn get<R: Record>(call: Call) -> Result<Work> {
@@ -24,15 +29,15 @@ pub fn get<R: Record>(call: Call) -> Result<Work> {
 
 /// `POST …`
 pub fn create<R: Model>(call: Call) -> Result<Work> {
-    let input: Input<R> = input::create(&call)?;
+    let pending: Pending<R> = Pending::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let mut record = input.record();
+        let mut record = pending.values().clone();
         if let (Some(parent), id) = (R::parent(), call.id()) {
             check_parent::<R>(tx, ctx, &call)?;
             let set = parent.from_json(&mut record, &Json::Text(id.to_string()), &parent.info.rules);
             set.map_err(|wrong| Error::field(parent.info.name, wrong))?;
         }
-        check_references(tx, ctx, &record, &input)?;
+        let input = pending.checked(tx, ctx)?;
         let image = add_as(tx, ctx, &mut record, "created")?;
         Ok(image.created(ctx, &record, CREATED).with_texts("warnings", &input.warnings))
     }))
@@ -40,20 +45,22 @@ pub fn create<R: Model>(call: Call) -> Result<Work> {
 
 /// `PATCH …/{id}`
 pub fn patch<R: Model>(call: Call) -> Result<Work> {
-    let input: Input<R> = input::patch(&call)?;
-    Ok(Box::new(move |tx, ctx| patched(tx, ctx, &call, &input)))
+    let pending: Pending<R> = Pending::patch(&call, false)?;
+    Ok(Box::new(move |tx, ctx| patched(tx, ctx, &call, &pending)))
 }
 
-fn patched<R: Model>(tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<R>) -> Result<Answer> {
+fn patched<R: Model>(tx: &mut Tx, ctx: &Ctx, call: &Call, pending: &Pending<R>) -> Result<Answer> {
     let before: R = find_to_change(tx, ctx, call)?;
+    let input = pending.checked(tx, ctx);
     let mut record = before.clone();
-    input.merge_into(&mut record);
     let mut faults = FieldErrors::default();
-    record.check(&mut faults);
+    if let Some(input) = faults.join(input)? {
+        input.merge_into(&mut record);
+        record.check(&mut faults);
+    }
     faults.into_result()?;
-    check_references(tx, ctx, &record, input)?;
     let image = change_as(tx, ctx, &before, &mut record, "updated")?;
-    Ok(Image::answer(image, ctx, &record, UPDATED).with_texts("warnings", &input.warnings))
+    Ok(Image::answer(image, ctx, &record, UPDATED).with_texts("warnings", pending.warnings()))
 }
 
 /// Completes and saves a new record, and emits its events.
@@ -235,7 +242,8 @@ pub fn find_some<R: Record>(tx: &mut Tx, ctx: &Ctx, ids: &[&str]) -> Result<Vec<
 
 /// The record that the path names: the last id, which must belong to the first.
 pub fn find_in_path<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<R> {
-    let record: R = find(tx, ctx, call.last_id())?;
+    let found = find(tx, ctx, call.last_id());
+    let record: R = found.map_err(|error| links::missing::<R>(tx, ctx, call.last_id(), error))?;
     match R::parent() {
         Some(parent) if parent.to_db(&record) != Value::from(call.id()) => Err(Error::not_found(R::shape().name)),
         _ => Ok(record),
@@ -348,46 +356,42 @@ fn send_update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &R) -> Res
 
 /// Removes a record, with its event.
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    remove_with(tx, ctx, record, "")
+}
+
+/// Removes a record, with one more member in the data of its event: `"name":value`, or empty.
+pub fn remove_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, member: &str) -> Result<()> {
     let id = &record.base().id;
-    tables::guard(tx, ctx, R::shape().table, id)?;
+    links::check_free::<R>(tx, ctx, id)?;
     tx.send(&R::sql().delete, &[ctx.account.into(), id.into()])?;
     count::<R>(tx, ctx, -1)?;
     search::remove::<R>(tx, ctx, id)?;
-    unlink_all(tx, ctx, record, &Slice::endless())?;
-    happened(tx, ctx, record, "deleted")
+    links::unlink_all(tx, ctx, record, &Slice::endless())?;
+    emit_with(tx, ctx, record, &format!("{}.deleted", R::shape().events), member)
 }
 
-/// Clears some of the links to a record that is to be deleted, for a few milliseconds; returns whether none is left. A
-/// hundred thousand records may refer to it, and other writers wait. If this is interrupted, the record still exists
-/// and the caller can delete it again.
-pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
-    // Before the first link is cleared: the deletion may be rejected.
-    tables::guard(tx, ctx, R::shape().table, &record.base().id)?;
-    unlink_all(tx, ctx, record, &Slice::start())
+/// Points a link in the records that refer to a record at another one, or clears it, as far as it fits in the slice; returns
+/// whether none is left.
+pub fn relink<R: Record>(tx: &mut Tx, ctx: &Ctx, link: &Relink, slice: &Slice) -> Result<bool> {
+    relink_with::<R>(tx, ctx, link, slice, |tx, ctx, before, record| update(tx, ctx, before, record, "updated"))
 }
 
-fn unlink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, slice: &Slice) -> Result<bool> {
-    for table in tables::all() {
-        let naming =
-            table.fields.iter().filter(|field| field.rules.refers == R::shape().table && !field.rules.sent_only);
-        for field in naming.filter(|field| field.name != table.shape.parent) {
-            if !(table.unlink)(tx, ctx, field.name, &record.base().id, slice)? {
-                return Ok(false);
-            }
-        }
-    }
-    Ok(true)
-}
-
-/// Clears `field` in the records that refer to the record `id`, as far as it fits in the slice; returns whether none is
-/// left.
-pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str, slice: &Slice) -> Result<bool> {
-    let Some(link) = R::fields().iter().find(|own| own.info.name == field) else { return Ok(true) };
+/// As [`relink`], for records that do more than keep the new link: `change` saves each of them, or removes it. A record that
+/// is owned goes with the one that it refers to.
+pub fn relink_with<R: Record>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    link: &Relink,
+    slice: &Slice,
+    change: impl Fn(&mut Tx, &Ctx, &R, &mut R) -> Result<()>,
+) -> Result<bool> {
+    let Some(field) = R::fields().iter().find(|own| own.info.name == link.field) else { return Ok(true) };
     // The second condition allows the use of indexes that omit empty references.
-    let named = format!("\"{field}\" = $2 AND \"{field}\" <> ''");
-    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {named} LIMIT {}", R::shape().table, TOGETHER);
+    let named = format!("\"{0}\" = $2 AND \"{0}\" <> ''", link.field);
+    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {named} LIMIT {TOGETHER}", R::shape().table);
+    let values: [Value; 2] = [ctx.account.into(), link.from.into()];
     loop {
-        let naming = tx.all(&sql, &[ctx.account.into(), id.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+        let naming = tx.all(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
         if naming.is_empty() {
             return Ok(true);
         }
@@ -396,9 +400,17 @@ pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str, slice: &
                 return Ok(false);
             }
             let before: R = find(tx, ctx, id)?;
-            let mut record = before.clone();
-            link.copy(&R::default(), &mut record);
-            update(tx, ctx, &before, &mut record, "updated")?;
+            if link.to.is_empty() && field.info.rules.owned {
+                remove(tx, ctx, &before)?;
+            } else {
+                let mut record = before.clone();
+                field.copy(&R::default(), &mut record);
+                if !link.to.is_empty() {
+                    let set = field.from_json(&mut record, &Json::Text(link.to.to_string()), &field.info.rules);
+                    set.map_err(|wrong| Error::field(link.field, wrong))?;
+                }
+                change(tx, ctx, &before, &mut record)?;
+            }
             slice.did_one();
         }
     }
@@ -456,23 +468,7 @@ static COUNTS: Gathered = Gathered {
 
 /// Checks that ids in a body refer to records of the account.
 pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
-    let mut faults = FieldErrors::default();
-    for field in input.sent() {
-        let table = field.info.rules.refers;
-        // Checked first: the rows of a document are a megabyte to write.
-        if table.is_empty() {
-            continue;
-        }
-        let Value::Text(id) = field.to_db(record) else { continue };
-        if id.is_empty() {
-            continue;
-        }
-        if tables::named(table).is_none() || !exists(tx, ctx, table, &id)? {
-            let message = format!("does not match a record in {}", table.replace('_', " "));
-            faults.add(field.info.name, violation(FieldCode::ReferenceNotFound, message));
-        }
-    }
-    faults.into_result()
+    input.check_references(tx, ctx, record)
 }
 
 /// Checks that new references are to records that can be chosen; one that was chosen before stays.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use axum::body::Body;
 use axum::http::{Request, Response};
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use store::{Migration, Tx};
 
 use crate::accounts::{self, Account, Key};
@@ -19,11 +20,11 @@ use crate::error::{Code, Error, Result};
 use crate::http::metrics::counts::{CounterInfo, HistogramInfo, Metric};
 use crate::jobs::kind::{JobKind, Purge};
 use crate::leases::LeaseTable;
-use crate::log::{self, Listener};
+use crate::log::{self, EventType, Listener};
 use crate::resource::{Resource, Route};
 use crate::secrets::columns::SecretColumn;
 use crate::services::Services;
-use crate::tables::{self, Choice, Guard, OnEvent, Table};
+use crate::tables::{self, Choice, Guard, Holder, OnEvent, Table};
 
 /// The routes of one path.
 pub type Methods = Vec<&'static Route>;
@@ -52,6 +53,12 @@ pub struct Registry {
     pub defaults: &'static [Fill],
     /// The areas of the API: `{area}.read` and `{area}.write` are the scopes of keys.
     pub areas: &'static [&'static str],
+    /// Every type of event, sorted by name.
+    pub events: Vec<EventType>,
+    /// Adds to the OpenAPI document.
+    pub described: &'static [fn(&mut Value)],
+    /// The guides of the API reference: their names and their Markdown.
+    pub guides: &'static [(&'static str, &'static str)],
     /// Starts work when an event happens.
     pub listener: Option<Listener>,
     /// The error codes of each area, in addition to the shared ones.
@@ -60,6 +67,8 @@ pub struct Registry {
     pub on_event: &'static [OnEvent],
     /// Reject the deletion of a record that is still needed.
     pub guards: &'static [Guard],
+    /// The records that keep others from being deleted.
+    pub holders: &'static [Holder],
     /// Reject references to records that exist, but cannot be chosen.
     pub choices: &'static [Choice],
     /// Handles the contents of uploads.
@@ -163,6 +172,7 @@ pub fn install(registry: &'static Registry) {
 /// Passes parts of the registry to the layers below it.
 fn hand_down(registry: &'static Registry) {
     accounts::install(registry.areas);
+    log::declare(&registry.events);
     if let Some(listener) = &registry.listener {
         log::install(listener);
     }
@@ -170,12 +180,12 @@ fn hand_down(registry: &'static Registry) {
         shape: resource.shape,
         path: resource.path.clone(),
         fields: resource.fields.clone(),
-        unlink: resource.unlink,
+        relink: resource.relink,
         fleeting: resource.fleeting,
         logged: resource.logged,
     };
     let tables = registry.resources.iter().map(table).collect();
-    tables::install(tables, registry.on_event, registry.guards, registry.choices);
+    tables::install(tables, registry.on_event, registry.guards, registry.holders, registry.choices);
 }
 
 /// Returns the installed registry, or an empty one.
@@ -240,6 +250,12 @@ impl Registry {
     /// Returns the resource whose records have this name.
     pub fn named(&self, name: &str) -> Option<&Resource> {
         self.resources.iter().find(|resource| resource.shape.name == name)
+    }
+
+    /// Returns the type of event with this name.
+    pub fn event(&self, name: &str) -> Option<&EventType> {
+        let found = self.events.binary_search_by(|own| own.name.as_str().cmp(name));
+        found.ok().and_then(|at| self.events.get(at))
     }
 
     /// Fills a new account.

@@ -13,8 +13,7 @@ use crate::list::{self, Form, Statements};
 pub use crate::record::Part;
 use crate::record::{FieldInfo, LIST, Record, Shape, Views};
 use crate::records::Work;
-use crate::slice::Slice;
-use crate::tables::Logged;
+use crate::tables::{Logged, RelinkRecords};
 
 /// The method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +137,8 @@ pub struct Route {
     pub acts_with: Option<(&'static str, &'static str)>,
     /// An additional required scope.
     pub also_needs: Option<&'static str>,
+    /// A scope that is enough in place of `scope`.
+    pub instead: Option<&'static str>,
     /// Whether it has the strict rate limit of the trigger route, across all nodes.
     pub scarce: bool,
     /// Whether it may visit many records even without a filter: a report, for example.
@@ -164,10 +165,23 @@ impl Route {
 
     /// Whether its response depends on a query parameter of this name. Lists know their own.
     pub fn takes(&self, name: &str) -> bool {
-        match self.returns {
-            Returns::Found(_, query) | Returns::Report(_, query) => query.iter().any(|Part(own, ..)| *own == name),
-            _ => false,
-        }
+        self.parameters().any(|own| own == name)
+    }
+
+    /// Returns its query parameters, unless it is a list.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static str> {
+        let query = match self.returns {
+            Returns::Found(_, query) | Returns::Report(_, query) | Returns::Stream(query) => query,
+            _ => &[],
+        };
+        let acts = self.acts_with.map(|(parameter, _)| parameter);
+        query.iter().map(|Part(name, ..)| *name).chain(acts)
+    }
+
+    /// Returns the first scope that a caller lacks.
+    pub fn lacks(&self, may: impl Fn(&str) -> bool) -> Option<&str> {
+        let has = |scope: &str| may(scope) || scope == self.scope && self.instead.is_some_and(&may);
+        self.scopes().find(|scope| !has(scope))
     }
 
     /// Returns every scope that it requires.
@@ -235,8 +249,8 @@ pub struct Resource {
     pub list: Option<List>,
     /// Its migrations.
     pub migrations: &'static [Migration],
-    /// Clears a field in its records that refer to a deleted record.
-    pub unlink: fn(&mut Tx, &Ctx, &str, &str, &Slice) -> Result<bool>,
+    /// Points a field in its records that refer to a record at another one, or clears it.
+    pub relink: RelinkRecords,
     /// Returns the record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
     /// Checks a batch of an account's records after an id.

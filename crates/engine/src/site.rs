@@ -28,6 +28,9 @@ const HOUR_MS: i64 = 3_600_000;
 /// How long a signed URL is valid, plus up to an hour: it changes once an hour, so that browsers can cache its content.
 const VALID_MS: i64 = 24 * HOUR_MS;
 
+/// The parameters of a signed URL.
+pub const SIGNED: [&str; 3] = ["account", "until", "signature"];
+
 /// The public URL of this server.
 pub struct Site {
     base: OnceLock<String>,

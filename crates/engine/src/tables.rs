@@ -27,17 +27,27 @@ pub struct Table {
     pub path: String,
     /// The fields of the record.
     pub fields: Vec<FieldInfo>,
-    /// Clears a field in its records that refer to a deleted record.
-    pub unlink: Unlink,
+    /// Points a field in its records that refer to a record at another one, or clears it.
+    pub relink: RelinkRecords,
     /// Whether its rows expire: they are not counted, and may refer to deleted records.
     pub fleeting: bool,
     /// Whether the log shows the current records.
     pub logged: Logged,
 }
 
-/// Clears a field in the records that refer to a deleted record, as far as fits in a slice; returns whether none is
-/// left.
-pub type Unlink = fn(&mut Tx, &Ctx, &str, &str, &Slice) -> Result<bool>;
+/// A link that changes, in all records of a table that have it.
+#[derive(Clone, Copy, Debug)]
+pub struct Relink<'l> {
+    /// The field.
+    pub field: &'static str,
+    /// The record that it refers to.
+    pub from: &'l str,
+    /// The record that it will refer to; empty if the link is cleared.
+    pub to: &'l str,
+}
+
+/// Changes a link in the records that have it, as far as fits in a slice; returns whether none is left.
+pub type RelinkRecords = fn(&mut Tx, &Ctx, &Relink, &Slice) -> Result<bool>;
 
 /// Called for an event of a record, in its transaction.
 pub type OnEvent = fn(&mut Tx, &Ctx, &Event) -> Result<()>;
@@ -48,6 +58,22 @@ pub struct Guard {
     pub table: &'static str,
     /// Returns an error if the record with this id is needed.
     pub check: fn(&mut Tx, &Ctx, &str) -> Result<()>,
+}
+
+/// Records that need the record that they refer to, which can therefore not be deleted.
+pub struct Holder {
+    /// The table of the needed record.
+    pub table: &'static str,
+    /// The table of those that need it.
+    pub by: &'static str,
+    /// Their field that refers to it.
+    pub field: &'static str,
+    /// The index of that field.
+    pub index: &'static str,
+    /// Returns a condition, or an empty text if all of them need it.
+    pub when: fn() -> String,
+    /// One and several of them, for the message: `open order`, `open orders`.
+    pub what: (&'static str, &'static str),
 }
 
 /// Rejects a new reference to a record that exists, but cannot be chosen.
@@ -62,14 +88,27 @@ struct Installed {
     tables: Vec<Table>,
     on_event: &'static [OnEvent],
     guards: &'static [Guard],
+    holders: &'static [Holder],
     choices: &'static [Choice],
 }
 
 static INSTALLED: OnceLock<Installed> = OnceLock::new();
 
-/// Sets the tables, the event handlers, the guards and the choices.
-pub fn install(tables: Vec<Table>, on_event: &'static [OnEvent], guards: &'static [Guard], choices: &'static [Choice]) {
-    let _ = INSTALLED.set(Installed { tables, on_event, guards, choices });
+/// Sets the tables, the event handlers, the guards, the holders and the choices.
+pub fn install(
+    tables: Vec<Table>,
+    on_event: &'static [OnEvent],
+    guards: &'static [Guard],
+    holders: &'static [Holder],
+    choices: &'static [Choice],
+) {
+    let _ = INSTALLED.set(Installed { tables, on_event, guards, holders, choices });
+}
+
+/// Returns the records that need records of `table`.
+pub fn holders(table: &str) -> impl Iterator<Item = &'static Holder> {
+    let all = INSTALLED.get().map_or(&[][..], |installed| installed.holders);
+    all.iter().filter(move |holder| holder.table == table)
 }
 
 /// Returns what limits the choice of records of `table`, if anything does.

@@ -1,34 +1,75 @@
-//! Takes over the work of a process that was killed. A process that owns a SQLite file knows at its start that no other
-//! worker exists, and need not wait for leases to expire.
+//! One server per SQLite file. A process that owns the file knows at its start that no other worker exists, so it takes over
+//! the work of one that was killed at once and need not wait for leases to expire.
 
 use std::fs::{File, TryLockError};
+use std::io::{Read as _, Write as _};
+use std::path::Path;
 
 use crate::accounts::SHARED;
 use crate::app::App;
+use crate::config::Config;
 use crate::error::{Code, Error, Result};
+use crate::private;
 use crate::registry::registry;
 
-/// The file next to the database that is locked while a process serves it.
+/// The file next to the database that is locked while a process serves it. It contains the id of that process.
 const LOCK: &str = "kantoor.lock";
 
-/// Ends all leases, unless other processes may serve this database. The lock is held as long as the returned file
-/// exists.
-pub fn take_over(app: &App) -> Result<Option<File>> {
-    if app.store.is_shared() {
-        return Ok(None);
+/// The right to be the only server of a SQLite file, which ends with the process, also if it is killed.
+pub struct Alone {
+    /// None if others may serve the database too, or if the file system has no locks.
+    held: Option<File>,
+}
+
+/// Claims the database before anything in it is changed; an error if another server has it. Servers share a PostgreSQL.
+pub fn claim(config: &Config) -> Result<Alone> {
+    if !config.database_url.is_empty() {
+        return Ok(Alone { held: None });
     }
-    let path = app.config.data.join(LOCK);
+    private::create_folder(&config.data).map_err(|error| {
+        store::Error::Unavailable(format!("cannot create the folder {}: {error}", config.data.display()))
+    })?;
+    let path = config.data.join(LOCK);
     let unusable = |error: std::io::Error| {
         Error::new(Code::Unavailable, format!("Cannot create the file {}: {error}.", path.display()))
     };
-    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(unusable)?;
+    let mut file = File::options().create(true).truncate(false).read(true).write(true).open(&path).map_err(unusable)?;
     match file.try_lock() {
         Ok(()) => {
-            let tables = registry().leases;
-            app.store.write_now(SHARED, move |tx| tables.iter().try_for_each(|table| table.end_all(tx)))?;
-            Ok(Some(file))
+            // The id is for people; the lock does not depend on it.
+            let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+            Ok(Alone { held: Some(file) })
         }
-        // Another process, or a file system without locks.
-        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => Ok(None),
+        Err(TryLockError::WouldBlock) => Err(taken(&config.data, &mut file)),
+        Err(TryLockError::Error(cause)) => {
+            let file = path.display();
+            tracing::warn!(%file, %cause, "The file cannot be locked. Make sure that no other server uses this data folder.");
+            Ok(Alone { held: None })
+        }
+    }
+}
+
+fn taken(data: &Path, file: &mut File) -> Error {
+    let mut text = String::new();
+    let _ = file.read_to_string(&mut text);
+    let process = match text.trim() {
+        "" => String::new(),
+        id => format!(" (process {id})"),
+    };
+    let place = data.display();
+    let message = format!(
+        "Another server{process} is using the data folder {place}. Stop it first, or choose another folder with --data. Several servers can share a PostgreSQL database."
+    );
+    Error::new(Code::Unavailable, message)
+}
+
+impl Alone {
+    /// Ends all leases, unless other processes may serve this database.
+    pub fn take_over(&self, app: &App) -> Result<()> {
+        if self.held.is_none() || app.store.is_shared() {
+            return Ok(());
+        }
+        let tables = registry().leases;
+        app.store.write_now(SHARED, move |tx| tables.iter().try_for_each(|table| table.end_all(tx)))
     }
 }

@@ -1,4 +1,4 @@
-//! Text folding: searches ignore case and accents.
+//! Text folding: searches ignore case and accents. And suggestions for misspelled names.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -34,6 +34,17 @@ fn push_folded(folded: &mut String, c: char) {
         c if c.is_control() => folded.push(' '),
         c => folded.push(c),
     }
+}
+
+/// Returns a suggestion for a misspelled name, to append to an error; empty if none is similar.
+pub fn did_you_mean<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+    // Only for short names, not for texts of a megabyte.
+    let near = known
+        .filter(|_| name.len() <= 64)
+        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
+        .min_by_key(|(distance, _)| *distance);
+    near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default()
 }
 
 #[cfg(test)]

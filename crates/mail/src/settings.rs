@@ -44,7 +44,8 @@ pub struct SmtpSettings {
     pub helo: String,
     /// The maximum number of idle connections kept open; 0 for none. Callers determine how many mails are sent in parallel.
     pub pool: usize,
-    /// Certificates of authorities (PEM) to trust in addition to those of this machine.
+    /// Certificates (PEM) to trust in addition to the authorities of this machine: of other authorities, or of the server
+    /// itself.
     pub ca_file: Option<PathBuf>,
 }
 

@@ -51,6 +51,17 @@ impl Dialect {
         self == Dialect::Postgres
     }
 
+    /// Counts the tables with the name $1: one or none.
+    pub(crate) fn has_table(self) -> &'static str {
+        match self {
+            Dialect::Sqlite => "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1",
+            Dialect::Postgres => {
+                "SELECT count(*) FROM pg_catalog.pg_tables
+                 WHERE schemaname = ANY (current_schemas(false)) AND CAST(tablename AS TEXT) = $1"
+            }
+        }
+    }
+
     /// Ends a `SELECT` of rows that this transaction is going to change: skips rows that another node has locked.
     /// SQLite has a single writer, so none are.
     pub fn skip_locked(self) -> &'static str {

@@ -1,13 +1,13 @@
 //! Points where a test can kill the process: before and after each commit. Only with the feature `faults`.
 
 /// Kills the process when this point is reached for the n-th time, where n is the number in the file that
-/// `KANTOOR_DIE_AT` names.
+/// `KANTOOR_TEST_DIE_AT` names.
 #[cfg(feature = "faults")]
 pub(crate) fn here() {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    static FILE: LazyLock<Option<std::ffi::OsString>> = LazyLock::new(|| std::env::var_os("KANTOOR_DIE_AT"));
+    static FILE: LazyLock<Option<std::ffi::OsString>> = LazyLock::new(|| std::env::var_os("KANTOOR_TEST_DIE_AT"));
     static PASSED: AtomicU32 = AtomicU32::new(0);
 
     let Some(text) = FILE.as_ref().and_then(|file| std::fs::read_to_string(file).ok()) else { return };

@@ -182,11 +182,14 @@ impl Store {
             // A read by an index takes microseconds, less than handing it to another thread.
             // Callers who expect to read much use `read_apart`.
             Readers::Sqlite(_) => self.read_now(work),
-            Readers::Postgres(_) => {
-                let store = self.clone();
-                tokio::task::spawn_blocking(move || store.read_now(work))
-                    .await
-                    .unwrap_or_else(|failure| Err(Error::from_join(failure).into()))
+            Readers::Postgres(pool) => {
+                let (store, turn) = (self.clone(), pool.turn().await?);
+                let read = tokio::task::spawn_blocking(move || {
+                    let done = store.read_now(work);
+                    drop(turn);
+                    done
+                });
+                read.await.unwrap_or_else(|failure| Err(Error::from_join(failure).into()))
             }
         }
     }
@@ -261,6 +264,11 @@ impl Store {
     /// concurrently.
     pub fn migrate(&self, migrations: &[Migration]) -> Result<Vec<u32>> {
         migrate::apply(self, migrations)
+    }
+
+    /// Whether the database has any tables of its own schema.
+    pub fn has_schema(&self) -> Result<bool> {
+        migrate::has_ledger(self)
     }
 
     /// Whether the database has exactly these migrations.

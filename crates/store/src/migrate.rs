@@ -48,6 +48,13 @@ pub(crate) fn is_current(store: &Store, migrations: &[Migration]) -> Result<bool
     Ok(database == newest(migrations))
 }
 
+pub(crate) fn has_ledger(store: &Store) -> Result<bool> {
+    store.read_now(|tx: &mut Tx| {
+        let sql = tx.dialect().has_table();
+        Ok(tx.int(sql, &["schema_migrations".into()])? > 0)
+    })
+}
+
 fn newest(migrations: &[Migration]) -> u32 {
     migrations.iter().map(|migration| migration.number).max().unwrap_or(0)
 }

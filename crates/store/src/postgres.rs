@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
 
@@ -161,6 +162,8 @@ pub(crate) struct Pool {
     stats: Arc<Stats>,
     state: Mutex<PoolState>,
     returned: Condvar,
+    /// As many as connections.
+    turns: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -175,8 +178,15 @@ struct PoolState {
 
 impl Pool {
     pub(crate) fn new(address: Address, limit: usize, patience: Duration, stats: &Arc<Stats>) -> Pool {
-        let (stats, state, returned) = (stats.clone(), Mutex::default(), Condvar::new());
-        Pool { address, limit: limit.max(1), patience, stats, state, returned }
+        let (stats, state, returned, limit) = (stats.clone(), Mutex::default(), Condvar::new(), limit.max(1));
+        Pool { address, limit, patience, stats, state, returned, turns: Arc::new(Semaphore::new(limit)) }
+    }
+
+    /// Waits until a connection is most likely free. Requests that wait here, rather than for the connection itself,
+    /// occupy no thread: each thread that has read much keeps a megabyte or two of memory.
+    pub(crate) async fn turn(&self) -> Result<OwnedSemaphorePermit> {
+        let turn = tokio::time::timeout(self.patience, self.turns.clone().acquire_owned()).await;
+        turn.ok().and_then(Result::ok).ok_or(Error::Overloaded)
     }
 
     pub(crate) fn address(&self) -> &Address {

@@ -56,12 +56,26 @@ impl Inspection<'_> {
             last if last < seq => {
                 format!("The end of the log was cut off: it has {last} lines, and {name} has {seq}")
             }
-            _ if is_intact && hash != head.hash => {
-                format!("The chain was hashed again: line {seq} is not the one of {name}")
-            }
+            _ if is_intact && hash != head.hash => match self.is_own_line(account, seq) {
+                true => format!(
+                    "The end of the log was cut off, and the server continued it: line {seq} is not the one of {name}"
+                ),
+                false => format!("The chain was hashed again: line {seq} is not the one of {name}"),
+            },
             _ => return,
         };
         self.problem(&account.uid, "log", "", what);
+    }
+
+    /// Whether the program wrote this line. Whoever hashes a chain again cannot give its lines the marks of the key.
+    fn is_own_line(&mut self, account: &Account, seq: i64) -> bool {
+        let Some(vault) = self.vault else { return false };
+        let number = account.number;
+        let line = self.look(account, "log", move |tx| match log::line(tx, number, seq)? {
+            Some(line) => line.is_ours(vault),
+            None => Ok(false),
+        });
+        line.unwrap_or(false)
     }
 
     /// Checks that the program wrote the lines that are not signed yet.

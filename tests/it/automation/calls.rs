@@ -168,6 +168,7 @@ fn repeats_an_interrupted_call_with_the_same_key(db: Db) {
     let announced = announce(&server, &client).pop().unwrap();
     assert_eq!(client.act(&format!("/v1/automation/runs/{id}/cancel")).expect(200).data()["status"], "running");
     assert_eq!(run(&client, &id)["meta"]["cancel_requested"], true);
+    assert!(server.events(&client, 0).contains(&"run.cancel_requested".to_string()));
     assert!(come_back(&server, &client, &announced, ended));
     let one = run(&client, &id);
     assert_eq!(

@@ -280,6 +280,25 @@ impl Chromium {
         self.type_text(text);
     }
 
+    /// Chooses an option of the list with this id.
+    #[track_caller]
+    pub fn choose(&mut self, id: &str, value: &str) {
+        self.evaluate(&format!(
+            "(() => {{ const list = document.getElementById({}); list.value = {}; list.dispatchEvent(new Event('change', {{ bubbles: true }})); }})()",
+            json!(id),
+            json!(value)
+        ));
+    }
+
+    /// Chooses a file of the repository in the field with this id.
+    #[track_caller]
+    pub fn upload(&mut self, id: &str, file: &str) {
+        let field = json!({"expression": format!("document.getElementById({})", json!(id))});
+        let field = self.call("Runtime.evaluate", field)["result"]["objectId"].clone();
+        let path = format!("{}/{file}", env!("CARGO_MANIFEST_DIR"));
+        self.call("DOM.setFileInputFiles", json!({"files": [path], "objectId": field}));
+    }
+
     /// Types where the focus is.
     #[track_caller]
     pub fn type_text(&mut self, text: &str) {

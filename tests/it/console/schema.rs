@@ -41,7 +41,9 @@ fn every_field_of_the_api_is_described() {
         };
         let list = &paths[table["path"].as_str().unwrap()];
         let one = &paths[table["item"].as_str().unwrap()];
-        let body = |route: &Value| route["requestBody"]["content"]["application/json"]["schema"]["properties"].clone();
+        let body = |route: &Value| {
+            openapi::resolved(&route["requestBody"]["content"]["application/json"]["schema"])["properties"].clone()
+        };
         for (flag, route) in [("create", &list["post"]), ("patch", &one["patch"])] {
             let sent = body(route);
             let sent: BTreeSet<&str> = sent.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();

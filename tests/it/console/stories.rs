@@ -2,8 +2,12 @@
 
 mod accessible;
 mod day;
+mod duplicates;
 mod fields;
+mod flows;
 mod keyboard;
+mod owner;
+mod pictures;
 mod together;
 
 use serde_json::json;
@@ -28,13 +32,19 @@ fn sign_in(browser: &mut Chromium) {
     browser.press("button", "Sign in");
 }
 
+/// One server with the demo, one browser and one sign-in for both.
 #[test]
-fn somebody_signs_in_looks_at_invoices_and_adds_a_client() {
+fn the_demo_opens_on_a_desktop_and_on_a_phone() {
     let (server, client) = demo();
     server.leaves_jobs();
     let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    somebody_signs_in_looks_at_invoices_and_adds_a_client(&mut browser, &client);
+    every_screen_opens_on_a_phone_without_an_error(&mut browser, &client);
+}
+
+fn somebody_signs_in_looks_at_invoices_and_adds_a_client(browser: &mut Chromium, client: &Client) {
     browser.open("/invoices");
-    sign_in(&mut browser);
+    sign_in(browser);
     // They come to the list that they wanted to see, with its rows.
     browser.wait_until("document.querySelectorAll('table tbody tr').length > 10");
     browser.sees("Facturen");
@@ -64,15 +74,8 @@ fn somebody_signs_in_looks_at_invoices_and_adds_a_client() {
     assert!(!browser.take_problems().is_empty());
 }
 
-#[test]
-fn every_screen_opens_on_a_phone_without_an_error() {
-    let (server, client) = demo();
-    server.leaves_jobs();
-    let Some(mut browser) = Chromium::start(&client.base, 390, 844) else { return };
-    browser.open("/");
-    sign_in(&mut browser);
-    browser
-        .wait_until("document.querySelector('#app main h1') !== null && !document.querySelector('[aria-busy=true]')");
+fn every_screen_opens_on_a_phone_without_an_error(browser: &mut Chromium, client: &Client) {
+    browser.resize(390, 844);
     let id = |path: &str| client.get(path).expect(200).data()[0]["id"].as_str().unwrap().to_string();
     let (invoice, customer) = (id("/v1/invoices"), id("/v1/clients"));
     let (invoice, customer) = (format!("/invoices/{invoice}"), format!("/clients/{customer}"));

@@ -43,7 +43,8 @@ fn records_refer_to_users(db: Db) {
             assert_eq!(faults, [format!("{field}: reference_not_found")], "{path}");
         }
         let before = server.last_seq(&client);
-        client.patch(&path, json!({field: anna})).expect(200);
+        let changed = client.patch(&path, json!({field: anna})).expect(200).data();
+        assert_eq!(changed["meta"][field], anna.as_str(), "{path}");
         let shown = client.get(&path).data();
         assert_eq!(shown["meta"][field], anna.as_str(), "{path}");
         let change = client.get(&format!("/v1/changes?after={before}")).data()[0].clone();
@@ -55,6 +56,10 @@ fn records_refer_to_users(db: Db) {
         client.patch(&path, json!({field: null})).expect(200);
         assert_eq!(client.get(&path).data()["meta"][field], "", "{path}");
     }
+    // A new record shows it as well.
+    let task = client.post("/v1/tasks", json!({"title": "Call", "assignee_id": anna})).expect(201);
+    assert_eq!(task.data()["meta"], client.get(&format!("/v1/tasks/{}", task.id())).data()["meta"]);
+    assert_eq!(task.data()["meta"]["assignee_id"], anna.as_str());
 }
 
 fn a_suspended_user_stays_but_is_not_chosen(db: Db) {

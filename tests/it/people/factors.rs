@@ -170,6 +170,7 @@ fn recovery_codes_work_once(db: Db) {
     second_step(&browser, &token, &codes[0]).expect(401);
     assert_eq!(browser.get("/console/factors").expect(200).data()["recovery_codes_left"], 9);
     let new = browser.send("POST", "/console/recovery-codes", "").expect(200).data();
+    assert!(server.events(&client, before).contains(&"user.recovery_codes_created".to_string()));
     second_step(&browser, &token, &codes[1]).expect(401);
     second_step(&browser, &token, new["recovery_codes"][0].as_str().unwrap()).expect(200);
     // Those of another person do not work.

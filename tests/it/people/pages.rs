@@ -4,7 +4,7 @@ use super::{Browser, PASSWORD, invite, set_up_token};
 use crate::on_both;
 use crate::support::{Db, Reply, Server};
 
-on_both![people_sign_in_with_plain_forms];
+on_both![people_sign_in_with_plain_forms, links_that_do_not_work_say_why];
 
 pub fn submit(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> Reply {
     let mut form = form_urlencoded::Serializer::new(String::new());
@@ -40,7 +40,7 @@ fn people_sign_in_with_plain_forms(db: Db) {
     check_page(&page);
     assert!(page.text.contains("You become the owner of <strong>Test</strong>"), "{}", page.text);
     let dutch = browser.send_with("GET", &path, &[("accept-language", "nl-NL,nl;q=0.9,en;q=0.8")], "");
-    assert!(dutch.text.contains("<html lang=\"nl\">") && dutch.text.contains("Je wordt eigenaar van"));
+    assert!(dutch.text.contains("<html lang=\"nl\">") && dutch.text.contains("U wordt eigenaar van"));
     let fields = |email, password| [("name", "Olga <b>"), ("email", email), ("password", password)];
     let weak = submit(&browser, &path, &fields("olga@a.example", "short")).expect(422);
     check_page(&weak);
@@ -56,7 +56,7 @@ fn people_sign_in_with_plain_forms(db: Db) {
     assert_eq!(browser.get("/sign-in").expect(303).header("location"), "/");
     let used = browser.get(&path).expect(409);
     check_page(&used);
-    assert!(used.text.contains("This link no longer works"));
+    assert!(used.text.contains("This link has been used") && used.text.contains("The account has already been set up"));
 
     let left = submit(&browser, "/sign-out", &[]).expect(303);
     assert!(left.header("set-cookie").starts_with("kantoor=;"));
@@ -90,4 +90,114 @@ fn people_sign_in_with_plain_forms(db: Db) {
     }
     submit(&browser, "/sign-out", &[]).expect(303);
     check_page(&Browser::new(&client).get("/sign-in").expect(200));
+}
+
+/// Opens a link in English and in Dutch.
+#[track_caller]
+fn dead(browser: &Browser, path: &str, english: &[&str], dutch: &[&str]) {
+    for (language, words) in [("en", english), ("nl", dutch)] {
+        let page = browser.send_with("GET", path, &[("accept-language", language)], "").expect(409);
+        check_page(&page);
+        assert!(page.text.contains(&format!("<html lang=\"{language}\">")));
+        assert!(page.text.contains("href=\"/sign-in\"") && page.text.contains("href=\"/forgot\""));
+        for words in words {
+            assert!(page.text.contains(words), "{path}: no '{words}' in {}", page.text);
+        }
+    }
+}
+
+fn links_that_do_not_work_say_why(db: Db) {
+    let server = Server::with(db, |config| config.public_limit_per_minute = 0);
+    let client = server.client();
+    let browser = Browser::new(&client);
+    let expire = || server.execute("UPDATE one_time_tokens SET expires_at = 1 WHERE used_at = 0");
+    let operator = "Whoever runs the server creates";
+    // A part of a link.
+    dead(
+        &browser,
+        "/set-up",
+        &["This link does not work", "not copied completely", "kantoor user create --owner"],
+        &["Deze link werkt niet"],
+    );
+    dead(
+        &browser,
+        "/invite/",
+        &["Open the link in the newest mail, or ask for a new invitation."],
+        &["vraag om een nieuwe uitnodiging"],
+    );
+    dead(
+        &browser,
+        "/reset/x/y",
+        &["Open the link in the newest mail, or request a new one."],
+        &["of vraag een nieuwe aan"],
+    );
+    dead(&browser, "/sign-in-link", &["kantoor user sign-in-link"], &["maakt een andere met deze opdracht"]);
+
+    let set_up = format!("/set-up/{}", set_up_token(&server, &client));
+    expire();
+    dead(
+        &browser,
+        &set_up,
+        &["This link has expired", "valid for a day", operator],
+        &["Deze link is verlopen", "een dag geldig"],
+    );
+    let mut olga = super::owner(&server, &client, "olga@a.example");
+
+    let (id, first) = invite(&client, "ina@a.example", "member");
+    let invitation = format!("/invite/{first}");
+    dead(
+        &browser,
+        &format!("/reset/{first}"),
+        &["This link is not right", "exactly as you received it"],
+        &["Deze link klopt niet"],
+    );
+    expire();
+    dead(
+        &browser,
+        &invitation,
+        &["This link has expired", "Ask the person who invited you for a new one."],
+        &["zeven dagen geldig"],
+    );
+    server.execute("UPDATE one_time_tokens SET expires_at = 9999999999999");
+    server.execute(&format!("UPDATE users SET status = 'suspended' WHERE id = '{id}'"));
+    submit(&browser, &invitation, &[("password", PASSWORD)]).expect(409);
+    server.execute(&format!("UPDATE users SET status = 'invited' WHERE id = '{id}'"));
+    browser.post("/console/accept-invite", serde_json::json!({"token": first, "password": PASSWORD})).expect(200);
+    dead(
+        &browser,
+        &invitation,
+        &["This link has been used", "already been accepted"],
+        &["Deze link is al gebruikt", "al geaccepteerd"],
+    );
+
+    resets_and_sign_in_links_say_why(&server, &client, &mut olga);
+}
+
+fn resets_and_sign_in_links_say_why(server: &Server, client: &crate::support::Client, olga: &mut Browser) {
+    let browser = Browser::new(client);
+    let expire = || server.execute("UPDATE one_time_tokens SET expires_at = 1 WHERE used_at = 0");
+    let operator = "Whoever runs the server creates";
+    let reset = kantoor::people::operator::reset(&server.app, "olga@a.example").unwrap();
+    let reset = reset[reset.find("/reset/").unwrap()..].to_string();
+    expire();
+    dead(&browser, &reset, &["valid for an hour. Request a new one."], &["een uur geldig. Vraag een nieuwe aan."]);
+    server.execute("UPDATE one_time_tokens SET expires_at = 9999999999999");
+    olga.enter(
+        "/console/reset",
+        serde_json::json!({"token": super::token(&reset), "password": "battery staple horse"}),
+    );
+    dead(&browser, &reset, &["A new password has already been chosen"], &["al een nieuw wachtwoord gekozen"]);
+
+    let link = kantoor::people::operator::sign_in_link(&server.app, "olga@a.example").unwrap();
+    let link = link[link.find("/sign-in-link/").unwrap()..].to_string();
+    submit(&Browser::new(&without_redirects(client)), &link, &[]).expect(303);
+    dead(&browser, &link, &["which works once", operator], &["hij werkt één keer"]);
+    let old = format!("/set-up/{}", set_up_token(server, client));
+    kantoor::people::operator::set_up(&server.app, super::account(server, client)).unwrap();
+    dead(&browser, &old, &["replaced by a newer one"], &["vervangen door een nieuwere"]);
+}
+
+fn without_redirects(client: &crate::support::Client) -> crate::support::Client {
+    let agent = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).build().into();
+    crate::support::Client { agent, ..client.clone() }
 }

@@ -15,6 +15,8 @@ use crate::support::{Client, Db, Reply, Server};
 
 on_both![
     an_account_is_set_up_once,
+    an_owner_gets_the_language_that_they_use,
+    requests_of_other_origins_are_refused,
     an_invitation_and_a_reset_arrive_by_mail,
     links_expire_and_are_replaced,
     an_invitation_sets_no_password_of_somebody_who_signs_in_elsewhere,
@@ -58,7 +60,7 @@ fn an_account_is_set_up_once(db: Db) {
         ["account.set_up_requested", "user.created", "settings.updated", "user.password_changed", "user.signed_in"];
     assert_eq!(done, events);
     let settings = client.get("/v1/settings").data();
-    assert_eq!((&settings["strict_final"], &settings["language"]), (&json!(true), &json!("nl")));
+    assert_eq!((&settings["strict_final"], &settings["language"]), (&json!(true), &json!("en")));
     browser.send("POST", "/console/sign-out", "").expect(204);
     browser.get("/console/v1/me").expect(401);
     let again = browser.send("POST", "/console/sign-out", "").expect(204);
@@ -76,6 +78,62 @@ fn an_account_is_set_up_once(db: Db) {
     let [(password, session)] = &stored.unwrap()[..] else { panic!("there is one session") };
     assert!(password.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{password}");
     assert_eq!(*session, engine::accounts::hash(&secret));
+}
+
+/// The language of the body, or of the browser, or of the account.
+fn an_owner_gets_the_language_that_they_use(db: Db) {
+    let server = Server::start(db);
+    for (account, header, body, expected) in [
+        ("en", "", "", "en"),
+        ("nl", "", "", "nl"),
+        ("en", "nl-NL,nl;q=0.9,en;q=0.8", "", "nl"),
+        ("nl", "de-DE, en-GB;q=0.8", "", "en"),
+        ("nl", "fr", "", "nl"),
+        ("nl", "nl", "en", "en"),
+    ] {
+        let client = server.client();
+        client.patch("/v1/settings", json!({"language": account})).expect(200);
+        let email = format!("o{}@a.example", client.account);
+        let mut body = match body {
+            "" => json!({}),
+            language => json!({"language": language}),
+        };
+        for (name, value) in [("token", set_up_token(&server, &client).as_str()), ("email", &email), ("name", "O")] {
+            body[name] = json!(value);
+        }
+        body["password"] = json!(PASSWORD);
+        let headers = [("sec-fetch-site", "same-origin"), ("accept-language", header)];
+        let mut browser = Browser::new(&client);
+        let entered = browser.send_with("POST", "/console/set-up", &headers, &body.to_string()).expect(200);
+        browser.take_cookie(&entered);
+        let language = browser.get("/console/v1/me").data()["user"]["language"].clone();
+        assert_eq!(language, expected, "{account} {header} {body}");
+        assert_eq!(client.get("/v1/settings").data()["language"], expected);
+    }
+}
+
+/// A browser names the same site in both headers, so a request in which they differ is not from one of our pages.
+fn requests_of_other_origins_are_refused(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    let own = client.base.clone();
+    let write = |headers: &[(&str, &str)]| {
+        browser.send_with("POST", "/console/sign-in", headers, "{}").expect(403);
+        browser.send_with("POST", "/console/v1/notes", headers, "{\"body\":\"x\"}").status
+    };
+    let fetch = |site| ("sec-fetch-site", site);
+    assert_eq!(write(&[fetch("same-origin"), ("origin", "https://evil.example")]), 403);
+    assert_eq!(write(&[fetch("cross-site"), ("origin", &own)]), 403);
+    assert_eq!(write(&[fetch("same-site")]), 403);
+    assert_eq!(write(&[("origin", "https://evil.example")]), 403);
+    assert_eq!(write(&[("origin", "null")]), 403);
+    assert_eq!(write(&[]), 403);
+    for headers in [&[fetch("same-origin"), ("origin", own.as_str())][..], &[fetch("same-origin")], &[("origin", &own)]]
+    {
+        let sent = browser.send_with("POST", "/console/v1/notes", headers, "{\"body\":\"x\"}");
+        assert_eq!(sent.status, 201, "{headers:?}: {sent:?}");
+    }
 }
 
 /// Lets the server send its mail to the sink.

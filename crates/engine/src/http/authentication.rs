@@ -30,6 +30,7 @@ pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Aut
         return Err(Error::new(Code::Unauthorized, "This URL is invalid or has expired; request a new one."));
     };
     let account = app.store.read(move |tx| accounts::Account::numbered(tx, account)).await?;
+    account.check_open()?;
     Ok(Some(Arc::new(keys::AuthenticatedKey::signed(account))))
 }
 
@@ -47,6 +48,11 @@ pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Authenticat
         Ok(_) => false,
         // From an address that it does not allow. It must not use up the rate limit of the key.
         Err(error) if error.code == Code::Forbidden => true,
+        // It has no rate limit of its own.
+        Err(error) if error.code == Code::AccountClosed => {
+            app.visitors.limit(&head.extensions, &head.headers)?;
+            false
+        }
         Err(error) => is_new && error.code == Code::Unauthorized && accounts::is_well_formed(secret),
     };
     if is_guess {

@@ -23,13 +23,14 @@ use super::{session, stream};
 use crate::app::App;
 use crate::call::{After, Answer, Call, Query};
 use crate::context::{Actor, IfMatch};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, FieldErrors, Result};
 use crate::idempotency::{self, Claim};
 use crate::limits;
 use crate::quotas::Quotas;
 use crate::records::Work;
 use crate::registry::{Methods, routes};
 use crate::resource::{RequestBody, Returns, Route};
+use crate::site::SIGNED;
 
 /// Maximum size of a body, in bytes.
 pub const MAX_BODY: usize = 2 * 1024 * 1024;
@@ -46,6 +47,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let started = Instant::now();
     let mut seen = Seen { request_id: request_id(&app, request.headers()), route: "", left: None };
     let problem = accepts_problem(request.headers());
+    let strict = prefers(request.headers(), "strict");
     let method = request.method().clone();
     let (head, body) = request.into_parts();
     let mut body = Some(body);
@@ -57,9 +59,15 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let mut response = done.unwrap_or_else(|refusal| {
         log_failure(&refusal.error, &seen);
         let response = reply::error_response(&refusal.error, &seen.request_id, problem);
-        if refusal.allow.is_empty() { response } else { reply::with_allow(response, &refusal.allow) }
+        match refusal.allows {
+            Some(methods) => reply::with_allow(response, &allowed(methods)),
+            None => response,
+        }
     });
     reply::finish(&mut response, &seen.request_id);
+    if strict && !seen.route.is_empty() {
+        response.headers_mut().insert("preference-applied", HeaderValue::from_static("handling=strict"));
+    }
     if let Some((limit, left)) = seen.left {
         let headers = response.headers_mut();
         reply::insert(headers, HeaderName::from_static("ratelimit-policy"), &format!("\"key\";q={limit};w=60"));
@@ -85,12 +93,12 @@ async fn guarded<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T,
 /// An error, and the supported methods.
 struct Refusal {
     error: Error,
-    allow: String,
+    allows: Option<&'static Methods>,
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
-        Refusal { error, allow: String::new() }
+        Refusal { error, allows: None }
     }
 }
 
@@ -115,7 +123,12 @@ async fn walk(
     seen.route = &route.path;
     check_scopes(route, &caller)?;
     let query = query_for(route, &caller, &head)?;
+    // Lists report their unknown parameters themselves.
+    let ignored: Vec<String> =
+        query.names().filter(|name| !route.lists() && !route.takes(name)).map(str::to_string).collect();
+    let strict = prefers(&head.headers, "strict");
     if let Returns::Stream(_) = route.returns {
+        unknown_parameters(route, &Call { strict, ..Call::default() }, &ignored).into_result()?;
         return Ok(stream::open(app, &caller, &route.scope, &head, &query).await?);
     }
 
@@ -140,21 +153,21 @@ async fn walk(
         query: query.clone(),
         upload: received.upload,
         warnings: received.warnings,
-        lenient: is_lenient(&head.headers),
+        lenient: prefers(&head.headers, "lenient"),
+        strict,
         ..Call::default()
     };
+    let unknown = unknown_parameters(route, &call, &ignored);
     let (method, uri, key) = (head.method.clone(), head.uri.clone(), idempotency_key(&head).cloned());
     let undecoded = decoding::Undecoded { route, method, uri, key, bytes, call };
     let Decoded { claim, work } = decoding::decode(app, caller.account.number, undecoded).await?;
+    let work = with_unknown(work, unknown);
     let work = match (work, &claim) {
         // A reused key takes precedence over other errors.
         (Err(error), Some(claim)) => return Err(taken(app, ctx, claim.clone()).await.unwrap_or(error).into()),
         (work, _) => work?,
     };
-    // Lists report their unknown parameters themselves.
-    let names_ignored = !route.lists() && route.has_meta;
-    let ignored: Vec<String> =
-        query.names().filter(|name| names_ignored && !route.takes(name)).map(str::to_string).collect();
+    let ignored = if route.has_meta { ignored } else { Vec::new() };
     if reads {
         let path = head.uri.path().to_string();
         let asked = reads::Asked { path, query, ignored, visits_many: route.visits_many };
@@ -167,6 +180,25 @@ async fn walk(
         unclaimed.claimed();
     }
     Ok(respond(app, done, unsent).await?)
+}
+
+/// Returns the errors about parameters that the route does not have, if the caller wants them.
+fn unknown_parameters(route: &Route, call: &Call, ignored: &[String]) -> FieldErrors {
+    let mut faults = FieldErrors::default();
+    // The parameters of a signed URL.
+    let signed = |name: &String| route.returns == Returns::Content && SIGNED.contains(&name.as_str());
+    let unknown: Vec<String> = ignored.iter().filter(|name| !signed(name)).cloned().collect();
+    call.refuse_unknown(&unknown, &route.parameters().collect::<Vec<_>>(), &mut faults);
+    faults
+}
+
+/// Adds errors about parameters to those of the body.
+fn with_unknown(work: Result<Work>, mut faults: FieldErrors) -> Result<Work> {
+    if faults.0.is_empty() {
+        return work;
+    }
+    faults.join(work)?;
+    Err(Error::invalid(faults))
 }
 
 /// Authenticates a request: by a signed URL, or by a key or a session, which have a rate limit.
@@ -185,17 +217,17 @@ async fn authenticate(app: &Arc<App>, head: &Parts, seen: &mut Seen) -> Result<A
 }
 
 /// Returns the route of a method among those of a path. HEAD uses the route of GET.
-fn route_for(methods: &Methods, method: &Method) -> Result<&'static Route, Refusal> {
+fn route_for(methods: &'static Methods, method: &Method) -> Result<&'static Route, Refusal> {
     let wanted = if method == Method::HEAD { "GET" } else { method.as_str() };
     methods.iter().copied().find(|route| route.method.name() == wanted).ok_or_else(|| Refusal {
         error: Error::new(Code::MethodNotAllowed, format!("{wanted} is not supported here; see the Allow header.")),
-        allow: allowed(methods),
+        allows: Some(methods),
     })
 }
 
 /// Rejects a key without the required scopes of the route.
 fn check_scopes(route: &Route, caller: &keys::AuthenticatedKey) -> Result<()> {
-    match route.scopes().find(|scope| !caller.key.may(scope)) {
+    match route.lacks(|scope| caller.key.may(scope)) {
         Some(scope) => Err(Error::new(Code::Forbidden, format!("This request requires the scope '{scope}'."))),
         None => Ok(()),
     }
@@ -248,7 +280,7 @@ async fn receive(
     upload::check_head(&head.headers)?;
     room.take(upload::MEMORY)?;
     let body = body.take().unwrap_or_default();
-    let received = upload::receive(app, ctx, &head.headers, body, is_lenient(&head.headers)).await?;
+    let received = upload::receive(app, ctx, &head.headers, body, prefers(&head.headers, "lenient")).await?;
     // Multipart boundaries differ between attempts; the name and the content do not.
     let identity = received.upload.as_ref().map(|file| format!("{}\n{}", file.name, file.sha256));
     Ok((identity.unwrap_or_default().into(), received))
@@ -443,9 +475,12 @@ fn idempotency_key(head: &Parts) -> Option<&HeaderValue> {
     head.headers.get("idempotency-key")
 }
 
-fn is_lenient(headers: &HeaderMap) -> bool {
-    let prefers = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-    prefers.flat_map(|value| value.split(',')).any(|wish| wish.trim().eq_ignore_ascii_case("handling=lenient"))
+/// Whether the caller prefers this `handling` (RFC 7240); the first preference counts.
+fn prefers(headers: &HeaderMap, handling: &str) -> bool {
+    let prefer = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let mut wishes = prefer.flat_map(|value| value.split([',', ';'])).filter_map(|wish| wish.split_once('='));
+    let wish = wishes.find(|(name, _)| name.trim().eq_ignore_ascii_case("handling"));
+    wish.is_some_and(|(_, value)| value.trim().trim_matches('"').eq_ignore_ascii_case(handling))
 }
 
 fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>> {

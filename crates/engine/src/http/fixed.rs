@@ -30,6 +30,11 @@ impl Fixed {
         Fixed::of(kind, Bytes::from_static(text.as_bytes()), "no-cache")
     }
 
+    /// Prepares a page that was rendered. Browsers ask each time whether it has changed.
+    pub fn page(kind: &'static str, content: Bytes) -> Fixed {
+        Fixed::of(kind, content, "no-cache")
+    }
+
     /// Prepares a file of this media type whose path changes with its content, so that browsers keep it.
     pub fn immutable(kind: &'static str, content: Bytes) -> Fixed {
         Fixed::of(kind, content, "public, max-age=31536000, immutable")

@@ -93,6 +93,7 @@ impl KeyRing {
         if !found.caller.key.networks.is_empty() {
             check_network(&found.caller.key, address())?;
         }
+        found.caller.account.check_open()?;
         Ok(self.note_use(found, now))
     }
 
@@ -102,6 +103,7 @@ impl KeyRing {
         let found = self.look_up(store, accounts::hash(secret)).await?;
         let found = found.filter(|found| found.caller.key.is_live(now));
         let found = found.ok_or_else(|| unauthorized("Your session has ended. Sign in again."))?;
+        found.caller.account.check_open()?;
         Ok(self.note_use(found, now))
     }
 

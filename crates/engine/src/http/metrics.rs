@@ -1,6 +1,8 @@
-//! Metrics in Prometheus' text format.
+//! Metrics for Prometheus.
 
 pub mod counts;
+pub mod format;
+mod process;
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +18,7 @@ pub use counts::{CounterInfo, HistogramInfo, Metric, Metrics, waiting};
 /// Time limit for metrics from the database.
 const METRICS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Returns all metrics as text.
+/// Returns all metrics as text, in the format OpenMetrics.
 pub async fn text(app: &App) -> String {
     let mut text = String::new();
     let encoded = prometheus_client::encoding::text::encode(&mut text, &app.metrics.registry);
@@ -43,6 +45,7 @@ pub async fn text(app: &App) -> String {
             writeln!(text, "# HELP kantoor_{family} {help}.\n# TYPE kantoor_{family} {kind}\nkantoor_{name} {value}");
     }
     held(&mut text, stats);
+    process::write(&mut text);
     text + &loops(app) + end
 }
 
@@ -58,7 +61,8 @@ fn held(text: &mut String, stats: &store::Stats) {
          # TYPE kantoor_writer_hold_seconds histogram"
     );
     let mut count = 0;
-    let ends = store::HOLDS.iter().map(|end| end.as_secs_f64().to_string()).chain(["+Inf".to_string()]);
+    // OpenMetrics requires decimals.
+    let ends = store::HOLDS.iter().map(|end| format!("{:?}", end.as_secs_f64())).chain(["+Inf".to_string()]);
     for (end, transactions) in ends.zip(&stats.holds) {
         count += transactions.load(Ordering::Relaxed);
         let _ = writeln!(text, "kantoor_writer_hold_seconds_bucket{{le=\"{end}\"}} {count}");

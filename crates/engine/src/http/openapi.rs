@@ -1,5 +1,8 @@
-//! The OpenAPI document and its page, generated from the registry.
+//! The OpenAPI document, generated from the registry.
 
+mod components;
+mod examples;
+pub mod names;
 mod responses;
 mod schemas;
 
@@ -7,58 +10,53 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
+use self::components::{Components, reference};
+pub use self::examples::{event_schema, example_record};
+use self::names::operation_id;
 use self::responses::{changes_one, error_responses, responses};
-pub use self::schemas::example;
 use self::schemas::{
-    error_schema, feed_schema, input_schema, page_schema, prose, record_schema, schema_name, total_schema,
+    error_schema, feed_schema, input_schema, meta_schema, order_schema, page_schema, record_schema, schema_name,
+    total_schema, value_schema, yes_or_no_schema,
 };
+pub use self::schemas::{example, prose};
 use crate::list;
 use crate::record::DETAIL;
 use crate::registry::registry;
 use crate::resource::{Method, Part, RequestBody, Resource, Returns, Route};
 
 /// The document.
-pub static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
+pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| examples::described(document()));
 /// The document as it is served.
 pub static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.to_string());
-/// The page as it is served.
-pub static PAGE: LazyLock<String> = LazyLock::new(|| match page() {
-    Ok(page) => page,
-    Err(error) => format!("The page cannot be rendered: {error}"),
-});
-
 const ABOUT: &str =
     "Kantoor manages the records of a small business. Requests and responses are JSON. Every response has \
 `data` and `meta`; every error has `error` with a code, a message and the invalid fields.
 
 Lists accept `page` and `per_page`, and return `page`, `per_page`, `total` and `pages` in `meta` and a `Link` \
-header. Unknown parameters are ignored and listed in `meta.ignored_params`.
+header. Unknown parameters are ignored and listed in `meta.ignored_params`; with `Prefer: handling=strict` they are a 422.
 
 A POST with an `Idempotency-Key` can be repeated for 24 hours: it takes effect once and gets the same response, with \
 `X-Idempotent-Replay: true`. A record's `ETag` in `If-Match` prevents you from overwriting a concurrent change. \
 `Prefer: handling=lenient` turns unknown fields into `meta.warnings`.";
 
-/// Renders the page of the document.
-fn page() -> Result<String, minijinja::Error> {
-    let mut templates = minijinja::Environment::new();
-    templates.add_filter("json", |value: minijinja::Value| serde_json::to_string_pretty(&value).unwrap_or_default());
-    templates.add_template("docs.html", include_str!("docs.html"))?;
-    let spec = minijinja::Value::from(minijinja::value::Serde(&*DOCUMENT));
-    templates.get_template("docs.html")?.render(minijinja::context! { spec })
-}
-
 fn document() -> Value {
     let mut paths = Map::new();
-    let mut schemas = Map::new();
-    schemas.insert("Error".into(), error_schema());
-    schemas.insert("Page".into(), page_schema());
-    schemas.insert("Total".into(), total_schema());
-    schemas.insert("Feed".into(), feed_schema());
+    let mut components = Components::default();
+    components.add("Error", error_schema());
+    components.add("Meta", meta_schema());
+    components.add("Page", page_schema());
+    components.add("Total", total_schema());
+    components.add("Feed", feed_schema());
+    components.add("SortOrder", order_schema());
+    components.add("YesOrNo", yes_or_no_schema());
+    // All records first: their parts have precedence over those of bodies that differ.
+    for resource in registry().resources.iter().filter(|resource| has_records(resource)) {
+        components.add(&schema_name(resource), record_schema(resource, DETAIL));
+    }
     for resource in &registry().resources {
-        schemas.insert(schema_name(resource), record_schema(resource, DETAIL));
         for route in &resource.routes {
             let path = paths.entry(route.path.clone()).or_insert_with(|| json!({}));
-            path[route.method.name().to_lowercase()] = operation(resource, route);
+            path[route.method.name().to_lowercase()] = operation(resource, route, &mut components);
         }
     }
     let tags: Vec<Value> = registry()
@@ -82,35 +80,61 @@ fn document() -> Value {
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer", "description": "An API key created with `kantoor key create`."},
             },
-            "schemas": schemas,
+            "schemas": components.0,
             "responses": error_responses(),
         },
     })
 }
 
-fn operation(resource: &Resource, route: &Route) -> Value {
+/// Whether a response has records of a resource.
+pub fn has_records(resource: &Resource) -> bool {
+    let shows = |route: &Route| {
+        matches!(route.returns, Returns::Page | Returns::All | Returns::Either | Returns::Item(_) | Returns::Made(_))
+    };
+    resource.is_kept() || resource.routes.iter().any(shows)
+}
+
+/// Returns what a reference refers to, or the value itself if it is none.
+pub fn resolved(schema: &Value) -> &Value {
+    let pointer = schema["$ref"].as_str().and_then(|path| path.strip_prefix('#'));
+    pointer.and_then(|pointer| DOCUMENT.pointer(pointer)).unwrap_or(schema)
+}
+
+fn operation(resource: &Resource, route: &Route, components: &mut Components) -> Value {
+    let (id, record) = (operation_id(resource, route), schema_name(resource));
+    let mut parameters = parameters(resource, route);
+    for parameter in &mut parameters {
+        components.share_parameter(&record, parameter);
+    }
     let mut operation = json!({
-        "operationId": operation_id(resource, route),
+        "operationId": id,
         "summary": route.summary,
         "tags": [resource.title],
         "x-scope": scopes(route),
-        "parameters": parameters(resource, route),
+        "parameters": parameters,
     });
     if route.extension {
         operation["x-extension"] = json!(true);
     }
     if route.body == RequestBody::File {
-        let file =
-            json!({"type": "string", "contentMediaType": "application/octet-stream", "description": "25 MiB at most."});
+        let file = json!({"type": "string", "format": "binary", "description": "25 MiB at most."});
         let name = json!({"type": "string", "description": "File name, instead of the name of the part."});
-        let schema = json!({"type": "object", "required": ["file"], "properties": {"file": file, "name": name}});
+        let mut schema = json!({"type": "object", "required": ["file"], "properties": {"file": file, "name": name}});
+        components.share_body(&id, &record, &mut schema);
         operation["requestBody"] = json!({"required": true, "content": {"multipart/form-data": {"schema": schema}}});
     } else if route.body != RequestBody::Nothing {
-        let body = json!({"schema": input_schema(route), "example": example(route)});
+        let mut schema = input_schema(route);
+        components.share_body(&id, &record, &mut schema);
+        let body = json!({"schema": schema, "example": example(route)});
         let required = route.body != RequestBody::Maybe;
         operation["requestBody"] = json!({"required": required, "content": {"application/json": body}});
     }
     operation["responses"] = responses(resource, route);
+    for response in operation["responses"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        if let Some(schema) = response.pointer_mut("/content/application~1json/schema") {
+            components.share_response(&id, &record, schema);
+        }
+    }
     operation
 }
 
@@ -119,35 +143,7 @@ fn scopes(route: &Route) -> String {
     match (route.scope.as_str(), route.also_needs) {
         ("", _) => "any key".to_string(),
         (own, Some(other)) => format!("{own}, {other}"),
-        (own, _) => own.to_string(),
-    }
-}
-
-/// `listProducts`, `completeTask`
-fn operation_id(resource: &Resource, route: &Route) -> String {
-    let name = schema_name(resource);
-    let action = route.path.rsplit_once("_id}/").or_else(|| route.path.rsplit_once("{id}/")).map(|(_, action)| action);
-    let action = action.filter(|_| route.path.len() > resource.path.len());
-    match (route.returns, route.body, route.method, action) {
-        (Returns::PageOf(_) | Returns::PageOfEvents(..), _, _, Some(action)) => format!("list{name}_{action}"),
-        _ if route.lists() => format!("list{name}s"),
-        (Returns::Stream(_), ..) => format!("stream{name}s"),
-        (_, _, _, Some(action)) if !action.contains('{') => format!("{action}{name}"),
-        (_, RequestBody::Create, ..) if route.path.len() > resource.path.len() => {
-            format!("create{name}{}", route.path[resource.path.len() + 1..].replace('/', "_"))
-        }
-        (_, RequestBody::Create | RequestBody::File, ..) => format!("create{name}"),
-        (_, RequestBody::Patch, ..) | (_, _, Method::Patch, _) => format!("update{name}"),
-        (_, _, Method::Delete, _) => format!("delete{name}"),
-        (_, _, Method::Put, _) => format!("replace{name}"),
-        (_, _, Method::Post, _) if route.path.len() > resource.path.len() => {
-            format!("{}{name}", route.path[resource.path.len() + 1..].replace('/', "_"))
-        }
-        (_, _, Method::Post, _) => format!("create{name}"),
-        (Returns::Parts(_) | Returns::Report(..), _, _, None) if route.path.len() > resource.path.len() => {
-            format!("get{name}_{}", route.path[resource.path.len() + 1..].replace('/', "_"))
-        }
-        _ => format!("get{name}"),
+        (own, None) => route.instead.map_or(own.to_string(), |other| format!("{own} or {other}")),
     }
 }
 
@@ -215,10 +211,11 @@ fn common_parameters(resource: &Resource) -> Vec<Value> {
         .iter()
         .map(|(name, description)| {
             let schema = match *name {
-                "page" => json!({"type": "integer", "minimum": 1, "default": 1}),
-                "per_page" => json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 25}),
-                "sort" => json!({"type": "string", "enum": sorts, "default": "created_at"}),
-                "order" => json!({"type": "string", "enum": ["asc", "desc"], "default": "desc"}),
+                // Without defaults, which generated clients would send: `page` alone turns some lists into pages.
+                "page" => json!({"type": "integer", "minimum": 1}),
+                "per_page" => json!({"type": "integer", "minimum": 1, "maximum": 100}),
+                "sort" => json!({"type": "string", "enum": sorts}),
+                "order" => json!({"$ref": reference("SortOrder")}),
                 "created_from" | "created_to" => json!({"type": "string", "format": "date"}),
                 _ => json!({"type": "string"}),
             };
@@ -245,17 +242,18 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
     for field in &resource.fields {
         if field.rules.filter || !field.rules.filter_as.is_empty() {
             let name = if field.rules.filter { field.name } else { field.rules.filter_as };
-            let description = format!("Filter by this field. {}", prose(field.doc));
-            let mut schema = (field.schema)(&field.rules.for_answers());
+            let several = if field.takes_several() { " Several values are separated by commas." } else { "" };
+            let mut description = format!("Filter by this field. {}{several}", prose(field.doc));
+            let mut schema = value_schema(field, &field.rules.for_answers());
             if schema["type"] == "boolean" {
-                schema = json!({"type": "string", "enum": ["1", "0", "true", "false"]});
+                schema = json!({"$ref": reference("YesOrNo")});
             }
             let values = schema.get_mut("enum").and_then(Value::as_array_mut);
             if let (false, Some(values)) = (field.rules.any.is_empty(), values) {
                 values.push(json!(field.rules.any));
             }
             if !field.rules.assumed.is_empty() {
-                schema["default"] = json!(field.rules.assumed);
+                description.push_str(&format!(" `{}` by default.", field.rules.assumed));
             }
             parameters.push(in_query(name, description, schema));
         }

@@ -5,12 +5,13 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
 use super::fixed::Fixed;
-use super::{dispatch, openapi, reply, session, visitors};
+use super::metrics::format::Format;
+use super::{dispatch, docs, openapi, reply, session, visitors};
 use crate::accounts;
 use crate::app::App;
 use crate::error::{Code, Error, Result};
@@ -18,7 +19,6 @@ use crate::migrations;
 use crate::registry::{Page, registry};
 
 static OPENAPI: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("application/json", &openapi::TEXT));
-static DOCS: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("text/html; charset=utf-8", &openapi::PAGE));
 
 /// Handles any request; `peer` is the other end of its connection.
 pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>) -> Response<Body> {
@@ -34,7 +34,8 @@ pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>)
     if path != "/v1/openapi.json" && (path.starts_with("/v1/") || path == "/v1") {
         return dispatch::answer(app, request).await;
     }
-    let is_own = matches!(path, "/v1/openapi.json" | "/health" | "/ready" | "/docs");
+    let in_docs = path == "/docs" || path.starts_with("/docs/");
+    let is_own = in_docs || matches!(path, "/v1/openapi.json" | "/health" | "/ready");
     if let Some(page) = registry().page(path).filter(|_| !is_own) {
         return answer_visitor(app, page, request).await;
     }
@@ -45,13 +46,14 @@ pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>)
         reply::error_response(&error, &request_id, false)
     } else {
         match path {
-            "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/" if !reads => {
+            path if !reads && (is_own || path == "/") => {
                 reply::with_allow(refuse(Code::MethodNotAllowed, "Only GET is supported here."), "GET, HEAD")
             }
             "/v1/openapi.json" => OPENAPI.answer(&request),
             "/health" => text("application/json", json!({"status": "ok"}).to_string()),
             "/ready" => ready(&app).await,
-            "/docs" => page(DOCS.answer(&request)),
+            _ if in_docs => docs::answer(&app, &request)
+                .unwrap_or_else(|| refuse(Code::NotFound, "This page of the reference does not exist; see /docs.")),
             "/" => to_docs(),
             _ => refuse(Code::NotFound, "This path does not exist."),
         }
@@ -81,10 +83,14 @@ async fn answer_visitor(app: Arc<App>, page: &Page, request: Request<Body>) -> R
 }
 
 /// Handles a request on the metrics listener.
-pub async fn metrics(app: &App, path: &str) -> Response<Body> {
+pub async fn metrics(app: &App, path: &str, headers: &HeaderMap) -> Response<Body> {
     match path {
         "/metrics" => {
-            text("application/openmetrics-text; version=1.0.0; charset=utf-8", super::metrics::text(app).await)
+            let accept: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|one| one.to_str().ok()).collect();
+            let format = Format::accepted(&accept.join(","));
+            let mut response = text(format.content_type(), format.of(super::metrics::text(app).await));
+            response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+            response
         }
         _ => reply::error_response(&Error::new(Code::NotFound, "Metrics are at /metrics."), "", false),
     }
@@ -95,13 +101,6 @@ fn text(kind: &'static str, body: String) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
-}
-
-fn page(mut response: Response<Body>) -> Response<Body> {
-    let policy =
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'";
-    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     response
 }
 

@@ -39,7 +39,14 @@ pub async fn read(app: &App, unsent: &mut Unsent, caller: Actor, asked: Asked, w
     });
     let small = read.clone();
     let small = move |tx: &mut store::Tx| small(tx, LARGE);
-    let done = if may_be_slow { app.store.read_apart(account, small).await } else { app.store.read(small).await };
+    let done = if may_be_slow {
+        app.store.read_apart(account, small).await
+    } else {
+        let turn = unsent.reading().await?;
+        let done = app.store.read(small).await;
+        drop(turn);
+        done
+    };
     match done {
         Err(error) if error.code == Code::ResponseTooLarge => {}
         done => return done,

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::responses::Unsent;
 use crate::call::{After, Answer, Content, Outcome};
-use crate::error::{Class, Code, Error};
+use crate::error::{Class, Code, Error, FieldError};
 use crate::idempotency::Stored;
 
 /// Returns the status of an error.
@@ -150,6 +150,9 @@ pub fn error_response(error: &Error, request_id: &str, problem: bool) -> Respons
     if let Some(seconds) = error.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
+    if let Some(path) = &error.location {
+        insert(headers, LOCATION, path);
+    }
     if error.code == Code::Unauthorized {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"kantoor\""));
     }
@@ -157,10 +160,15 @@ pub fn error_response(error: &Error, request_id: &str, problem: bool) -> Respons
 }
 
 fn details(error: &Error) -> Vec<serde_json::Value> {
-    let faults = error.faults.iter();
-    faults
-        .map(|fault| json!({"field": fault.field, "code": fault.wrong.code.wire(), "message": fault.wrong.message}))
-        .collect()
+    let detail = |fault: &FieldError| {
+        let FieldError { field, wrong } = fault;
+        let mut detail = json!({"field": field, "code": wrong.code.wire(), "message": wrong.message});
+        if let Some(count) = wrong.count {
+            detail["count"] = json!(count);
+        }
+        detail
+    };
+    error.faults.iter().map(detail).collect()
 }
 
 /// Adds the `Allow` header to a response.

@@ -26,6 +26,8 @@ pub struct Responses {
     /// The limits in bytes, in total and per account; 0 for no limit.
     most: u64,
     most_of_account: u64,
+    /// How many reads of an account run at a time.
+    most_reads: usize,
     /// How long a request waits until enough earlier responses are sent.
     patience: Duration,
     total: AtomicU64,
@@ -40,6 +42,8 @@ struct Tally {
     large: Arc<Semaphore>,
     /// Requests whose work continues outside a transaction: each of them occupies a thread.
     outside: Arc<Semaphore>,
+    /// Reads, each of which occupies a connection to PostgreSQL.
+    reads: Arc<Semaphore>,
 }
 
 /// The response to one request: its bytes are counted until it is dropped.
@@ -52,13 +56,17 @@ pub struct Unsent {
 impl Responses {
     /// Creates the limits of the settings.
     pub fn new(config: &Config) -> Arc<Responses> {
-        Responses::with(config.responses_mib * MIB, config.responses_per_account_mib * MIB, PATIENCE)
+        // An account with many reads leaves some connections to the others. SQLite needs none.
+        let on_postgres = !config.database_url.is_empty();
+        let most_reads = if on_postgres { (config.database_readers * 3 / 4).max(1) } else { Semaphore::MAX_PERMITS };
+        Responses::with(config.responses_mib * MIB, config.responses_per_account_mib * MIB, most_reads, PATIENCE)
     }
 
-    fn with(most: u64, most_of_account: u64, patience: Duration) -> Arc<Responses> {
+    fn with(most: u64, most_of_account: u64, most_reads: usize, patience: Duration) -> Arc<Responses> {
         Arc::new(Responses {
             most,
             most_of_account,
+            most_reads,
             patience,
             total: AtomicU64::new(0),
             accounts: RwLock::default(),
@@ -90,8 +98,9 @@ impl Responses {
         known.unwrap_or_else(|| {
             let mut accounts = self.accounts.write().unwrap_or_else(PoisonError::into_inner);
             let new = || {
-                let (large, outside) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(MAX_OUTSIDE)));
-                Arc::new(Tally { bytes: AtomicU64::new(0), large, outside })
+                let [large, outside, reads] =
+                    [1, MAX_OUTSIDE, self.most_reads].map(|most| Arc::new(Semaphore::new(most)));
+                Arc::new(Tally { bytes: AtomicU64::new(0), large, outside, reads })
             };
             accounts.entry(account).or_insert_with(new).clone()
         })
@@ -125,6 +134,14 @@ impl Unsent {
             self.of_account().err().unwrap_or_else(|| later(Code::TooManyRequests, message))
         })?;
         self.responses.wait(deadline, || self.of_account().and_then(|()| self.of_all())).await?;
+        turn.map_err(|closed| Error::internal(closed.to_string()))
+    }
+
+    /// Waits until the request may read. The result is dropped when it has.
+    pub async fn reading(&self) -> Result<OwnedSemaphorePermit> {
+        let turn = tokio::time::timeout(self.responses.patience, self.tally.reads.clone().acquire_owned()).await;
+        let message = "Too many requests of your account are waiting for the database; retry shortly.";
+        let turn = turn.map_err(|_| later(Code::TooManyRequests, message))?;
         turn.map_err(|closed| Error::internal(closed.to_string()))
     }
 
@@ -258,7 +275,7 @@ mod tests {
     use super::*;
 
     fn limited(most: u64, most_of_account: u64) -> Arc<Responses> {
-        Responses::with(most, most_of_account, Duration::from_millis(20))
+        Responses::with(most, most_of_account, 2, Duration::from_millis(20))
     }
 
     #[tokio::test]
@@ -313,6 +330,17 @@ mod tests {
         assert!(other.outside().await.is_ok());
         turns.pop();
         assert!(one.outside().await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn an_account_leaves_connections_to_others() {
+        let responses = limited(0, 0);
+        let (one, other) = (responses.admit(1).await.unwrap(), responses.admit(2).await.unwrap());
+        let turns = (one.reading().await.unwrap(), one.reading().await.unwrap());
+        assert_eq!(one.reading().await.err().unwrap().code, Code::TooManyRequests);
+        assert!(other.reading().await.is_ok());
+        drop(turns);
+        assert!(one.reading().await.is_ok());
     }
 
     #[tokio::test]

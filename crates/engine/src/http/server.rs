@@ -114,7 +114,7 @@ pub async fn serve_metrics(app: Arc<App>, listener: Arc<TcpListener>, pulse: Pul
         tokio::spawn(async move {
             let service = hyper::service::service_fn(|request: Request<Incoming>| {
                 let app = app.clone();
-                async move { Ok::<_, Infallible>(pages::metrics(&app, request.uri().path()).await) }
+                async move { Ok::<_, Infallible>(pages::metrics(&app, request.uri().path(), request.headers()).await) }
             });
             let _ = http1(Duration::from_secs(10)).serve_connection(TokioIo::new(stream), service).await;
         });

@@ -76,16 +76,22 @@ pub fn check_origin(head: &Parts, site: &Site) -> Result<()> {
     if is_same_origin(head, site) {
         return Ok(());
     }
-    let message = "This request does not come from a page of this server. Send it with 'Sec-Fetch-Site: same-origin' or with our 'Origin'.";
+    let message = "This request does not come from a page of this server. Send it with 'Sec-Fetch-Site: same-origin' or with our 'Origin'. Behind a proxy, set public_url to the address in the browser.";
     Err(Error::new(Code::Forbidden, message))
 }
 
 fn is_same_origin(head: &Parts, site: &Site) -> bool {
     let told = |name: &str| head.headers.get(name).and_then(|told| told.to_str().ok());
-    if let Some(from) = told("sec-fetch-site") {
-        return from == "same-origin";
+    let from = told("sec-fetch-site");
+    if from.is_some_and(|from| from != "same-origin") {
+        return false;
     }
-    let Some(origin) = told(ORIGIN.as_str()) else { return false };
+    // A browser that sends both names the same site in both. It hides the origin if a page has no referrer.
+    let origin = match (from, told(ORIGIN.as_str())) {
+        (Some(_), None | Some("null")) => return true,
+        (None, None) => return false,
+        (_, Some(origin)) => origin,
+    };
     let host = head.uri.authority().map(|host| host.as_str()).or_else(|| told(HOST.as_str()));
     let same_host = origin.split_once("://").is_some_and(|(_, from)| Some(from) == host);
     same_host || web::origin(&site.address("/")).as_deref() == Some(origin)

@@ -262,9 +262,21 @@ fn stored_elsewhere(error: blobs::Error) -> Error {
 const SHOWN: &[&str] =
     &["application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "text/csv"];
 
+/// The policy of pages to look at: the console shows them in a frame, in which nothing runs.
+const INERT: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; \
+                     form-action 'none'; frame-ancestors 'self'; sandbox allow-same-origin";
+
 /// Sends a content as a response. Content that could run a script in a browser is sent as a download.
 pub async fn send(app: &Arc<App>, content: &Content, unsent: Unsent) -> Result<Response<Body>> {
     let (body, size, name, content_type, etag) = match content {
+        Content::Page(html) => {
+            let mut response = Response::new(unsent.body(html.clone()));
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(INERT));
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+            return Ok(response);
+        }
         Content::Kept { key, name, content_type, etag } => {
             let found = app.blobs.open(key).await.map_err(stored_elsewhere)?;
             let body = Body::from_stream(found.bytes.map_err(std::io::Error::other));

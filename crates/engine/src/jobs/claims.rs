@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use store::{Dialect, Tx, Value};
 
+use super::closed;
 use super::queue::{Claimed, LEASE_SECONDS, LEASES, Lane, known};
 use crate::clock::Moment;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Claims jobs for a node, and remembers which account had the last turn in each lane.
 #[derive(Debug)]
@@ -78,13 +79,19 @@ impl Claimant {
                 ORDER BY run_at, id LIMIT ${place}{})
              UPDATE jobs{} SET state = 'running', attempts = attempts + 1, {}
              WHERE id IN (SELECT id FROM due)
-             RETURNING id, account_id, kind, payload, claim, attempts, max_attempts, lost",
+             RETURNING id, account_id, kind, payload, claim, attempts, max_attempts, lost,
+                       (SELECT count(*) FROM accounts WHERE accounts.id = jobs.account_id AND closed_at > 0)",
             tx.dialect().indexed_by("jobs_turns"),
             tx.dialect().skip_locked(),
             tx.dialect().indexed_by("sqlite_autoindex_jobs_1"),
             LEASES.claimed(place + 1)
         );
-        let mut jobs = tx.all(&sql, &values, Claimed::from_row)?;
+        let claimed = tx.all(&sql, &values, |row| Ok::<_, Error>((Claimed::from_row(row)?, row.int(8)? > 0)))?;
+        if claimed.iter().any(|(_, is_closed)| *is_closed) {
+            closed::park(tx, account, lane, now, &claimed)?;
+            return Ok(Vec::new());
+        }
+        let mut jobs: Vec<Claimed> = claimed.into_iter().map(|(job, _)| job).collect();
         // RETURNING has no order; ids increase with time.
         jobs.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(jobs)

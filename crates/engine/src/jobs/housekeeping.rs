@@ -25,7 +25,7 @@ impl Job for Housekeeping {
 
     fn run(&self, app: &App, _: &Claimed) -> Result<Ending> {
         let (now, purges) = (app.clock.now(), registry().purges);
-        for account in app.store.read_now(Account::all)? {
+        for account in app.store.read_now(Account::all)?.into_iter().filter(|account| !account.is_closed()) {
             let caller = app.acting(account, Self::KIND);
             for purge in purges {
                 until_done(|| {

@@ -99,6 +99,9 @@ pub const FURTHEST: i64 = RETRY.longest();
 /// The maximum number of attempts of a repeating job.
 pub const FOREVER: i64 = i64::MAX;
 
+/// Why the jobs of a closed account are parked.
+pub(super) const CLOSED: &str = "the account is closed";
+
 /// The leases of jobs.
 pub const LEASES: LeaseTable = LeaseTable {
     table: "jobs",
@@ -336,10 +339,10 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
 }
 
-/// Deletes up to two hundred jobs in `state` that ended before `before`; returns how many.
+/// Deletes up to two hundred jobs in `state` that ended before `before`; returns how many. Those of closed accounts stay.
 pub fn purge(tx: &mut Tx, state: &str, before: Moment) -> Result<u64> {
     // In order, or PostgreSQL reads the table until it has found as many.
     let sql = "DELETE FROM jobs WHERE id IN
-               (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 ORDER BY run_at LIMIT 200)";
-    Ok(tx.execute(sql, &[state.into(), before.0.into()])?)
+               (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 AND last_error <> $3 ORDER BY run_at LIMIT 200)";
+    Ok(tx.execute(sql, &[state.into(), before.0.into(), CLOSED.into()])?)
 }

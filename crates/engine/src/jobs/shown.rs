@@ -2,6 +2,7 @@
 
 use store::{Tx, Value};
 
+use super::queue::{CLOSED, Lane};
 use crate::clock::Moment;
 use crate::error::Result;
 
@@ -59,7 +60,35 @@ pub fn retry(tx: &mut Tx, id: &str, now: Moment) -> Result<bool> {
     Ok(tx.execute(sql, &[now.0.into(), id.into()])? == 1)
 }
 
-/// Returns the number of parked jobs.
+/// Returns the number of parked jobs. Those of closed accounts need no attention.
 pub fn parked(tx: &mut Tx) -> Result<i64> {
-    Ok(tx.int("SELECT count(*) FROM jobs WHERE state = 'parked'", &[])?)
+    let sql = "SELECT count(*) FROM jobs WHERE state = 'parked' AND last_error <> $1";
+    Ok(tx.int(sql, &[CLOSED.into()])?)
+}
+
+/// What the operator should know about the queue.
+pub struct QueueState {
+    /// Jobs that are not tried any more.
+    pub given_up: i64,
+    /// When the oldest queued job was due; 0 if there is none.
+    pub oldest_due: Moment,
+    /// When the newest job was created.
+    pub newest: Moment,
+}
+
+/// Returns the state of the queue.
+pub fn state(tx: &mut Tx) -> Result<QueueState> {
+    let given_up = "SELECT count(*) FROM jobs WHERE state = 'failed' OR (state = 'parked' AND last_error <> $1)";
+    Ok(QueueState {
+        given_up: tx.int(given_up, &[CLOSED.into()])?,
+        oldest_due: Moment(tx.int("SELECT coalesce(min(run_at), 0) FROM jobs WHERE state = 'ready'", &[])?),
+        newest: Moment(tx.int("SELECT coalesce(max(created_at), 0) FROM jobs", &[])?),
+    })
+}
+
+/// Returns the number of queued jobs of a kind, in its lane.
+pub fn queued(tx: &mut Tx, lane: Lane, kind: &str) -> Result<i64> {
+    let index = tx.dialect().indexed_by("jobs_ready");
+    let sql = format!("SELECT count(*) FROM jobs{index} WHERE lane = $1 AND state = 'ready' AND kind = $2");
+    Ok(tx.int(&sql, &[lane.name().into(), kind.into()])?)
 }

@@ -224,6 +224,13 @@ fn keep_timetable(app: &App) -> Result<()> {
     if there != repeated.len() as i64 {
         app.store.write_now(SHARED, move |tx| repeated.iter().try_for_each(|job| jobs::enqueue(tx, &ids, job, now)))?;
     }
+    // Reopening an account resumes its first jobs; the others follow here.
+    while app.store.read_now(jobs::any_to_resume)? {
+        if app.store.write_now(SHARED, jobs::resume)? == 0 {
+            // Another node holds them.
+            break;
+        }
+    }
     while app.store.read_now(move |tx| jobs::any_ahead(tx, now))? {
         let pulled = app.store.write_now(SHARED, move |tx| jobs::pull_back(tx, now))?;
         warn_of_clock("jobs", pulled);

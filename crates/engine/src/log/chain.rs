@@ -106,7 +106,7 @@ impl Line {
     }
 
     /// Whether the program wrote the row: it has a mark, or it is of an earlier version, as far as these are accepted.
-    fn is_ours(&self, vault: &Vault) -> Result<bool> {
+    pub fn is_ours(&self, vault: &Vault) -> Result<bool> {
         match self.version {
             // An emptied row shows nothing, and breaks the chain if no other row explains it, which has a mark.
             MARKED_VERSION if self.is_erased() => Ok(true),

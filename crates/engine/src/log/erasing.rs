@@ -12,22 +12,7 @@ use crate::error::{Code, Error, Result};
 /// Erases the data of all rows about a record, which is deleted; returns how many. Rows of version 1 hash their data, so they
 /// cannot be erased.
 pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
-    let sql = format!(
-        "SELECT {} FROM log WHERE account_id = $1 AND entity_id = $2 AND entity_type = $3 ORDER BY seq",
-        Line::columns()
-    );
-    let lines = tx.all(&sql, &[ctx.account.into(), id.into(), kind.into()], Line::from_row)?;
-    let Some(last) = lines.iter().rfind(|line| line.shows_record()).filter(|line| line.name.ends_with(".deleted"))
-    else {
-        return Err(Error::new(Code::InvalidTransition, "Only a record that was deleted can be erased from the log."));
-    };
-    if lines.iter().any(|line| line.version == 1) {
-        return Err(Error::new(
-            Code::InvalidTransition,
-            "The log has lines of an earlier version, which cannot be erased.",
-        ));
-    }
-    let name = format!("{}{ERASED}", last.name.trim_end_matches(".deleted"));
+    let Erasable { lines, name } = Erasable::find(tx, ctx.account, kind, id)?;
     let mut count = 0;
     for line in lines.iter().filter(|line| !line.is_erased()) {
         let digest = digest(line.salt(), &line.actor_name, &line.data);
@@ -41,4 +26,37 @@ pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
     let data = format!("{{\"lines\":{count}}}");
     append(tx, ctx, &Event { name: &name, entity_type: kind, entity_id: id, data: &data })?;
     Ok(count)
+}
+
+/// Returns how many rows about a record would be erased; an error if none can be.
+pub fn count(tx: &mut Tx, account: i64, kind: &str, id: &str) -> Result<u64> {
+    let Erasable { lines, .. } = Erasable::find(tx, account, kind, id)?;
+    Ok(lines.iter().filter(|line| !line.is_erased()).count() as u64)
+}
+
+/// The rows about a deleted record.
+struct Erasable {
+    lines: Vec<Line>,
+    /// The name of the row that will say that they were erased.
+    name: String,
+}
+
+impl Erasable {
+    fn find(tx: &mut Tx, account: i64, kind: &str, id: &str) -> Result<Erasable> {
+        let sql = format!(
+            "SELECT {} FROM log WHERE account_id = $1 AND entity_id = $2 AND entity_type = $3 ORDER BY seq",
+            Line::columns()
+        );
+        let lines = tx.all(&sql, &[account.into(), id.into(), kind.into()], Line::from_row)?;
+        let refused = |message: &str| Err(Error::new(Code::InvalidTransition, message));
+        let last = lines.iter().rfind(|line| line.shows_record()).map_or("", |line| line.name.as_str());
+        let Some(events) = last.strip_suffix(".deleted") else {
+            return refused("Only a record that was deleted can be erased from the log.");
+        };
+        if lines.iter().any(|line| line.version == 1) {
+            return refused("The log has lines of an earlier version, which cannot be erased.");
+        }
+        let name = format!("{events}{ERASED}");
+        Ok(Erasable { lines, name })
+    }
 }

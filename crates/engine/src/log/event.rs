@@ -1,5 +1,6 @@
 //! An event, and who listens to events.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use store::Tx;
@@ -25,8 +26,8 @@ pub struct Listener {
     pub table: &'static str,
     /// A scalar subquery: the keys of all events that are listened to in the account `$1`, in one text.
     pub keys: &'static str,
-    /// The key under which an event is listened to.
-    pub key: fn(&str) -> &str,
+    /// The key under which an event is listened to, or a part of it.
+    pub key: fn(&str) -> Cow<'_, str>,
     /// The name of events that callers fire: their data show no record.
     pub fired: &'static str,
     /// Starts the work; the number is that of the event in the log.

@@ -216,7 +216,7 @@ fn vat_number(text: &str) -> Result<String, Violation> {
     } else {
         (4..=20).contains(&compact.len()) && compact.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
-    if good { Ok(compact) } else { Err(malformed("must be a VAT number such as NL123456789B01")) }
+    if good { Ok(compact) } else { Err(malformed("must be a VAT number such as NL123456782B01")) }
 }
 
 /// The native names of nearby countries, in addition to the English names of the standard.

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use store::{Row, Value};
 
+use super::checked::Email;
 use super::kinds::{self, Kind};
 use super::rules::Rules;
 use crate::error::Violation;
@@ -33,6 +34,16 @@ impl FieldInfo {
             serde_json::Value::Array(types) => types.iter().any(|own| own == kind),
             own => own == kind,
         }
+    }
+
+    /// Whether a filter by it takes several values, separated by commas: it has a set of them.
+    pub fn takes_several(&self) -> bool {
+        self.rules.filter_many || !self.choices.is_empty()
+    }
+
+    /// Whether it is one e-mail address, which filters compare ignoring case.
+    pub fn is_address(&self) -> bool {
+        self.kind == Email::NAME
     }
 
     /// Whether it is a date.

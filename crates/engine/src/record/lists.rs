@@ -151,7 +151,7 @@ impl Kind for Custom {
     }
 
     fn schema(_: &Rules) -> Schema {
-        json!({"type": "object", "additionalProperties": {"type": ["string", "boolean", "null"]}})
+        json!({"title": "CustomValues", "type": "object", "additionalProperties": {"type": ["string", "boolean", "null"]}})
     }
 
     fn is_empty(&self) -> bool {

@@ -92,6 +92,8 @@ pub struct Rules {
     pub unique: Option<&'static [&'static str]>,
     /// The table that it refers to.
     pub refers: &'static str,
+    /// The record is deleted together with the one that it refers to.
+    pub owned: bool,
     /// The default, as JSON.
     pub default: &'static str,
     /// A valid example, as JSON: for the documentation and the tests.
@@ -129,6 +131,7 @@ pub const INPUT: Rules = Rules {
     max: 999_999_999_999,
     unique: None,
     refers: "",
+    owned: false,
     default: "",
     example: "",
 };
@@ -280,6 +283,11 @@ impl Rules {
     /// Refers to a record in `table`.
     pub const fn refers(self, table: &'static str) -> Rules {
         Rules { refers: table, ..self }
+    }
+
+    /// The record is deleted together with the one that it refers to.
+    pub const fn owned(self) -> Rules {
+        Rules { owned: true, ..self }
     }
 
     /// Gets a value if none is sent, and cannot be cleared by a PATCH.

@@ -7,7 +7,7 @@ use super::{Handler, List, Method, Part, RequestBody, Resource, Returns, Route, 
 use crate::error::Result;
 use crate::inspect::{Inspected, inspect};
 use crate::record::{CREATED, DETAIL, FieldInfo, Fields, Model, Record, Shape, UPDATED};
-use crate::tables::Logged;
+use crate::tables::{Logged, RelinkRecords};
 use crate::{history, list, records};
 
 impl Resource {
@@ -23,7 +23,7 @@ impl Resource {
             routes: Vec::new(),
             list: None,
             migrations,
-            unlink: records::unlink::<R>,
+            relink: records::relink::<R>,
             show: records::shown::<R>,
             inspect: Box::new(|tx, account, after, lines| {
                 inspect::<R>(tx, account, after, lines, |_, _, _| Ok(Vec::new()))
@@ -51,7 +51,7 @@ impl Resource {
             routes: Vec::new(),
             list: None,
             migrations: &[],
-            unlink: |_, _, _, _, _| Ok(true),
+            relink: |_, _, _, _| Ok(true),
             show: |_, _, _| Ok(None),
             inspect: Box::new(|_, _, _, _| Ok(Inspected::default())),
             fleeting: false,
@@ -75,6 +75,19 @@ impl Resource {
     /// How its records relate to the log, unless every change of one has its line.
     pub fn logged(mut self, logged: Logged) -> Resource {
         self.logged = logged;
+        self
+    }
+
+    /// Its records change in their own way when a record that they refer to is deleted or merged.
+    pub fn relinked(mut self, relink: RelinkRecords) -> Resource {
+        self.relink = relink;
+        self
+    }
+
+    /// All its changes so far are also open to callers with this scope.
+    pub fn or_with(mut self, scope: &'static str) -> Resource {
+        let changes = self.routes.iter_mut().filter(|route| route.method != Method::Get);
+        changes.for_each(|route| route.instead = Some(scope));
         self
     }
 
@@ -180,6 +193,7 @@ impl Resource {
             visits_many: false,
             acts_with: None,
             also_needs: None,
+            instead: None,
             scarce: false,
             has_meta: true,
             body: RequestBody::Nothing,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mail::sink::{Act, Options, Rule, Sink, Stream, Verb, Wrap};
 use mail::{Failure, Security, SmtpSettings};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
@@ -27,9 +27,23 @@ fn authority(name: &str) -> Authority {
     let issuer = Issuer::new(params, key);
     let server_key = KeyPair::generate().unwrap();
     let server = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&server_key, &issuer).unwrap();
+    serving(&root, &server, &server_key)
+}
+
+/// A server that signed its own certificate, as `openssl req -x509` creates it: it calls itself an authority.
+fn self_signed(name: &str) -> Authority {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let own = params.self_signed(&key).unwrap();
+    serving(&own, &own, &key)
+}
+
+/// A server with this certificate, and a file with the one to trust.
+fn serving(trusted: &Certificate, server: &Certificate, key: &KeyPair) -> Authority {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("ca.pem"), root.pem()).unwrap();
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(server_key.serialize_der()));
+    std::fs::write(folder.path().join("ca.pem"), trusted.pem()).unwrap();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -72,6 +86,22 @@ fn mail_goes_over_tls() {
         assert_eq!(mails.len(), 2);
         assert!(mails.iter().all(|kept| kept.encrypted && kept.user == "jo"), "{security:?}");
         assert_eq!(sink.connections(), 2, "one for the check, one for both mails");
+    }
+}
+
+#[test]
+fn trusts_the_certificate_of_the_server_itself() {
+    for name in ["127.0.0.1", "mail.local"] {
+        let server = self_signed(name);
+        for security in [Security::Tls, Security::StartTls] {
+            let sink = server.sink(security);
+            deliver(&sender(server.settings(&sink))).unwrap();
+            assert!(sink.mails().iter().all(|kept| kept.encrypted), "{security:?}");
+            let other = self_signed(name);
+            let refused = deliver(&sender(SmtpSettings { ca_file: other.ca_file(), ..sink.settings() })).unwrap_err();
+            assert!(matches!(&refused, Failure::Settings(words) if words.contains("certificate")), "{refused:?}");
+            assert_eq!(sink.mails().len(), 1);
+        }
     }
 }
 

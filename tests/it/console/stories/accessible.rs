@@ -98,10 +98,46 @@ fn axe_finds_nothing_serious_on_any_screen() {
     browser.wait_until("document.querySelector('dialog[open]') !== null");
     found.extend(look(browser, "an invitation"));
     browser.key("Escape");
+    let invoice = first(&client, &("/v1/invoices?payment_status=overdue", "/invoices", "")).unwrap();
+    browser.go(&invoice);
+    browser.settles(&invoice);
+    browser.key("s");
+    browser.wait_until("document.querySelector('iframe.letter-body')?.contentDocument?.getElementById('message')?.innerText.length > 20");
+    found.extend(look(browser, "a mail"));
+    browser.key("Escape");
+    browser.go("/invoices");
+    browser.settles("/invoices");
+    browser.press("button", "Filter");
+    browser.evaluate("document.querySelector('.filters [role=menuitem]').click()");
+    browser.wait_until("document.querySelector('.filter-box') !== null");
+    found.extend(look(browser, "a filter"));
+    browser.key("Escape");
+    browser.resize(390, 844);
+    browser.press("button", "Filters");
+    browser.wait_until("document.querySelector('.sheet-dialog') !== null");
+    found.extend(look(browser, "all filters"));
+    browser.key("Escape");
+    what_is_chosen_shows_in_forced_colors(browser);
     browser.key("Ctrl+k");
     browser.wait_until("document.querySelector('dialog.find') !== null");
     found.extend(look(browser, "find"));
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// Where the system chooses the colours, a background says nothing.
+fn what_is_chosen_shows_in_forced_colors(browser: &mut Chromium) {
+    let forced = |value: &str| json!({"features": [{"name": "forced-colors", "value": value}]});
+    browser.call("Emulation.setEmulatedMedia", forced("active"));
+    let edge = |selector: &str, side: &str| {
+        format!("parseFloat(getComputedStyle(document.querySelector('{selector}')).{side})")
+    };
+    assert!(browser.evaluate(&edge(".side-group a[aria-current]", "borderLeftWidth")).as_f64().unwrap() > 3.0);
+    browser.evaluate("document.querySelector('tbody input[type=checkbox]').click()");
+    browser.wait_until("document.querySelector('tbody tr[aria-selected]') !== null");
+    assert!(browser.evaluate(&edge("tr[aria-selected] td", "borderTopWidth")).as_f64().unwrap() > 1.0);
+    assert!(browser.evaluate(&edge(".pill", "borderTopWidth")).as_f64().unwrap() >= 1.0);
+    browser.call("Emulation.setEmulatedMedia", forced("none"));
+    browser.without_motion();
 }
 
 fn first(client: &Client, (list, address, part): &(&str, &str, &str)) -> Option<String> {

@@ -69,8 +69,38 @@ fn finalize_and_send(browser: &mut Chromium, address: &str) {
     browser.sees("Er komt een definitief nummer op");
     browser.press("button", "Definitief maken en versturen");
     browser.wait_until("document.getElementById('send-to')?.value === 'info@b.example'");
+    the_mail_is_shown(browser);
     browser.press("button", "Versturen");
     browser.sees("Onderweg naar info@b.example");
+}
+
+/// Before it is sent, the mail is shown as it will look, with the name of the PDF; it follows what is typed.
+fn the_mail_is_shown(browser: &mut Chromium) {
+    let inside = "document.querySelector('iframe.letter-body').contentDocument?.body?.innerText";
+    browser.wait_until(&format!("{inside}?.includes('Met vriendelijke groet') === true"));
+    browser.wait_until(&format!("{inside}.includes('1.210,00')"));
+    assert_eq!(
+        browser.evaluate("/^[FQ]2026-\\d+\\.pdf$/.test(document.querySelector('.attachment').innerText)"),
+        true,
+        "{}",
+        browser.evaluate("document.querySelector('.letter').innerText")
+    );
+    let head = browser.evaluate("document.querySelector('.letter-head').innerText");
+    assert!(head.as_str().unwrap().contains("info@b.example"), "{head}");
+    let message = browser.value("send-message");
+    browser.type_in("send-message", "Tot morgen <b>&");
+    browser.wait_until(&format!("{inside}.includes('Tot morgen <b>&') && !{inside}.includes('Met vriendelijke')"));
+    browser.press("button", "Standaardtekst terugzetten");
+    browser.wait_until(&format!("{inside}.includes('Met vriendelijke groet')"));
+    assert_eq!(browser.value("send-message"), message);
+    // Nothing in the preview leads away, and the dialog fits the screen.
+    assert_eq!(
+        browser.evaluate(
+            "document.querySelector('iframe.letter-body').contentDocument.querySelectorAll('a[href]').length"
+        ),
+        0
+    );
+    assert_eq!(browser.evaluate("document.querySelector('dialog.send').scrollWidth <= innerWidth"), true);
 }
 
 fn the_client_accepts_it(browser: &mut Chromium, client: &Client, quote: &str, (width, height): (u32, u32)) {

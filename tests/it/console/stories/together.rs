@@ -29,6 +29,8 @@ fn people_work_side_by_side() {
     let browser = &mut browser;
     browser.new_tab(&olga.cookie, 1280, 860);
     two_people_change_one_record(browser, &client, &ina);
+    two_people_change_one_flow(browser, &client);
+    two_people_change_one_subscription(browser, &client);
     a_list_does_not_move_while_somebody_reads_it(browser, &ina);
     a_reply_is_kept_while_the_ticket_changes(browser, &client, &ina);
     browser.check();
@@ -77,6 +79,90 @@ fn two_people_change_one_record(browser: &mut Chromium, client: &Client, ina: &B
     browser.settles(&page);
     assert_eq!(client.get(&path).data()["name"], "Ketel van mij");
     // Their version was refused with 412, as it should be.
+    let problems = browser.take_problems();
+    assert!(problems.iter().all(|problem| problem.contains("412")), "{problems:#?}");
+}
+
+fn two_people_change_one_flow(browser: &mut Chromium, client: &Client) {
+    let steps = json!([{"type": "create_note", "body": "Gelukt"}]);
+    let flow = |description: &str, name: &str, steps: &Value| {
+        json!({"name": name, "description": description, "category": "sales", "max_attempts": 3, "active": false,
+               "trigger_type": "event", "trigger_key": "invoice.paid", "steps": steps})
+    };
+    let id = client.post("/v1/automation/flows", flow("", "Betaald", &steps)).expect(201).id();
+    let (path, page) = (format!("/v1/automation/flows/{id}"), format!("/flows/{id}"));
+    let replace = |with: Value| client.send("PUT", &path, &[], &with.to_string()).expect(200);
+    browser.go(&format!("{page}/edit"));
+    browser.wait_until("document.getElementById('flow-name')?.value === 'Betaald'");
+    // Untouched, the editor follows the flow; another field is kept.
+    replace(flow("Van Ina", "Betaald", &steps));
+    browser.wait_until("document.getElementById('flow-description').value === 'Van Ina'");
+    browser.type_in("flow-name", "Betaald en klaar");
+    let theirs = json!([{"type": "create_note", "body": "Betaald"}, {"type": "wait", "for": "P1D"}]);
+    replace(flow("Van Ina", "Betaald", &theirs));
+    browser.sees("heeft dit op");
+    browser.press("button", "Opslaan");
+    browser.settles(&page);
+    let saved = client.get(&path).data();
+    assert_eq!((&saved["name"], &saved["description"]), (&json!("Betaald en klaar"), &json!("Van Ina")));
+    assert_eq!(saved["meta"]["definition"]["steps"].as_array().unwrap().len(), 2, "{saved}");
+    // What has no control is kept.
+    let kept = (&saved["category"], &saved["meta"]["max_attempts"], &saved["active"]);
+    assert_eq!(kept, (&json!("sales"), &json!(3), &json!(false)));
+    // The same steps: they choose.
+    browser.go(&format!("{page}/edit"));
+    browser.wait_until("document.querySelectorAll('.flow-edit').length === 2");
+    browser.evaluate("document.querySelector('.flow-edit textarea').focus()");
+    browser.type_text("! ");
+    replace(flow("Van Ina", "Betaald en klaar", &steps));
+    browser.sees("heeft dit op");
+    browser.press("button", "Opslaan");
+    browser.sees("Kies wat u wilt houden");
+    browser.sees("2 stappen");
+    browser.sees("1 stap");
+    assert_eq!(client.get(&path).data()["meta"]["definition"]["steps"], steps);
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    browser.settles(&page);
+    let saved = client.get(&path).data()["meta"]["definition"]["steps"].clone();
+    assert!(saved[0]["body"].as_str().unwrap().contains("! ") && saved[1]["type"] == "wait", "{saved}");
+    let problems = browser.take_problems();
+    assert!(problems.iter().all(|problem| problem.contains("412")), "{problems:#?}");
+}
+
+fn two_people_change_one_subscription(browser: &mut Chromium, client: &Client) {
+    let customer = client.post("/v1/clients", json!({"company_name": "Garage Smit"})).expect(201).id();
+    let lines = json!([{"title": "Onderhoud", "unit_price": 100, "vat_code": "NL21"}]);
+    let subscription = json!({"client_id": customer, "title": "Onderhoud", "subscription_start": "2026-06-01", "lines": lines, "status": "draft"});
+    let id = client.post("/v1/subscriptions", subscription).expect(201).id();
+    let (path, page) = (format!("/v1/subscriptions/{id}"), format!("/subscriptions/{id}"));
+    let title = "document.getElementById('f-title')?.value";
+    let begin = |browser: &mut Chromium, text: &str| {
+        browser.go(&format!("{page}/edit"));
+        browser.wait_until(&format!("{title} === {}", json!(text)));
+    };
+    begin(browser, "Onderhoud");
+    browser.type_in("f-title", "Groot onderhoud");
+    let dearer = json!([{"title": "Onderhoud", "unit_price": 125, "vat_code": "NL21"}]);
+    client.patch(&path, json!({"lines": dearer})).expect(200);
+    browser.sees("heeft dit op");
+    browser.press("button", "Opslaan");
+    browser.settles(&page);
+    let saved = client.get(&path).data();
+    assert_eq!((&saved["title"], &saved["lines"][0]["unit_price"]), (&json!("Groot onderhoud"), &json!(125)));
+    begin(browser, "Groot onderhoud");
+    browser.evaluate("document.querySelector('.cell-price input').focus()");
+    browser.type_text("150");
+    browser.type_in("f-title", "Mijn onderhoud");
+    client.patch(&path, json!({"title": "Hun onderhoud"})).expect(200);
+    browser.sees("heeft dit op");
+    browser.press("button", "Opslaan");
+    browser.sees("Kies wat u wilt houden");
+    // Theirs for the title; the lines are only mine.
+    browser.evaluate("document.querySelectorAll('dialog [type=radio]')[1].click()");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    browser.settles(&page);
+    let saved = client.get(&path).data();
+    assert_eq!((&saved["title"], &saved["lines"][0]["unit_price"]), (&json!("Hun onderhoud"), &json!(150)));
     let problems = browser.take_problems();
     assert!(problems.iter().all(|problem| problem.contains("412")), "{problems:#?}");
 }

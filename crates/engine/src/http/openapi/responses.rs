@@ -7,7 +7,7 @@ use crate::error::Code;
 use crate::http::reply;
 use crate::record::{CREATED, LIST};
 use crate::registry::registry;
-use crate::resource::{Method, RequestBody, Resource, Returns, Route};
+use crate::resource::{Method, Part, RequestBody, Resource, Returns, Route};
 
 /// Returns the responses of a route, by status.
 pub fn responses(resource: &Resource, route: &Route) -> Value {
@@ -29,13 +29,14 @@ fn success(resource: &Resource, route: &Route) -> (&'static str, Value) {
     let (status, description, schema) = contents(resource, route);
     let mut response = json!({"description": description});
     if let Some((data, meta)) = schema {
-        let meta = if meta.is_empty() { json!({"type": "object"}) } else { json!({"$ref": meta}) };
+        let meta = json!({"$ref": if meta.is_empty() { "#/components/schemas/Meta" } else { meta }});
         let schema =
             json!({"type": "object", "required": ["data", "meta"], "properties": {"data": data, "meta": meta}});
         response["content"] = json!({"application/json": {"schema": schema}});
     }
     if route.returns == Returns::Content {
-        response["content"] = json!({"*/*": {"schema": {}}});
+        // Octets, whatever the type is that the content has: generators know no others.
+        response["content"] = json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}});
     }
     if matches!(route.returns, Returns::Stream(_)) {
         response["content"] = json!({"text/event-stream": {"schema": {"type": "string"}}});
@@ -95,11 +96,11 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
             ("200", "Details.".to_string(), Some((list, "#/components/schemas/Total")))
         }
         Returns::Feed(parts, _) => {
-            let list = json!({"type": "array", "items": parts_schema(parts)});
+            let list = json!({"type": "array", "items": event_schema(parts)});
             ("200", "Events in order.".to_string(), Some((list, "#/components/schemas/Feed")))
         }
         Returns::PageOfEvents(parts, _) => {
-            let list = json!({"type": "array", "items": parts_schema(parts)});
+            let list = json!({"type": "array", "items": event_schema(parts)});
             ("200", "A page of events, newest first.".to_string(), Some((list, "#/components/schemas/Page")))
         }
         Returns::Stream(_) => ("200", "Server-sent events, until the client disconnects.".to_string(), None),
@@ -118,6 +119,12 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
         Returns::Item(view) => ("200", format!("The {name}."), Some((seen_schema(resource, view), ""))),
         Returns::Nothing => ("204", format!("The {name} was deleted."), None),
     }
+}
+
+fn event_schema(parts: &[Part]) -> Value {
+    let mut schema = parts_schema(parts);
+    schema["title"] = json!("Event");
+    schema
 }
 
 /// Returns the headers of a response, except those that every response has.
@@ -157,6 +164,10 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     }
     if route.method == Method::Post {
         codes.push(Code::IdempotencyInFlight);
+    }
+    let is_needed = registry().holders.iter().any(|holder| holder.table == resource.shape.table);
+    if route.method == Method::Delete && is_needed {
+        codes.push(Code::InUse);
     }
     if !route.reads() && route.method != Method::Delete {
         codes.extend([Code::MalformedJson, Code::BodyTooLarge, Code::UnsupportedMediaType]);

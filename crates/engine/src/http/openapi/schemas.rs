@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
+use super::components::reference;
+pub use super::names::schema_name;
 use crate::error::{Code, FieldCode};
-use crate::record::{DETAIL, FieldInfo, Rules, Shape, Views};
+use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Rules, Shape, UPDATED, Views};
 use crate::registry::registry;
-use crate::resource::{Part, RequestBody, Resource, Route};
+use crate::resource::{Method, Part, RequestBody, Resource, Route};
 
 pub fn error_schema() -> Value {
     let codes: Vec<&str> = registry().error_codes().into_iter().map(Code::wire).collect();
@@ -16,6 +18,7 @@ pub fn error_schema() -> Value {
         "required": ["error", "data", "meta"],
         "properties": {
             "error": {
+                "title": "ErrorBody",
                 "type": "object",
                 "required": ["code", "message", "details"],
                 "properties": {
@@ -23,14 +26,16 @@ pub fn error_schema() -> Value {
                     "message": {"type": "string", "description": "Error message, for people."},
                     "details": {
                         "type": "array",
-                        "description": "The invalid fields.",
+                        "description": "The invalid fields; for `in_use`, the types of records that need the record.",
                         "items": {
+                            "title": "FieldError",
                             "type": "object",
                             "required": ["field", "code", "message"],
                             "properties": {
                                 "field": {"type": "string", "description": "The path of the field, such as `rows[2].quantity`."},
                                 "code": {"type": "string", "enum": field_codes},
                                 "message": {"type": "string"},
+                                "count": {"type": "integer", "description": "For `in_use`, how many there are; counted up to 1,000."},
                             },
                         },
                     },
@@ -76,15 +81,23 @@ pub fn feed_schema() -> Value {
     })
 }
 
-/// `Product`
-pub fn schema_name(resource: &Resource) -> String {
-    let words = resource.shape.name.split('_');
-    words
-        .map(|word| {
-            let (first, rest) = word.split_at(1);
-            format!("{}{rest}", first.to_uppercase())
-        })
-        .collect()
+/// What responses say beside their data.
+pub fn meta_schema() -> Value {
+    let warnings = json!({
+        "type": "array", "items": {"type": "string"},
+        "description": "What was accepted, but is probably not what you meant; absent if there is nothing to warn of.",
+    });
+    json!({"type": "object", "description": "Remarks about the request.", "properties": {"warnings": warnings}})
+}
+
+/// The values of parameters that many lists have.
+pub fn order_schema() -> Value {
+    json!({"type": "string", "enum": ["asc", "desc"], "description": "Ascending or descending."})
+}
+
+/// The values of filters by yes or no.
+pub fn yes_or_no_schema() -> Value {
+    json!({"type": "string", "enum": ["1", "0", "true", "false"], "description": "Yes or no."})
 }
 
 /// Returns the resource of a table.
@@ -92,19 +105,27 @@ pub fn of_table<'r>(resource: &'r Resource, table: &str) -> &'r Resource {
     registry().of_table(table).unwrap_or(resource)
 }
 
-/// Returns the schema of a view: the component if it is the whole record.
+/// Returns the schema of a view: the component if it is the whole record, else with its name as the title. Views with the
+/// same members are the same.
 pub fn seen_schema(resource: &Resource, view: Views) -> Value {
-    let own = record_schema(resource, view);
-    if own["properties"] == record_schema(resource, DETAIL)["properties"] {
-        return json!({"$ref": format!("#/components/schemas/{}", schema_name(resource))});
-    }
+    let (mut own, name) = (record_schema(resource, view), schema_name(resource));
+    let mut same = [DETAIL, LIST, CREATED, UPDATED]
+        .into_iter()
+        .filter(|other| record_schema(resource, *other)["properties"] == own["properties"]);
+    own["title"] = json!(match same.next() {
+        Some(DETAIL) => return json!({"$ref": reference(&name)}),
+        Some(LIST) => format!("{name}Summary"),
+        Some(CREATED) => format!("Created{name}"),
+        Some(UPDATED) => format!("Updated{name}"),
+        _ => format!("Changed{name}"),
+    });
     own
 }
 
 pub fn record_schema(resource: &Resource, view: Views) -> Value {
     let shape: &Shape = resource.shape;
     let mut properties = Map::new();
-    properties.insert("id".into(), json!({"type": "string", "format": "uuid", "description": "Its id."}));
+    properties.insert("id".into(), json!({"type": "string", "description": "Its id."}));
     for field in resource.fields.iter().filter(|field| field.rules.views.includes(view)) {
         properties.insert(field.name.into(), shown_property(field));
     }
@@ -112,9 +133,7 @@ pub fn record_schema(resource: &Resource, view: Views) -> Value {
         let schema = json!({"type": "string", "format": "uri", "description": address.doc});
         properties.insert(address.name.into(), schema);
     }
-    for Part(name, kind, about) in shape.parts {
-        properties.insert(name.to_string(), json!({"type": kind, "description": about}));
-    }
+    properties.extend(shape.parts.iter().map(part_property));
     let moment = |description: &str| json!({"type": "string", "format": "date-time", "description": description});
     if shape.created_at.includes(view) {
         properties.insert("created_at".into(), moment("When the record was created."));
@@ -139,8 +158,9 @@ pub fn record_schema(resource: &Resource, view: Views) -> Value {
 pub fn input_schema(route: &Route) -> Value {
     let rules =
         |field: &FieldInfo| if route.body == RequestBody::Patch { field.rules } else { field.rules.for_create() };
+    let sent = |field: &FieldInfo| sent_property(field, &rules(field), route.method);
     let properties: Map<String, Value> =
-        route.fields.iter().map(|field| (field.name.to_string(), property(field, &rules(field)))).collect();
+        route.fields.iter().map(|field| (field.name.to_string(), sent(field))).collect();
     let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
     if route.body == RequestBody::Patch {
         schema["minProperties"] = json!(1);
@@ -154,7 +174,7 @@ pub fn input_schema(route: &Route) -> Value {
 /// Returns the schema of a field in responses, with what a program needs to show it: its kind (`x-kind`), the table of the
 /// record whose id it is (`x-refers`), and whether people know the record by it (`x-names`).
 fn shown_property(field: &FieldInfo) -> Value {
-    let mut schema = property(field, &field.rules.for_answers());
+    let mut schema = property(field, &Rules { create: false, patch: false, ..field.rules.for_answers() });
     schema["x-kind"] = json!(if field.rules.percent { "percent" } else { field.kind });
     if !field.rules.refers.is_empty() {
         schema["x-refers"] = json!(field.rules.refers);
@@ -165,14 +185,66 @@ fn shown_property(field: &FieldInfo) -> Value {
     schema
 }
 
+/// Returns the schema of a field in bodies. Decimals may be sent as strings too, since floating-point numbers of some languages
+/// cannot represent them. Defaults are only described: generators make clients send them, and a PATCH would reset what it omits.
+fn sent_property(field: &FieldInfo, rules: &Rules, method: Method) -> Value {
+    let mut schema = property(field, rules);
+    let default = schema.as_object_mut().and_then(|members| members.shift_remove("default"));
+    if let (Some(default), Some(about)) = (default.filter(|_| method != Method::Patch), schema["description"].as_str())
+    {
+        schema["description"] = json!(format!("{about} Default: `{default}`."));
+    }
+    if let Some(places) = decimal_places(field) {
+        schema["type"] = json!(["number", "string"]);
+        schema["pattern"] = json!(format!("^-?\\d+(\\.\\d{{1,{places}}})?$"));
+    }
+    schema
+}
+
+/// Returns how many decimals a field has, if it is a decimal number.
+fn decimal_places(field: &FieldInfo) -> Option<u32> {
+    match field.kind {
+        "amount" => Some(2),
+        "price" => Some(6),
+        _ => None,
+    }
+}
+
 fn property(field: &FieldInfo, rules: &Rules) -> Value {
-    let mut schema = (field.schema)(rules);
+    let mut schema = value_schema(field, rules);
     schema["description"] = json!(prose(field.doc));
+    if let Some(places) = decimal_places(field) {
+        schema["description"] = json!(format!("{} A decimal number with up to {places} decimals.", prose(field.doc)));
+    }
     if let Some(example) = parsed(rules.example) {
         schema["examples"] = json!([example]);
     }
     if let Some(default) = parsed(rules.default) {
         schema["default"] = default;
+    }
+    schema
+}
+
+/// Returns the schema of the values of a field. An optional date is a date or an empty text.
+pub fn value_schema(field: &FieldInfo, rules: &Rules) -> Value {
+    let mut schema = (field.schema)(rules);
+    let format = match field.kind {
+        "day" => "date",
+        "moment" => "date-time",
+        _ => return schema,
+    };
+    if let Some(members) = schema.as_object_mut() {
+        for key in ["pattern", "maxLength", "anyOf"] {
+            members.shift_remove(key);
+        }
+        if !rules.nullable && !rules.required {
+            members.shift_remove("type");
+        }
+    }
+    if rules.nullable || rules.required {
+        schema["format"] = json!(format);
+    } else {
+        schema["anyOf"] = json!([{"type": "string", "format": format}, {"type": "string", "const": ""}]);
     }
     schema
 }
@@ -194,10 +266,15 @@ pub fn prose(lines: &[&str]) -> String {
 }
 
 pub fn parts_schema(parts: &[Part]) -> Value {
-    let properties: Map<String, Value> = parts
-        .iter()
-        .map(|Part(name, kind, about)| (name.to_string(), json!({"type": kind, "description": about})))
-        .collect();
+    let properties: Map<String, Value> = parts.iter().map(part_property).collect();
     let required: Vec<&str> = parts.iter().map(|Part(name, ..)| *name).collect();
     json!({"type": "object", "required": required, "properties": properties})
+}
+
+fn part_property(Part(name, kind, about): &Part) -> (String, Value) {
+    let mut schema = json!({"type": kind, "description": about});
+    if *kind == "array" {
+        schema["items"] = json!({});
+    }
+    (name.to_string(), schema)
 }

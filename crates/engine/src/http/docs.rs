@@ -1,0 +1,131 @@
+//! The API reference at `/docs`, rendered from the registry and the OpenAPI document: a page per resource and per guide, each
+//! rendered when somebody first opens it.
+
+mod examples;
+mod guides;
+mod shown;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
+use axum::http::{Request, Response};
+use minijinja::{Environment, context};
+use serde_json::{Value, json};
+
+use self::shown::{Group, groups};
+use super::fixed::Fixed;
+use super::openapi;
+use crate::app::App;
+use crate::registry::registry;
+
+/// Pages have no other origin than this server, and nothing inline.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; \
+base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+static STYLE: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("text/css; charset=utf-8", include_str!("docs/docs.css")));
+static SCRIPT: LazyLock<Fixed> =
+    LazyLock::new(|| Fixed::new("text/javascript; charset=utf-8", include_str!("docs/docs.js")));
+static INDEX: LazyLock<Fixed> =
+    LazyLock::new(|| Fixed::page("application/json", Bytes::from(Value::Array(index()).to_string())));
+
+/// Pages by the address of the server and their path.
+type Pages = HashMap<(String, String), Arc<Fixed>>;
+
+/// The pages that were rendered.
+static PAGES: LazyLock<Mutex<Pages>> = LazyLock::new(Mutex::default);
+
+/// Returns the response to a request under `/docs`, unless there is no such page.
+pub fn answer(app: &App, request: &Request<Body>) -> Option<Response<Body>> {
+    let mut response = match request.uri().path() {
+        "/docs/docs.css" => STYLE.answer(request),
+        "/docs/docs.js" => SCRIPT.answer(request),
+        "/docs/index.json" => INDEX.answer(request),
+        path => page(&app.site.address(""), path)?.answer(request),
+    };
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    Some(response)
+}
+
+/// Returns a page from the cache, or renders it. Unknown paths are not cached.
+fn page(base: &str, path: &str) -> Option<Arc<Fixed>> {
+    let key = (base.to_string(), path.to_string());
+    let find = || PAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(page) = find().get(&key) {
+        return Some(page.clone());
+    }
+    let (template, data) = content(base, path)?;
+    let text = match render(template, base, path, &data) {
+        Ok(text) => text,
+        Err(error) => format!("The page cannot be rendered: {error:#}"),
+    };
+    let page = Arc::new(Fixed::page("text/html; charset=utf-8", Bytes::from(text)));
+    find().insert(key, page.clone());
+    Some(page)
+}
+
+/// Returns the template of a page, and its data.
+fn content(base: &str, path: &str) -> Option<(&'static str, Value)> {
+    if path == "/docs" {
+        return Some(("home.html", json!({"title": "API reference"})));
+    }
+    if let Some(name) = path.strip_prefix("/docs/guides/") {
+        let (_, text) = registry().guides.iter().find(|(own, _)| *own == name)?;
+        return Some(("guide.html", json!({"title": guides::title(text), "html": guides::html(text, base)})));
+    }
+    let section = groups().iter().flat_map(|group| &group.sections).find(|section| section.path == path)?;
+    Some(("section.html", section.detailed()))
+}
+
+fn render(template: &str, base: &str, path: &str, page: &Value) -> Result<String, minijinja::Error> {
+    let mut templates = Environment::new();
+    templates.add_filter("json", |value: minijinja::Value| serde_json::to_string_pretty(&value).unwrap_or_default());
+    templates.add_template("layout.html", include_str!("docs/layout.html"))?;
+    templates.add_template("macros.html", include_str!("docs/macros.html"))?;
+    templates.add_template("home.html", include_str!("docs/home.html"))?;
+    templates.add_template("section.html", include_str!("docs/section.html"))?;
+    templates.add_template("guide.html", include_str!("docs/guide.html"))?;
+    let spec = &*openapi::DOCUMENT;
+    let groups: Vec<Value> = groups().iter().map(Group::shown).collect();
+    let guides: Vec<Value> = registry()
+        .guides
+        .iter()
+        .map(|(name, text)| json!({"path": format!("/docs/guides/{name}"), "title": guides::title(text), "about": guides::about(text)}))
+        .collect();
+    let serde = |value: &Value| minijinja::Value::from(minijinja::value::Serde(value));
+    templates.get_template(template)?.render(context! {
+        base, path,
+        page => serde(page),
+        info => serde(&spec["info"]),
+        schemas => serde(&spec["components"]["schemas"]),
+        homes => serde(&shown::homes()),
+        groups => serde(&Value::Array(groups)),
+        guides => serde(&Value::Array(guides)),
+    })
+}
+
+/// Returns what the search field finds: pages, operations, objects and the headings of guides.
+fn index() -> Vec<Value> {
+    let entry = |kind: &str, title: &str, detail: &str, path: String| json!([kind, title, detail, path]);
+    let mut all = Vec::new();
+    for section in groups().iter().flat_map(|group| &group.sections) {
+        all.push(entry("section", section.title, &section.about, section.path.clone()));
+        for operation in section.operations() {
+            let text = |name: &str| operation[name].as_str().unwrap_or_default();
+            let detail = format!("{} {}", text("method").to_uppercase(), text("path"));
+            all.push(entry("operation", text("summary"), &detail, format!("{}#{}", section.path, text("id"))));
+        }
+    }
+    for (name, path) in shown::homes().as_object().into_iter().flatten() {
+        all.push(entry("object", name, "Object", path.as_str().unwrap_or_default().to_string()));
+    }
+    for (name, text) in registry().guides {
+        let title = guides::title(text);
+        for (heading, slug) in guides::headings(text) {
+            let detail = if heading == title { "Guide" } else { title };
+            all.push(entry("guide", &heading, detail, format!("/docs/guides/{name}#{slug}")));
+        }
+    }
+    all
+}

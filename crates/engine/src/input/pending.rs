@@ -1,0 +1,122 @@
+//! A body whose errors wait for those that only the database knows, so that one response lists all of them.
+
+use store::{Tx, Value};
+
+use super::{Input, read_create, read_patch};
+use crate::call::Call;
+use crate::context::Ctx;
+use crate::error::{Error, FieldCode, FieldErrors, Result, violation};
+use crate::known::exists;
+use crate::record::{Body, Fields};
+use crate::tables;
+
+/// The parsed fields of a body, some of which may be invalid.
+#[derive(Clone)]
+pub struct Pending<R: Fields> {
+    input: Input<R>,
+    faults: FieldErrors,
+}
+
+impl<R: Body> Pending<R> {
+    /// Reads the fields of a new record.
+    pub fn create(call: &Call) -> Result<Pending<R>> {
+        Pending::create_with(call, |_, _| {}, false)
+    }
+
+    /// Reads the fields of a new record, and checks the rules of the record and of this route. `asks` tells whether the caller
+    /// checks more in the transaction than references.
+    pub fn create_with(call: &Call, rules: impl FnOnce(&Input<R>, &mut FieldErrors), asks: bool) -> Result<Pending<R>> {
+        let (input, faults) = read_create(call, rules)?;
+        Pending { input, faults }.unless_hopeless(call, asks)
+    }
+
+    /// Reads the fields of a PATCH; at least one is required.
+    pub fn patch(call: &Call, asks: bool) -> Result<Pending<R>> {
+        let (input, faults) = read_patch(call)?;
+        Pending { input, faults }.unless_hopeless(call, asks)
+    }
+
+    /// Rejects an invalid body at once if the database knows nothing about it: other writes need not wait.
+    fn unless_hopeless(self, call: &Call, asks: bool) -> Result<Pending<R>> {
+        let refers = self.input.sent().any(|field| !field.info.rules.refers.is_empty());
+        if call.early || !asks && !refers {
+            self.faults.into_result()?;
+            return Ok(Pending { input: self.input, faults: FieldErrors::default() });
+        }
+        Ok(self)
+    }
+}
+
+impl<R: Fields> Pending<R> {
+    /// Whether the fields are valid by themselves.
+    pub fn is_valid(&self) -> bool {
+        self.faults.0.is_empty()
+    }
+
+    /// Returns the fields if they are valid by themselves.
+    pub fn valid(&self) -> Result<&Input<R>> {
+        self.faults.clone().into_result()?;
+        Ok(&self.input)
+    }
+
+    /// Returns the values of the fields; those that are invalid have their default.
+    pub fn values(&self) -> &R {
+        &self.input.values
+    }
+
+    /// Returns the warnings about ignored fields.
+    pub fn warnings(&self) -> &[String] {
+        &self.input.warnings
+    }
+
+    /// Returns the fields if they are valid and refer to records of the account.
+    pub fn checked(&self, tx: &mut Tx, ctx: &Ctx) -> Result<&Input<R>> {
+        let mut faults = self.faults.clone();
+        add_missing(tx, ctx, &self.input.values, &self.input, &mut faults)?;
+        faults.into_result()?;
+        Ok(&self.input)
+    }
+
+    /// Returns the errors of the body, of its references, and of `error`, which is about the same body.
+    pub fn faults(&self, tx: &mut Tx, ctx: &Ctx, error: Error) -> Result<FieldErrors> {
+        let mut faults = self.faults.clone();
+        faults.join::<()>(Err(error))?;
+        add_missing(tx, ctx, &self.input.values, &self.input, &mut faults)?;
+        Ok(faults)
+    }
+}
+
+/// Adds an error for every id in a body that refers to no record of the account.
+pub(super) fn add_missing<R: Fields>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    record: &R,
+    input: &Input<R>,
+    faults: &mut FieldErrors,
+) -> Result<()> {
+    for field in input.sent() {
+        let table = field.info.rules.refers;
+        // Checked first: the rows of a document are a megabyte to write.
+        if table.is_empty() || faults.has(field.info.name) {
+            continue;
+        }
+        let Value::Text(id) = field.to_db(record) else { continue };
+        if id.is_empty() {
+            continue;
+        }
+        if tables::named(table).is_none() || !exists(tx, ctx, table, &id)? {
+            let message = format!("does not match a record in {}", table.replace('_', " "));
+            faults.add(field.info.name, violation(FieldCode::ReferenceNotFound, message));
+        }
+    }
+    Ok(())
+}
+
+impl<R: Fields> Input<R> {
+    /// Checks that ids in the body refer to records of the account, in `record` as it will be.
+    pub fn check_references(&self, tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+        let mut faults = FieldErrors::default();
+        add_missing(tx, ctx, record, self, &mut faults)?;
+        faults.into_result()
+    }
+}

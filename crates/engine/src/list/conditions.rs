@@ -1,0 +1,186 @@
+//! The conditions of a list: what each parameter asks for, and its SQL.
+
+use store::Value;
+
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::error::{FieldCode, Violation, violation};
+use crate::record::{Field, Record, other_spelling};
+
+/// Maximum number of ids in a filter.
+const MAX_IDS: usize = 100;
+
+/// A condition of a list.
+pub enum Condition {
+    /// An equal value.
+    Is(&'static str, Value<'static>),
+    /// An equal value in a field that references another record: few records share one.
+    Of(&'static str, Value<'static>),
+    /// An equal value in a reference that most records leave empty; the index omits those.
+    Under(&'static str, Value<'static>),
+    /// An equal value in a field that no two records share; the index omits those that leave it empty.
+    One(&'static str, Value<'static>),
+    /// An equal text, ignoring case: few records share one.
+    Folded(&'static str, Value<'static>),
+    /// One of several.
+    Among(&'static str, Vec<Value<'static>>),
+    /// One of these ids.
+    In(Vec<String>),
+    /// Column, operator, value.
+    Range(&'static str, &'static str, Value<'static>),
+    /// The day from whose start.
+    From(jiff::civil::Date),
+    /// The day until whose end.
+    Until(jiff::civil::Date),
+}
+
+/// What a parameter that may be a filter asks for.
+pub enum Filter {
+    /// Records that satisfy a condition.
+    By(Condition),
+    /// Any record.
+    Anything,
+    /// Nothing: there is no such filter.
+    Unknown,
+}
+
+/// Returns what a parameter asks for that is not one of every list.
+pub fn filter<R: Record>(name: &str, text: &str) -> Result<Filter, Violation> {
+    for field in R::fields() {
+        let rules = &field.info.rules;
+        let found = match rules.range {
+            _ if name == field.info.name && rules.filter => by_value(field, text)?,
+            _ if name == rules.filter_as && !name.is_empty() => by_known_value(field, text)?,
+            Some((from, _)) if name == from => ranged(field, ">=", text)?,
+            Some((_, to)) if name == to => ranged(field, "<=", text)?,
+            _ => continue,
+        };
+        return Ok(found);
+    }
+    Ok(Filter::Unknown)
+}
+
+fn by_value<R: Record>(field: &Field<R>, text: &str) -> Result<Filter, Violation> {
+    let (own, rules) = (field.info.name, &field.info.rules);
+    if !rules.any.is_empty() && text.split(',').any(|one| one.trim() == rules.any) {
+        return Ok(Filter::Anything);
+    }
+    let value = || (field.from_query)(text, &rules.for_answers());
+    Ok(Filter::By(match text {
+        // An address that nobody can have matches nothing.
+        _ if field.info.is_address() => Condition::Folded(own, text.trim().to_string().into()),
+        _ if field.info.takes_several() => among(own, several(field, text)?),
+        _ if !rules.refers.is_empty() => Condition::Of(own, value()?),
+        _ if rules.is_unique() && !text.is_empty() => Condition::One(own, value()?),
+        _ => among(own, values(field, [text.to_string()])?),
+    }))
+}
+
+/// By the contract, values outside the set are ignored.
+fn by_known_value<R: Record>(field: &Field<R>, text: &str) -> Result<Filter, Violation> {
+    let known: Vec<String> = ids(text)?.into_iter().filter(|one| values(field, [one.clone()]).is_ok()).collect();
+    let is_none = known.is_empty();
+    let values = values(field, known)?;
+    Ok(if is_none { Filter::Anything } else { Filter::By(among(field.info.name, values)) })
+}
+
+fn ranged<R: Record>(field: &Field<R>, operator: &'static str, text: &str) -> Result<Filter, Violation> {
+    if text.is_empty() {
+        return Err(no_value());
+    }
+    let value = (field.from_query)(text, &field.info.rules.for_answers())?;
+    Ok(Filter::By(Condition::Range(field.info.name, operator, value)))
+}
+
+fn no_value() -> Violation {
+    violation(FieldCode::InvalidFormat, "must have a value")
+}
+
+/// Reads the values of a filter that are separated by commas. Where callers can use values of their own, one may contain a
+/// comma.
+fn several<R: Record>(field: &Field<R>, text: &str) -> Result<Vec<Value<'static>>, Violation> {
+    let mut texts = ids(text)?;
+    let is_closed = (field.info.schema)(&field.info.rules).get("enum").is_some();
+    if !is_closed && texts.len() > 1 {
+        texts.push(text.to_string());
+    }
+    values(field, texts)
+}
+
+/// Reads values, in both spellings: either may be stored where callers can use values of their own.
+fn values<R: Record>(
+    field: &Field<R>,
+    texts: impl IntoIterator<Item = String>,
+) -> Result<Vec<Value<'static>>, Violation> {
+    let mut values = Vec::new();
+    for one in texts {
+        for spelling in std::iter::once(one.as_str()).chain(other_spelling(&one)) {
+            let value = (field.from_query)(spelling, &field.info.rules.for_answers())?;
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// Returns the condition for one of several values.
+fn among(column: &'static str, mut values: Vec<Value<'static>>) -> Condition {
+    match values.len() {
+        1 => Condition::Is(column, values.remove(0)),
+        _ => Condition::Among(column, values),
+    }
+}
+
+/// Splits ids or other values at commas.
+pub fn ids(text: &str) -> Result<Vec<String>, Violation> {
+    let ids: Vec<String> = text.split(',').map(|id| id.trim().to_string()).collect();
+    if ids.len() > MAX_IDS {
+        return Err(violation(FieldCode::TooLong, format!("may have at most {MAX_IDS} values")));
+    }
+    Ok(ids)
+}
+
+impl Condition {
+    /// Returns it as SQL, and adds its values.
+    pub fn sql(&self, table: &str, ctx: &Ctx, values: &mut Vec<Value<'static>>) -> String {
+        let mut place = |value: Value<'static>| {
+            values.push(value);
+            format!("${}", values.len())
+        };
+        match self {
+            Condition::Is(column, value) | Condition::Of(column, value) => {
+                format!("{table}.\"{column}\" = {}", place(value.clone()))
+            }
+            Condition::Under(column, value) | Condition::One(column, value) => {
+                format!("{table}.\"{column}\" = {} AND {table}.\"{column}\" <> ''", place(value.clone()))
+            }
+            Condition::Folded(column, value) => {
+                format!("lower({table}.\"{column}\") = lower({})", place(value.clone()))
+            }
+            Condition::Among(column, values) => {
+                let places: Vec<String> = values.iter().map(|value| place(value.clone())).collect();
+                format!("{table}.\"{column}\" IN ({})", places.join(", "))
+            }
+            // A missing value is '' in the table, and is in no range.
+            Condition::Range(column, operator, value @ Value::Text(_)) => {
+                format!("{table}.\"{column}\" {operator} {} AND {table}.\"{column}\" <> ''", place(value.clone()))
+            }
+            Condition::Range(column, operator, value) => {
+                format!("{table}.\"{column}\" {operator} {}", place(value.clone()))
+            }
+            Condition::In(ids) => {
+                let places: Vec<String> = ids.iter().map(|id| place(id.clone().into())).collect();
+                format!("{table}.id IN ({})", places.join(", "))
+            }
+            Condition::From(date) => {
+                let start = Moment::start_of(*date, &ctx.zone);
+                format!("{table}.created_at >= {}", place(start.0.into()))
+            }
+            Condition::Until(date) => {
+                let next = date.tomorrow().map_or(Moment(i64::MAX), |next| Moment::start_of(next, &ctx.zone));
+                format!("{table}.created_at < {}", place(next.0.into()))
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The records that refer to a record that goes away. Their links are cleared, or point to the record that replaces it.
+
+use store::Tx;
+
+use crate::context::Ctx;
+use crate::error::{Code, Error, FieldCode, FieldError, Result, violation};
+use crate::log;
+use crate::record::Record;
+use crate::slice::Slice;
+use crate::tables::{self, Holder, Relink};
+
+/// How many of the records that need a record are counted.
+const MAX_COUNTED: i64 = 1000;
+
+/// Clears some of the links to a record that is to be deleted, for a few milliseconds; returns whether none is left. A
+/// hundred thousand records may refer to it, and other writers wait. If this is interrupted, the record still exists
+/// and the caller can delete it again.
+pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
+    // Before the first link is cleared: the deletion may be rejected.
+    check_free::<R>(tx, ctx, &record.base().id)?;
+    unlink_all(tx, ctx, record, &Slice::start())
+}
+
+/// Rejects the deletion of a record that others need, and says which.
+pub(super) fn check_free<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    let (table, name) = (R::shape().table, R::shape().name);
+    tables::guard(tx, ctx, table, id)?;
+    let mut needed = Vec::new();
+    for holder in tables::holders(table) {
+        match count(tx, ctx, holder, id)? {
+            0 => {}
+            count => needed.push((holder, count)),
+        }
+    }
+    if needed.is_empty() {
+        return Ok(());
+    }
+    let words: Vec<String> = needed.iter().map(|(holder, count)| counted(holder, *count)).collect();
+    let message = format!("This {name} is in use: {}.", words.join(", "));
+    let faults = needed.iter().zip(words).map(|((holder, count), words)| {
+        let wrong = violation(FieldCode::InUse, words).counted(*count);
+        FieldError { field: holder.by.to_string(), wrong }
+    });
+    Err(Error { faults: faults.collect(), ..Error::new(Code::InUse, message) })
+}
+
+fn count(tx: &mut Tx, ctx: &Ctx, holder: &Holder, id: &str) -> Result<i64> {
+    let Holder { by, field, index, when, .. } = holder;
+    // Few records refer to one: the index of the link finds them.
+    let (index, when) = (tx.dialect().indexed_by(index), when());
+    let when = if when.is_empty() { when } else { format!(" AND {when}") };
+    let sql = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM {by}{index} WHERE account_id = $1 AND \"{field}\" = $2 AND \"{field}\" <> ''{when}
+         LIMIT {MAX_COUNTED}) needed"
+    );
+    Ok(tx.int(&sql, &[ctx.account.into(), id.into()])?)
+}
+
+/// `2 open orders`
+fn counted(holder: &Holder, count: i64) -> String {
+    match count {
+        1 => format!("1 {}", holder.what.0),
+        MAX_COUNTED.. => format!("at least {count} {}", holder.what.1),
+        _ => format!("{count} {}", holder.what.1),
+    }
+}
+
+pub(super) fn unlink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, slice: &Slice) -> Result<bool> {
+    relink_all::<R>(tx, ctx, &record.base().id, "", slice)
+}
+
+/// Points the links to a record of `R` at another one, for a few milliseconds; returns whether none is left.
+pub fn move_links<R: Record>(tx: &mut Tx, ctx: &Ctx, from: &str, to: &str) -> Result<bool> {
+    relink_all::<R>(tx, ctx, from, to, &Slice::start())
+}
+
+fn relink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, from: &str, to: &str, slice: &Slice) -> Result<bool> {
+    for table in tables::all() {
+        let naming =
+            table.fields.iter().filter(|field| field.rules.refers == R::shape().table && !field.rules.sent_only);
+        // Records under a parent that others need go with it; the parent of any others cannot be deleted.
+        for field in naming.filter(|field| field.name != table.shape.parent || field.rules.owned) {
+            if !(table.relink)(tx, ctx, &Relink { field: field.name, from, to }, slice)? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Returns the record that a deleted one was merged into, if it was.
+pub fn merged_into<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<String>> {
+    let mut merged = None;
+    let mut next = id.to_string();
+    // The record may have been merged in turn.
+    for _ in 0..MAX_MERGES {
+        if next.contains('\0') {
+            break;
+        }
+        let (newest, _) = log::of_record(tx, ctx.account, R::shape().name, &next, 0, 1)?;
+        let lines = log::numbered(tx, ctx.account, &newest)?;
+        let into = lines.first().filter(|line| line.name.ends_with(".deleted")).and_then(|line| {
+            let data: serde_json::Value = serde_json::from_str(line.data()).ok()?;
+            Some(data.get(MERGED_INTO)?.as_str()?.to_string())
+        });
+        let Some(into) = into else { break };
+        merged = Some(into.clone());
+        next = into;
+    }
+    Ok(merged)
+}
+
+/// The member of a deletion in the log that names the record that replaces the deleted one.
+pub const MERGED_INTO: &str = "merged_into";
+
+/// How many merges are followed from one record to the next.
+const MAX_MERGES: usize = 20;
+
+/// Returns the error about a record that is not there: it may have been merged into another.
+pub(super) fn missing<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str, error: Error) -> Error {
+    if error.code != Code::NotFound {
+        return error;
+    }
+    match merged_into::<R>(tx, ctx, id) {
+        Ok(Some(into)) => {
+            let name = R::shape().name;
+            let path = tables::named(R::shape().table).map_or("", |own| own.path.as_str());
+            let message = format!("This {name} was merged into {into}.");
+            Error { location: Some(format!("{path}/{into}").into()), ..Error::new(Code::Merged, message) }
+        }
+        Ok(None) => error,
+        Err(failed) => failed,
+    }
+}

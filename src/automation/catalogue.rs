@@ -1,0 +1,142 @@
+//! The catalogue of events: every name, what it means, when it is emitted, and an example of what receivers get.
+
+mod entry;
+mod table;
+
+use std::sync::LazyLock;
+
+use engine::call::{Answer, Call};
+use engine::http::openapi;
+use engine::log::{EventType, Origin};
+use engine::record::Shape;
+use engine::records::Work;
+use engine::registry::registry;
+use engine::resource::{Method, Part, Resource, Returns};
+use serde_json::{Map, Value, json};
+
+use super::events;
+
+/// Returns every event, sorted by name.
+pub(crate) fn all() -> Vec<EventType> {
+    let mut all: Vec<EventType> =
+        table::TABLE.iter().flat_map(|group| group.events.iter().map(|entry| entry.of(group))).collect();
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all
+}
+
+static SHAPE: Shape = Shape::new("event_type", "event_types", &["A type of event."]);
+
+const MEMBERS: &[Part] = &[
+    Part("name", "string", "The name, such as `invoice.paid`."),
+    Part("meaning", "string", "What happened."),
+    Part("when", "string", "When it is emitted."),
+    Part("entity_types", "array", "The types of record that it may be about; empty if it is not about a record."),
+    Part("fired_only", "boolean", "Whether Kantoor never emits it by itself: only a trigger route or a flow fires it."),
+    Part("example", "object", "What an endpoint receives."),
+];
+
+const QUERY: &[Part] = &[Part(
+    "type",
+    "string",
+    "Only this event, or those with a prefix such as `invoice.*`. `client.*` stands for `customer.*`.",
+)];
+
+/// The route of the catalogue.
+pub(crate) fn resource() -> Resource {
+    Resource::without_records(&SHAPE, "Event types", "audit", Vec::new())
+        .at("/v1/events/types")
+        .route(Method::Get, "", "List the types of events", get)
+        .returns(Returns::Found(MEMBERS, QUERY))
+        // It is documentation.
+        .with(|route| route.scope = String::new())
+        .extension()
+}
+
+/// `GET /v1/events/types`
+fn get(call: Call) -> engine::error::Result<Work> {
+    static DESCRIBED: LazyLock<Vec<(&'static EventType, Value)>> =
+        LazyLock::new(|| registry().events.iter().map(|event| (event, described(event))).collect());
+    let wanted = call.query.get("type").unwrap_or("*").to_string();
+    Ok(Box::new(move |_, _| {
+        let found = DESCRIBED.iter().filter(|(event, _)| events::matches(&wanted, &event.name));
+        let found: Vec<&Value> = found.map(|(_, shown)| shown).collect();
+        let mut answer = Answer::json(&json!(found));
+        answer.meta.push(format!("\"total\":{}", found.len()));
+        Ok(answer)
+    }))
+}
+
+fn described(event: &EventType) -> Value {
+    json!({
+        "name": event.name, "meaning": event.meaning, "when": event.when, "entity_types": event.about,
+        "fired_only": event.origin == Origin::Callers, "example": example(event),
+    })
+}
+
+/// Returns an example of what an endpoint receives.
+fn example(event: &EventType) -> Value {
+    let record = event.about.first().and_then(|kind| registry().named(kind)).map(openapi::example_record);
+    let mut data = match record {
+        Some(Value::Object(record)) => record,
+        _ => Map::new(),
+    };
+    data.extend(serde_json::from_str::<Map<String, Value>>(event.example).unwrap_or_default());
+    data.extend(event.members());
+    let (name, data) = match event.origin {
+        // Fired events have their own line in the log.
+        Origin::Callers => (events::TRIGGERED, json!({"event": event.name, "entity_type": "", "data": {}})),
+        _ => (event.name.as_str(), Value::Object(data)),
+    };
+    let mut payload = json!({"type": name, "timestamp": "2026-05-04T10:00:00.000Z", "data": data});
+    if event.origin == Origin::Trial {
+        payload["seq"] = json!(0);
+        return payload;
+    }
+    payload["seq"] = json!(42);
+    payload["actor"] = json!("019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e4d");
+    payload["actor_type"] = json!("user");
+    payload["actor_name"] = json!("Anna Jansen");
+    payload
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_is_listed_once_about_records_that_exist() {
+        crate::registry::install();
+        let all = all();
+        for (one, next) in all.iter().zip(&all[1..]) {
+            assert!(one.name < next.name, "{} is listed twice", one.name);
+        }
+        for event in &all {
+            assert!(event.meaning.ends_with('.') && event.when.ends_with('.'), "{}", event.name);
+            for kind in event.about {
+                assert!(registry().named(kind).is_some_and(Resource::is_kept), "{}: {kind}", event.name);
+            }
+            for json in [event.members, event.example].into_iter().filter(|json| !json.is_empty()) {
+                assert!(serde_json::from_str::<Map<String, Value>>(json).is_ok(), "{}: {json}", event.name);
+            }
+        }
+    }
+
+    #[test]
+    fn examples_show_the_fields_of_the_record() {
+        crate::registry::install();
+        let paid = example(registry().event("invoice.paid").unwrap());
+        assert_eq!((&paid["type"], &paid["data"]["payment_status"]), (&json!("invoice.paid"), &json!("paid")));
+        assert!(paid["data"]["meta"]["open_amount"].is_number(), "{paid}");
+        for event in &registry().events {
+            let (example, record) = (example(event), event.about.first().and_then(|kind| registry().named(kind)));
+            let shown: Map<String, Value> = serde_json::from_str(event.example).unwrap_or_default();
+            for (name, value) in shown {
+                let field = record.and_then(|record| record.fields.iter().find(|field| field.name == name)).unwrap();
+                let schema = (field.schema)(&field.rules);
+                let choices = schema["enum"].as_array();
+                assert!(choices.is_none_or(|choices| choices.contains(&value)), "{}: {name}", event.name);
+                assert_eq!(example["data"][&name], value, "{}", event.name);
+            }
+        }
+    }
+}

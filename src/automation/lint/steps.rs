@@ -1,0 +1,139 @@
+//! Warnings for steps that do not fit the record of the event.
+
+use engine::input::did_you_mean;
+use engine::record::FieldInfo;
+use engine::registry::registry;
+use serde_json::{Map, Value};
+
+use super::lists::Lists;
+use super::subject::Subject;
+use crate::automation::definition::{create_fields, patch_fields, path_of_create};
+use crate::automation::events;
+use crate::automation::template::is_template;
+use crate::documents::mail::SendType;
+
+const DOCUMENTS: &[&str] = &["invoice", "quote", "workorder"];
+
+/// Adds the warnings of the step at `at`.
+pub fn lint(subject: &Subject, lists: &Lists, step: &Value, at: &str, warnings: &mut Vec<String>) {
+    let Some(members) = step.as_object() else { return };
+    let kind = step["type"].as_str().unwrap_or_default();
+    if kind == "send_document" {
+        let named = step["send_type"].as_str().filter(|name| !is_template(name) && SendType::from_wire(name).is_none());
+        warnings.extend(named.map(|name| {
+            let hint = did_you_mean(name, SendType::WIRE.iter().copied());
+            format!("{at}.send_type: '{name}' is not a type of mail{hint}")
+        }));
+    }
+    match kind {
+        "send_document" if !subject.may_be(DOCUMENTS) => {
+            warnings.push(format!("{at}: sends the document of the event, but {}", subject.described()));
+        }
+        "send_email" if step["attach_pdf"] == true && !subject.may_be(DOCUMENTS) => {
+            warnings.push(format!("{at}.attach_pdf: attaches the document of the event, but {}", subject.described()));
+        }
+        "add_ticket_message" if step["ticket_id"].is_null() && !subject.may_be(&["ticket"]) => {
+            warnings.push(format!(
+                "{at}.ticket_id: is missing, so that the message is added to the ticket of the event, but {}",
+                subject.described()
+            ));
+        }
+        "trigger" => {
+            let event = step["event"].as_str().unwrap_or_default().trim();
+            if !is_template(event) {
+                warnings.extend(events::doubt(event).map(|why| format!("{at}.event: {why}")));
+            }
+        }
+        "update" => update(subject, lists, members, at, warnings),
+        _ => {
+            if let Some(path) = path_of_create(kind) {
+                let made = registry().resources.iter().find(|resource| resource.path == path);
+                let made = made.map_or("", |resource| resource.shape.name);
+                fields(subject, lists, (made, create_fields(path)), members, at, warnings);
+            }
+        }
+    }
+}
+
+fn update(subject: &Subject, lists: &Lists, step: &Map<String, Value>, at: &str, warnings: &mut Vec<String>) {
+    let text = |name: &str| step.get(name).and_then(Value::as_str).unwrap_or_default();
+    let named = events::entity(text("entity_type"));
+    if is_template(named) {
+        return;
+    }
+    let kinds: Vec<&str> = match named {
+        "" => subject.records.iter().map(|record| record.shape.name).collect(),
+        named => vec![named],
+    };
+    if named.is_empty() && !subject.may_change() {
+        let why = match subject.records.is_empty() {
+            true => subject.described(),
+            false => format!("a record of type {} cannot be changed", subject.kinds()),
+        };
+        warnings.push(format!("{at}: changes the record of the event, but {why}"));
+        return;
+    }
+    if !named.is_empty() && text("id").is_empty() && !subject.may_be(&[named]) {
+        warnings.push(format!(
+            "{at}.id: is missing, so that the id of the event's record is used, but {}",
+            subject.described()
+        ));
+    }
+    let Some(Value::Object(sent)) = step.get("fields") else { return };
+    let at = format!("{at}.fields");
+    // A field that one type of record has and another lacks may be meant.
+    let known = |name: &str| kinds.iter().any(|kind| patch_fields(kind).iter().any(|field| field.name == name));
+    if kinds.len() > 1 {
+        for name in sent.keys().filter(|name| !known(name)) {
+            let all = kinds.iter().flat_map(|kind| patch_fields(kind)).map(|field| field.name);
+            let hint = did_you_mean(name, all);
+            warnings.push(format!("{at}.{name}: a record of type {} has no such field{hint}", subject.kinds()));
+        }
+    } else if let [kind] = kinds.as_slice() {
+        fields(subject, lists, (*kind, patch_fields(kind)), sent, &at, warnings);
+    }
+}
+
+/// Adds the warnings of the values that are sent for the fields of a type of record.
+fn fields(
+    subject: &Subject,
+    lists: &Lists,
+    (kind, fields): (&str, &[FieldInfo]),
+    sent: &Map<String, Value>,
+    at: &str,
+    warnings: &mut Vec<String>,
+) {
+    for (name, value) in sent {
+        let Some(field) = fields.iter().find(|field| field.name == name) else { continue };
+        let text = value.as_str().unwrap_or_default();
+        if !text.is_empty() && !is_template(text) {
+            let why = lists.exclude(kind, &[name.as_str()], text, str::eq_ignore_ascii_case);
+            warnings.extend(why.map(|why| format!("{at}.{name}: '{name}' {why}")));
+        }
+        for (key, value) in value.as_object().into_iter().flatten() {
+            let text = value.as_str().filter(|text| !is_template(text));
+            let why = text
+                .and_then(|text| lists.exclude(kind, &[name.as_str(), key.as_str()], text, str::eq_ignore_ascii_case));
+            warnings.extend(why.map(|why| format!("{at}.{name}.{key}: '{key}' {why}")));
+        }
+        warnings.extend(other_record(subject, field, text).map(|why| format!("{at}.{name}: {why}")));
+    }
+}
+
+/// Returns why a single placeholder is the id of another type of record than a field refers to, if so.
+fn other_record(subject: &Subject, field: &FieldInfo, text: &str) -> Option<String> {
+    let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim();
+    let name = inner.strip_prefix("data.").or_else(|| inner.strip_prefix("record."))?;
+    let wanted = Some(field.rules.refers).filter(|table| !table.is_empty())?;
+    let tables: Vec<&str> = match name {
+        "id" => subject.records.iter().map(|record| record.shape.table).collect(),
+        name => subject.fields(name).iter().map(|(_, own)| own.rules.refers).collect(),
+    };
+    if tables.is_empty() || tables.contains(&wanted) || tables.contains(&"") {
+        return None;
+    }
+    let named =
+        |table: &str| registry().of_table(table).map_or("record", |resource| resource.shape.name).replace('_', " ");
+    let (wanted, own) = (named(wanted), named(tables[0]));
+    Some(format!("takes the id of a record of type {wanted}, and '{inner}' is that of a record of type {own}"))
+}

@@ -1,0 +1,132 @@
+use std::time::Duration;
+
+use engine::clock::Clock;
+use engine::config::Config;
+use engine::jobs;
+use engine::migrations;
+use engine::open::database;
+use store::{Database, Error, Options, Result, Store, Tx};
+
+use super::Finding;
+
+/// How far the clocks of the program and of the database may differ.
+const SKEW_MS: i64 = 2000;
+/// How old the oldest queued job may be.
+const LATE_MS: i64 = 10 * 60 * 1000;
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Looks at the database, and through it at the clock and the queue.
+pub fn examine(config: &Config) -> Vec<Finding> {
+    let wanted = database(config);
+    if let Database::Sqlite(path) = &wanted
+        && !path.is_file()
+    {
+        let found = format!("There is no database at {} yet.", path.display());
+        return vec![Finding::advice("database", found, "`kantoor serve` creates it.")];
+    }
+    let mut options = Options::new(wanted);
+    options.timeout = TIMEOUT;
+    let opened = Store::open_to_read(&options).and_then(|store| Ok((store.is_migrated(&migrations::all())?, store)));
+    let (is_current, store) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return vec![unreachable(config, &error)],
+    };
+    let mut found = Vec::new();
+    match store.read_now(|tx| about(tx, config)) {
+        Ok(about) => found.extend(about),
+        Err(error) => found.push(unreachable(config, &error)),
+    }
+    if !is_current {
+        found.push(Finding::advice(
+            "database",
+            "The database schema is not that of this version.",
+            "Back up, then run `kantoor migrate`; serve does it as well. If the schema is newer, use the newer program.",
+        ));
+        return found;
+    }
+    found.extend(clock_and_queue(&store, !config.database_url.is_empty()));
+    found
+}
+
+fn unreachable(config: &Config, error: &Error) -> Finding {
+    let remedy = if config.database_url.is_empty() {
+        "Run `kantoor verify`; if the file is damaged, restore a backup."
+    } else {
+        "Check database_url, that PostgreSQL runs, and that it accepts connections from this machine."
+    };
+    Finding::problem("database", format!("The database cannot be read: {error}."), remedy)
+}
+
+/// What the database says about itself.
+fn about(tx: &mut Tx, config: &Config) -> Result<Vec<Finding>> {
+    if config.database_url.is_empty() {
+        let size = tx.int("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()", &[])?;
+        return Ok(vec![Finding::fine("database", format!("SQLite, {} MiB.", size / (1024 * 1024)))]);
+    }
+    let set = |tx: &mut Tx, name: &str| {
+        tx.first("SELECT current_setting($1)", &[name.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
+            .map(Option::unwrap_or_default)
+    };
+    let mut found = vec![Finding::fine("database", format!("PostgreSQL {}.", set(tx, "server_version")?))];
+    for name in ["fsync", "full_page_writes", "synchronous_commit"] {
+        if set(tx, name)? == "off" {
+            let what = format!("{name} is off: acknowledged changes are lost when PostgreSQL or its machine fails.");
+            found.push(Finding::problem("database", what, format!("Set {name} = on in postgresql.conf.")));
+        }
+    }
+    let (most, own) = (set(tx, "max_connections")?, config.database_readers + config.database_writers + 1);
+    if most.parse().is_ok_and(|most: usize| most < 2 * own) {
+        let what = format!("PostgreSQL accepts {most} connections, and each node uses up to {own}.");
+        found.push(Finding::advice("database", what, "Raise max_connections, or lower database_readers."));
+    }
+    Ok(found)
+}
+
+fn clock_and_queue(store: &Store, on_postgres: bool) -> Vec<Finding> {
+    let now = Clock::System.now().0;
+    let looked = store.read_now(|tx| {
+        let theirs = if on_postgres {
+            tx.int("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)", &[])?
+        } else {
+            now
+        };
+        Ok::<_, engine::error::Error>((theirs, jobs::state(tx)?))
+    });
+    let (theirs, queue) = match looked {
+        Ok(looked) => looked,
+        Err(error) => {
+            let why = error.internal.unwrap_or(error.message);
+            return vec![Finding::problem(
+                "jobs",
+                format!("The queue cannot be read: {why}."),
+                "Run `kantoor verify`.",
+            )];
+        }
+    };
+    let mut found = vec![clock(now, theirs.max(queue.newest.0), theirs)];
+    if queue.given_up > 0 {
+        let what = format!("{} jobs are not tried any more.", queue.given_up);
+        let remedy = "`kantoor jobs list` says why; `kantoor jobs retry` runs them again.";
+        found.push(Finding::advice("jobs", what, remedy));
+    }
+    let late = now - queue.oldest_due.0;
+    if queue.oldest_due.0 > 0 && late > LATE_MS {
+        let what = format!("The oldest job has been due for {} minutes.", late / 60_000);
+        found.push(Finding::problem("jobs", what, "Check that `kantoor serve` runs; its log says why jobs wait."));
+    }
+    found
+}
+
+fn clock(now: i64, latest: i64, theirs: i64) -> Finding {
+    let remedy = "Synchronize the clock, for example with systemd-timesyncd or chrony.";
+    if (now - theirs).abs() > SKEW_MS {
+        let what = format!("This machine and PostgreSQL differ by {} s.", (now - theirs).abs() / 1000);
+        return Finding::problem("clock", what, remedy);
+    }
+    if latest - now > SKEW_MS {
+        let what =
+            format!("The database has work from {} s in the future: the clock was set back.", (latest - now) / 1000);
+        return Finding::problem("clock", what, remedy);
+    }
+    Finding::fine("clock", "The clock agrees with the database.")
+}

@@ -1,0 +1,129 @@
+//! One response lists everything that is wrong with a body: fields, rows and ids that do not exist.
+
+use serde_json::{Value, json};
+
+use crate::on_both;
+use crate::support::{Db, Server};
+
+on_both![a_document_lists_all_errors, a_subscription_lists_all_errors, unknown_ids_do_not_hide_invalid_fields];
+
+const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
+
+fn a_document_lists_all_errors(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let body = json!({"title": "", "client_id": NOBODY, "project_id": NOBODY, "due_date": "soon", "custom_fields": {"size": "L"},
+    "rows": [
+        {"name": "a", "quantity": "many", "product_id": NOBODY},
+        {"title": "b", "vat_code": "XX"},
+        {"unit_price": 1},
+        {"name": "d", "unit_pirce": 1},
+        7,
+    ]});
+    let expected = [
+        "title: required",
+        "due_date: invalid_format",
+        "rows[0].quantity: wrong_type",
+        "rows[3].unit_pirce: unknown_field",
+        "rows[4]: wrong_type",
+        "client_id: reference_not_found",
+        "project_id: reference_not_found",
+        "rows[0].product_id: reference_not_found",
+        "rows[1].vat_code: reference_not_found",
+        "rows[2].name: required",
+        "custom_fields.size: unknown_field",
+    ];
+    let before = server.last_seq(&client);
+    for path in ["/v1/invoices", "/v1/quotes", "/v1/workorders"] {
+        let refused = client.post(path, body.clone()).expect(422);
+        let mut faults = refused.faults();
+        let mut wanted = expected.map(str::to_string).to_vec();
+        faults.sort();
+        wanted.sort();
+        assert_eq!(faults, wanted, "{path}");
+        let details = refused.json()["error"]["details"].clone();
+        let guess =
+            details.as_array().unwrap().iter().find(|one| one["field"] == "rows[3].unit_pirce").unwrap().clone();
+        assert_eq!(guess["message"], "is not a known field of a row; did you mean 'unit_price'?");
+    }
+    // Each alone, and in pairs.
+    let faults = |body: Value| client.post("/v1/invoices", body).expect(422).faults();
+    assert_eq!(
+        faults(json!({"title": "x", "client_external_id": "nobody", "rows": [{"name": "a", "vat_code": "XX"}]})),
+        ["client_external_id: reference_not_found", "rows[0].vat_code: reference_not_found"]
+    );
+    assert_eq!(
+        faults(json!({"title": "x", "client_id": NOBODY, "rows": [{"unit_price": 1}]})),
+        ["client_id: reference_not_found", "rows[0].name: required"]
+    );
+    assert_eq!(
+        faults(json!({"title": "x", "rows": 7, "deal_id": NOBODY})),
+        ["rows: wrong_type", "deal_id: reference_not_found"]
+    );
+    // A key that was used before takes precedence.
+    let key = [("idempotency-key", "k")];
+    client.send("POST", "/v1/invoices", &key, &json!({"title": "x"}).to_string()).expect(201);
+    let reused = client.send("POST", "/v1/invoices", &key, &body.to_string()).expect(422);
+    assert_eq!(reused.code(), "idempotency_key_reused");
+
+    let path = format!("/v1/invoices/{}", client.post("/v1/invoices", json!({"title": "x"})).expect(201).id());
+    let refused =
+        client.patch(&path, json!({"client_id": NOBODY, "due_date": "soon", "rows": [{"quantity": 1}]})).expect(422);
+    assert_eq!(
+        refused.faults(),
+        ["due_date: invalid_format", "client_id: reference_not_found", "rows[0].name: required"]
+    );
+    client.patch("/v1/invoices/nobody", json!({"title": ""})).expect(422);
+    let made = server.events(&client, before);
+    assert!(made.iter().all(|name| name == "invoice.created" || name == "document.draft"), "{made:?}");
+}
+
+fn a_subscription_lists_all_errors(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let body = json!({"client_id": NOBODY, "title": "x", "day_of_month": 40, "lines": [
+        {"title": "a", "quantity": "many"}, {"title": "b", "product_id": NOBODY}, {"titel": "c"}]});
+    let mut faults = client.post("/v1/subscriptions", body).expect(422).faults();
+    faults.sort();
+    assert_eq!(
+        faults,
+        [
+            "client_id: reference_not_found",
+            "day_of_month: out_of_range",
+            "lines[0].quantity: wrong_type",
+            "lines[1].product_id: reference_not_found",
+            "lines[2].titel: unknown_field",
+            "lines[2].title: required"
+        ]
+    );
+    let made = client.post("/v1/subscriptions", json!({"title": "x", "lines": [{"title": "a"}]})).expect(201).id();
+    let refused = client
+        .patch(
+            &format!("/v1/subscriptions/{made}"),
+            json!({"day_of_month": 40, "lines": [{"title": "a", "vat_code": "XX"}]}),
+        )
+        .expect(422);
+    assert_eq!(refused.faults(), ["day_of_month: out_of_range", "lines[0].vat_code: reference_not_found"]);
+}
+
+fn unknown_ids_do_not_hide_invalid_fields(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let refused =
+        client.post("/v1/tasks", json!({"client_id": NOBODY, "deadline": "soon", "deal_id": NOBODY})).expect(422);
+    assert_eq!(
+        refused.faults(),
+        [
+            "deadline: invalid_format",
+            "title: required",
+            "client_id: reference_not_found",
+            "deal_id: reference_not_found"
+        ]
+    );
+    let task = client.post("/v1/tasks", json!({"title": "x"})).expect(201).id();
+    let refused = client.patch(&format!("/v1/tasks/{task}"), json!({"title": "", "assignee_id": NOBODY})).expect(422);
+    assert_eq!(refused.faults(), ["title: required", "assignee_id: reference_not_found"]);
+    let refused = client.post("/v1/tickets", json!({"subject": "", "client_id": NOBODY})).expect(422);
+    assert_eq!(refused.faults(), ["subject: required", "client_id: reference_not_found"]);
+    assert_eq!(client.get("/v1/tasks").json()["meta"]["total"], 1);
+}

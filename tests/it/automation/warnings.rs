@@ -1,0 +1,362 @@
+//! Warnings about flows that are probably wrong, and errors that name what was probably meant.
+
+use super::*;
+
+on_both![
+    warns_of_data_that_the_record_never_has,
+    warns_of_steps_that_do_not_fit_the_record,
+    warns_of_values_outside_a_list,
+    warns_of_events_that_never_happen,
+    errors_name_what_was_probably_meant,
+];
+
+/// Saves a flow and returns its warnings.
+#[track_caller]
+fn warnings(client: &Client, kind: &str, key: &str, steps: Value) -> Vec<String> {
+    warnings_of(client, json!({"name": "x", "trigger_type": kind, "trigger_key": key, "active": false, "steps": steps}))
+}
+
+#[track_caller]
+fn warnings_of(client: &Client, flow: Value) -> Vec<String> {
+    let meta = client.post("/v1/automation/flows", flow).expect(201).json()["meta"].clone();
+    let warnings = meta["warnings"].as_array().cloned().unwrap_or_default();
+    warnings.iter().map(|warning| warning.as_str().unwrap().to_string()).collect()
+}
+
+fn note(body: &str) -> Value {
+    json!([{"type": "create_note", "body": body}])
+}
+
+/// The trigger, a template, and the warning.
+const LACKING: &[(&str, &str, &str, &str)] = &[
+    (
+        "event",
+        "invoice.paid",
+        "{{ data.nummer }}",
+        "a record of type invoice has no field 'nummer'; did you mean 'number'?",
+    ),
+    ("event", "ticket.created", "{{ record.total_incl_vat }}", "a record of type ticket has no field 'total_incl_vat'"),
+    (
+        "event",
+        "invoice.paid",
+        "{{ data.meta.opn_amount }}",
+        "a record of type invoice has no field 'opn_amount'; did you mean 'open_amount'?",
+    ),
+    // A key of your own may be the name of an event.
+    (
+        "custom",
+        "invoice.paid",
+        "{{ data.nummer }}",
+        "a record of type invoice has no field 'nummer'; did you mean 'number'?",
+    ),
+    (
+        "event",
+        "client.created",
+        "{{ data.emial }}",
+        "a record of type client has no field 'emial'; did you mean 'email'?",
+    ),
+    ("event", "ticket.message", "{{ data.message.bdy }}", "'message' has no member 'bdy'; did you mean 'body'?"),
+    ("event", "mail.bounced", "{{ data.mail.recipent }}", "'mail' has no member 'recipent'; did you mean 'recipient'?"),
+    (
+        "event",
+        "sales.document_sent",
+        "{{ data.subjct }}",
+        "a record of type invoice, quote or workorder has no field 'subjct'",
+    ),
+    (
+        "event",
+        "account.updated",
+        "{{ data.nam }}",
+        "the data of the event 'account.updated' has no member 'nam'; did you mean 'name'?",
+    ),
+    ("event", "invoice.paid", "{{ account.nmae }}", "'account' has no member 'nmae'; did you mean 'name'?"),
+    (
+        "event",
+        "invoice.paid",
+        "{{ dta.number }}",
+        "'dta' is not one of the names available in templates: event, entity_type, data, record, steps, account, now; did you mean 'data'?",
+    ),
+    (
+        "schedule",
+        "0 9 * * *",
+        "{{ data.schedule_for }}",
+        "the data of a schedule has no member 'schedule_for'; did you mean 'scheduled_for'?",
+    ),
+    ("schedule", "0 9 * * *", "{{ record.number }}", "there is no 'record': a schedule is not about a record"),
+];
+
+/// The trigger, and a template without a warning.
+const THERE: &[(&str, &str, &str)] = &[
+    (
+        "event",
+        "invoice.paid",
+        "{{ data.number }} {{ data.open_amount }} {{ data.meta.open_amount }} {{ data.id }} {{ data.fired }}",
+    ),
+    (
+        "event",
+        "invoice.paid",
+        "{% for row in data.rows %}{{ row.name }}{% endfor %} {{ data.rows[0].name }} {{ data.custom_fields.x }}",
+    ),
+    (
+        "event",
+        "invoice.paid",
+        "{{ record.web_url }} {{ account.owner_email }} {{ now }} {{ event }} {{ data.created_at }}",
+    ),
+    ("event", "ticket.message", "{{ data.message.author.email }} {{ data.subject }}"),
+    ("event", "mail.failed", "{{ data.mail.reason }} {{ data.number }} {{ data.subject }}"),
+    ("event", "automation.triggered", "{{ data.data.anything }} {{ data.event }}"),
+    ("event", "planning.updated", "{{ data.anything }}"),
+    ("custom", "order.shipped", "{{ data.anything }} {{ record.anything }}"),
+    ("schedule", "0 9 * * *", "{{ data.date }} {{ account.today }}"),
+];
+
+fn warns_of_data_that_the_record_never_has(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for (kind, key, body, warning) in LACKING {
+        assert_eq!(warnings(&client, kind, key, note(body)), [format!("steps[0].body: {warning}")], "{key} {body}");
+    }
+    for (kind, key, body) in THERE {
+        assert_eq!(warnings(&client, kind, key, note(body)), Vec::<String>::new(), "{key} {body}");
+    }
+}
+
+/// The trigger, a step, and the warning.
+fn unfit() -> Vec<(&'static str, &'static str, Value, &'static str)> {
+    vec![
+        (
+            "event",
+            "ticket.created",
+            json!({"type": "send_document"}),
+            ": sends the document of the event, but the event 'ticket.created' is about a record of type ticket",
+        ),
+        (
+            "schedule",
+            "0 9 * * *",
+            json!({"type": "send_document"}),
+            ": sends the document of the event, but a schedule is not about a record",
+        ),
+        (
+            "event",
+            "deal.won",
+            json!({"type": "send_email", "to": "a@b.example", "subject": "s", "body": "b", "attach_pdf": true}),
+            ".attach_pdf: attaches the document of the event, but the event 'deal.won' is about a record of type deal",
+        ),
+        (
+            "event",
+            "invoice.paid",
+            json!({"type": "add_ticket_message", "body": "b"}),
+            ".ticket_id: is missing, so that the message is added to the ticket of the event, but the event 'invoice.paid' is about a record of type invoice",
+        ),
+        (
+            "schedule",
+            "0 9 * * *",
+            json!({"type": "update", "fields": {"title": "x"}}),
+            ": changes the record of the event, but a schedule is not about a record",
+        ),
+        (
+            "event",
+            "batch.created",
+            json!({"type": "update", "fields": {"title": "x"}}),
+            ": changes the record of the event, but a record of type batch cannot be changed",
+        ),
+        (
+            "event",
+            "invoice.paid",
+            json!({"type": "update", "entity_type": "client", "fields": {"city": "Goes"}}),
+            ".id: is missing, so that the id of the event's record is used, but the event 'invoice.paid' is about a record of type invoice",
+        ),
+        (
+            "event",
+            "sales.document_sent",
+            json!({"type": "update", "fields": {"titel": "x"}}),
+            ".fields.titel: a record of type invoice, quote or workorder has no such field; did you mean 'title'?",
+        ),
+        (
+            "event",
+            "invoice.paid",
+            json!({"type": "create_task", "title": "x", "deal_id": "{{ data.id }}"}),
+            ".deal_id: takes the id of a record of type deal, and 'data.id' is that of a record of type invoice",
+        ),
+        (
+            "event",
+            "invoice.paid",
+            json!({"type": "create_task", "title": "x", "project_id": "{{ data.client_id }}"}),
+            ".project_id: takes the id of a record of type project, and 'data.client_id' is that of a record of type client",
+        ),
+    ]
+}
+
+/// The trigger, and a step without a warning.
+fn fit() -> Vec<(&'static str, &'static str, Value)> {
+    vec![
+        ("event", "sales.document_sent", json!({"type": "send_document"})),
+        (
+            "event",
+            "mail.bounced",
+            json!({"type": "send_email", "to": "a@b.example", "subject": "s", "body": "b", "attach_pdf": true}),
+        ),
+        ("event", "mail.unanswered", json!({"type": "add_ticket_message", "body": "b"})),
+        ("event", "invoice.paid", json!({"type": "add_ticket_message", "body": "b", "ticket_id": "{{ steps[0].id }}"})),
+        (
+            "event",
+            "invoice.paid",
+            json!({"type": "update", "entity_type": "customer", "id": "{{ data.client_id }}", "fields": {"city": "Goes"}}),
+        ),
+        (
+            "event",
+            "invoice.paid",
+            json!({"type": "create_task", "title": "x", "client_id": "{{ data.client_id }}", "project_id": "{{ data.project_id }}"}),
+        ),
+        ("custom", "order.shipped", json!({"type": "send_document"})),
+        ("custom", "order.shipped", json!({"type": "update", "fields": {"title": "x"}})),
+    ]
+}
+
+fn warns_of_steps_that_do_not_fit_the_record(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for (kind, key, step, warning) in unfit() {
+        assert_eq!(warnings(&client, kind, key, json!([step.clone()])), [format!("steps[0]{warning}")], "{key} {step}");
+    }
+    for (kind, key, step) in fit() {
+        assert_eq!(warnings(&client, kind, key, json!([step.clone()])), Vec::<String>::new(), "{key} {step}");
+    }
+}
+
+fn warns_of_values_outside_a_list(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let field = json!({"entity": "client", "key": "size", "label": "Size", "type": "select", "options": ["S", "M"]});
+    client.post("/v1/custom-fields", field).expect(201);
+    let on = |key: &str, field: &str, value: Value| {
+        let conditions = json!([{"field": field, "op": if value.is_array() { "in" } else { "eq" }, "value": value}]);
+        let mut flow =
+            json!({"name": "x", "trigger_type": "event", "trigger_key": key, "active": false, "steps": note("x")});
+        flow["conditions"] = conditions;
+        warnings_of(&client, flow)
+    };
+    // Conditions do not ignore case.
+    for value in ["Closd", "closed"] {
+        assert_eq!(
+            on("ticket.created", "data.status", json!(["Open", value])),
+            [format!(
+                "conditions[0].value: 'status' is never \"{value}\"; it is one of: New, Open, Waiting, Closed; did you mean 'Closed'?"
+            )]
+        );
+    }
+    assert_eq!(on("ticket.created", "data.status", json!(["Closed", "Open"])), Vec::<String>::new());
+    assert_eq!(
+        on("deal.created", "data.status", json!("wonn")),
+        ["conditions[0].value: 'status' is never \"wonn\"; it is one of: open, won, lost; did you mean 'won'?"]
+    );
+    assert_eq!(
+        on("customer.created", "data.custom_fields.size", json!("XL")),
+        ["conditions[0].value: 'custom_fields.size' is never \"XL\"; it is one of: S, M"]
+    );
+    assert_eq!(
+        on("customer.created", "data.custom_fields.sizes", json!("S")),
+        ["conditions[0].value: 'custom_fields.sizes' is not a custom field of a client; did you mean 'size'?"]
+    );
+    assert_eq!(on("customer.created", "data.custom_fields.size", json!("M")), Vec::<String>::new());
+    let told =
+        warnings(&client, "custom", "order.shipped", json!([{"type": "send_document", "send_type": "invoice_rem"}]));
+    assert_eq!(told, ["steps[0].send_type: 'invoice_rem' is not a type of mail; did you mean 'invoice_rem1'?"]);
+    let told = warnings(&client, "event", "ticket.created", json!([{"type": "update", "fields": {"status": "Dnoe"}}]));
+    assert!(told.len() == 1 && told[0].starts_with("steps[0].fields.status: 'status' is never \"Dnoe\""), "{told:?}");
+    let told =
+        warnings(&client, "event", "invoice.paid", json!([{"type": "create_ticket", "subject": "s", "status": "opn"}]));
+    assert!(told.len() == 1 && told[0].starts_with("steps[0].status: 'status' is never \"opn\""), "{told:?}");
+    let lower = json!([{"type": "create_ticket", "subject": "s", "status": "open"}]);
+    assert_eq!(warnings(&client, "event", "invoice.paid", lower), Vec::<String>::new());
+    let told = warnings(
+        &client,
+        "event",
+        "customer.created",
+        json!([{"type": "update", "fields": {"custom_fields": {"size": "XL"}}}]),
+    );
+    assert_eq!(told, ["steps[0].fields.custom_fields.size: 'size' is never \"XL\"; it is one of: S, M"]);
+}
+
+fn warns_of_events_that_never_happen(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let never =
+        |name: &str, hint: &str| format!("'{name}' is not an event of Kantoor, and only happens if it is fired{hint}");
+    for kind in ["event", "custom"] {
+        assert_eq!(
+            warnings(&client, kind, "invoice.payd", note("x")),
+            [format!("trigger_key: {}", never("invoice.payd", "; did you mean 'invoice.paid'?"))]
+        );
+        let told = warnings(&client, kind, "task.done", note("x"));
+        assert!(told.len() == 1 && told[0].contains("the events of this record are: task.completed"), "{told:?}");
+    }
+    assert_eq!(
+        warnings(&client, "custom", "invoces.paid", note("x")),
+        [format!("trigger_key: {}", never("invoces.paid", "; did you mean 'invoice.paid'?"))]
+    );
+    for own in ["order.shipped", "nightly", "client.created", "work", "quote.fase_changed"] {
+        assert_eq!(warnings(&client, "custom", own, note("x")), Vec::<String>::new(), "{own}");
+    }
+    let refused = json!({"name": "x", "trigger_type": "event", "trigger_key": "invoces.paid", "steps": note("x")});
+    let refused = client.post("/v1/automation/flows", refused).expect(422);
+    assert_eq!(refused.faults(), ["trigger_key: invalid_choice"]);
+    assert!(refused.text.contains("did you mean 'invoice.paid'?"), "{}", refused.text);
+    assert_eq!(
+        warnings(&client, "event", "invoice.paid", json!([{"type": "trigger", "event": "quote.acepted"}])),
+        [format!("steps[0].event: {}", never("quote.acepted", "; did you mean 'quote.accepted'?"))]
+    );
+    assert_eq!(
+        warnings(
+            &client,
+            "event",
+            "invoice.paid",
+            json!([{"type": "trigger", "event": "order.paid"}, {"type": "trigger", "event": "{{ data.number }}"}])
+        ),
+        Vec::<String>::new()
+    );
+    // A fired event stays possible, whatever its name.
+    let id = flow(&client, "invoice.payd", task());
+    assert_eq!(fire(&client, "invoice.payd", json!({"name": "x"})).len(), 1, "{id}");
+}
+
+fn errors_name_what_was_probably_meant(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for (step, hint) in [
+        (json!({"type": "create_taks", "title": "x"}), "did you mean 'create_task'?"),
+        (json!({"type": "create_task", "titel": "x", "title": "x"}), "did you mean 'title'?"),
+        (json!({"type": "wait", "fro": "P1D"}), "did you mean 'for'?"),
+        (json!({"type": "approval", "continue_on_eror": true}), "did you mean 'continue_on_error'?"),
+        (json!({"type": "http", "url": "https://a.example", "method": "PSOT"}), "did you mean 'POST'?"),
+        (
+            json!({"type": "update", "entity_type": "clinet", "id": "x", "fields": {"city": "x"}}),
+            "did you mean 'client'?",
+        ),
+        (
+            json!({"type": "update", "entity_type": "client", "id": "x", "fields": {"citty": "x"}}),
+            "did you mean 'city'?",
+        ),
+        (
+            json!({"type": "condition", "conditions": [{"field": "data.x", "op": "eqq", "value": 1}]}),
+            "did you mean 'eq'?",
+        ),
+        (
+            json!({"type": "condition", "conditions": [{"field": "dat.x", "op": "eq", "value": 1}]}),
+            "did you mean 'data'?",
+        ),
+        (
+            json!({"type": "condition", "conditions": [{"feild": "data.x", "op": "eq", "value": 1}]}),
+            "did you mean 'field'?",
+        ),
+    ] {
+        let flow = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": [step]});
+        let refused = client.post("/v1/automation/flows", flow).expect(422);
+        assert!(refused.text.contains(hint), "{step}: {}", refused.text);
+    }
+    let later = json!([{"type": "create_task", "name": "call", "title": "x"}, {"type": "approval", "message": "{{ steps.cal.id }}"}]);
+    assert_eq!(
+        warnings(&client, "custom", "a.b", later),
+        ["steps[1].message: no earlier step has the name 'cal'; did you mean 'call'?"]
+    );
+}

@@ -1,0 +1,247 @@
+//! A new owner sets up the business without a program: own details and logo with a preview, settings, a subscription that is
+//! collected with a file for the bank, hours, a flow, a colleague, a key; and finds things in long lists.
+
+use serde_json::json;
+
+use super::super::browser::Chromium;
+use super::super::client;
+use crate::people::{PASSWORD, set_up_token};
+use crate::support::{Client, Db, Server};
+
+/// One server, one browser and one load of a page for all of these stories: what follows is a link away.
+#[test]
+fn an_owner_needs_no_program() {
+    let server = Server::start(Db::sqlite());
+    server.leaves_jobs();
+    let client = client(&server);
+    let token = set_up_token(&server, &client);
+    let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    let browser = &mut browser;
+    browser.without_motion();
+    browser.call("Network.setExtraHTTPHeaders", json!({"headers": {"Accept-Language": "nl"}}));
+    the_account_is_set_up(browser, &token);
+    the_details_are_filled_in(browser, &client);
+    automatic_mail_gets_its_hours(browser, &client);
+    let customer = a_mandate_is_recorded(browser, &client);
+    a_subscription_is_collected(browser, &client, &customer);
+    hours_are_submitted_and_approved(browser, &client, &customer);
+    a_ready_flow_is_switched_on(browser, &client);
+    a_colleague_is_invited(browser, &client);
+    a_key_is_made(browser, &client);
+    a_long_list_is_searched(browser, &client);
+    browser.check();
+}
+
+fn the_account_is_set_up(browser: &mut Chromium, token: &str) {
+    browser.open(&format!("/set-up/{token}"));
+    browser.sees("Aan de slag");
+    browser.type_in("name", "Olga Jansen");
+    browser.type_in("email", "olga@a.example");
+    browser.type_in("password", PASSWORD);
+    browser.key("Enter");
+    browser.settles("/");
+    browser.press("link", "Gegevens invullen");
+}
+
+fn the_details_are_filled_in(browser: &mut Chromium, client: &Client) {
+    browser.wait_until("document.getElementById('f-iban') !== null && document.querySelector('.identity') !== null");
+    for (field, text) in [
+        ("f-name", "Jansen & Zn"),
+        ("f-address", "Havenweg 12"),
+        ("f-city", "Tilburg"),
+        ("f-iban", "NL02ABNA0123456789"),
+        ("f-primary_color", "#0b6847"),
+    ] {
+        browser.type_in(field, text);
+    }
+    browser.upload("f-logo_file_id", "console/icon.png");
+    // The preview follows what is typed.
+    browser.wait_until("document.querySelector('.identity-head img')?.complete === true");
+    let shown = browser.evaluate("document.querySelector('.identity').innerText");
+    let shown = shown.as_str().unwrap();
+    assert!(
+        ["Jansen & Zn", "Havenweg 12", "NL02 ABNA 0123 4567 89"].iter().all(|part| shown.contains(part)),
+        "{shown}"
+    );
+    assert_eq!(browser.evaluate("document.querySelector('.identity-title').style.color"), "rgb(11, 104, 71)");
+    browser.press("button", "Opslaan");
+    browser.sees("Opgeslagen.");
+    let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
+    let identity = client.get(&format!("/v1/corporate-identities/{identity}")).data();
+    assert_eq!(identity["name"], "Jansen & Zn");
+    assert!(identity.to_string().contains("Havenweg 12"), "{identity}");
+    browser.go("/");
+    browser.settles("/");
+    browser.sees("Klant toevoegen");
+}
+
+fn automatic_mail_gets_its_hours(browser: &mut Chromium, client: &Client) {
+    browser.go("/settings");
+    browser.wait_until("document.getElementById('s-mail_hours_from') !== null");
+    browser.choose("s-mail_hours_from", "09:30");
+    browser.press("checkbox", "vrijdag");
+    browser.press("checkbox", "zaterdag");
+    save_section(browser, "mail");
+    let settings = client.get("/v1/settings").data();
+    assert_eq!(settings["mail_days"], json!(["mon", "tue", "wed", "thu", "sat"]));
+    assert_eq!(settings["mail_hours_from"], "09:30");
+    // A test account collects in the sandbox until it chooses its bank.
+    browser.press("radio", "Uw bank (incassobestanden)");
+    browser.wait_until("document.getElementById('s-creditor_id') !== null");
+    browser.type_in("s-creditor_id", "NL69ZZZ123456780000");
+    save_section(browser, "payments");
+    assert_eq!(client.get("/v1/settings").data()["creditor_id"], "NL69ZZZ123456780000");
+}
+
+/// Saves a section of the settings: its button can be pressed while there is something to save.
+fn save_section(browser: &mut Chromium, name: &str) {
+    let button = format!("document.querySelector('form#{name} [type=submit]')");
+    browser.wait_until(&format!("!{button}.disabled"));
+    browser.evaluate(&format!("{button}.click()"));
+    browser.wait_until(&format!("{button}.disabled && {button}.ariaBusy !== 'true'"));
+}
+
+/// Returns the id of a client whose invoices are collected.
+fn a_mandate_is_recorded(browser: &mut Chromium, client: &Client) -> String {
+    let bakery = json!({"company_name": "Bakkerij De Ster", "email": "info@b.example", "iban": "NL91ABNA0417164300"});
+    let customer = client.post("/v1/clients", bakery).expect(201).id();
+    browser.go(&format!("/clients/{customer}"));
+    browser.press("button", "Getekende machtiging vastleggen");
+    browser.wait_until("document.getElementById('mandate-reference') !== null");
+    browser.type_in("mandate-reference", "M-1");
+    browser.press("button", "Opslaan");
+    browser.sees("Machtiging vastgelegd.");
+    customer
+}
+
+fn a_subscription_is_collected(browser: &mut Chromium, client: &Client, customer: &str) {
+    browser.go(&format!("/subscriptions/new?client_id={customer}"));
+    browser.wait_until("document.querySelector('.cell-name input') !== null");
+    browser.type_in("f-title", "Onderhoud");
+    browser.evaluate("document.querySelector('.cell-name input').focus()");
+    browser.type_text("Onderhoudsbeurt");
+    browser.evaluate("document.querySelector('.cell-price input').focus()");
+    browser.type_text("100");
+    browser.press("button", "Opslaan en activeren");
+    browser.wait_until("/^.subscriptions.[0-9a-f-]{36}$/.test(location.pathname)");
+    let subscription = client.get("/v1/subscriptions").data()[0].clone();
+    assert_eq!((&subscription["status"], &subscription["title"]), (&json!("active"), &json!("Onderhoud")));
+    // Its first invoice waits for the next file.
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-05T10:00:00Z"})).expect(200);
+    browser.go("/batches");
+    browser.press("button", "Nieuw incassobestand");
+    browser.press("button", "Bestand maken");
+    browser.press("link", "Bestand downloaden");
+    browser.press("button", "Klaar");
+    let batch = client.get("/v1/direct-debit/batches").data()[0].clone();
+    assert_eq!((&batch["count"], &batch["amount"]), (&json!(1), &json!(121)));
+}
+
+fn hours_are_submitted_and_approved(browser: &mut Chromium, client: &Client, customer: &str) {
+    client.post("/v1/projects", json!({"name": "Verbouwing", "client_id": customer})).expect(201);
+    browser.go("/hours");
+    browser.press("button", "Project toevoegen");
+    browser.wait_until("document.getElementById('add-project') !== null");
+    browser.type_in("add-project", "Verb");
+    browser.wait_until("document.querySelector('[role=option]')?.innerText.includes('Verbouwing') === true");
+    browser.key("Enter");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    browser.wait_until("document.querySelector('.week td input') !== null");
+    browser.evaluate("document.querySelector('.week td input').focus()");
+    browser.type_text("1:30");
+    browser.key("Enter");
+    browser.evaluate("document.activeElement.blur()");
+    browser.press("button", "Week indienen");
+    browser.sees("De week is ingediend.");
+    browser.go("/hours?view=approve");
+    browser.press("button", "Goedkeuren");
+    browser.sees("Uren goedgekeurd.");
+    let entry = client.get("/v1/hours").data()[0].clone();
+    assert_eq!((&entry["minutes"], &entry["status"]), (&json!(90), &json!("approved")));
+}
+
+fn a_ready_flow_is_switched_on(browser: &mut Chromium, client: &Client) {
+    let active = || {
+        let flows = client.get("/v1/automation/flows").data();
+        flows.as_array().unwrap().iter().filter(|flow| flow["active"] == true).count()
+    };
+    let before = active();
+    browser.go("/flows");
+    browser.wait_until("document.querySelector('.toggle[aria-checked=false]') !== null");
+    browser.evaluate("document.querySelector('.toggle[aria-checked=false]').click()");
+    browser.sees(" staat aan.");
+    assert_eq!(active(), before + 1);
+}
+
+fn a_colleague_is_invited(browser: &mut Chromium, client: &Client) {
+    browser.go("/settings/users");
+    browser.press("button", "Gebruiker uitnodigen");
+    browser.wait_until("document.getElementById('invite-email') !== null");
+    browser.type_in("invite-name", "Ina Smit");
+    browser.type_in("invite-email", "ina@a.example");
+    browser.press("button", "Uitnodiging versturen");
+    // This server sends no mail, so the owner passes on the link.
+    browser.sees("Link van de uitnodiging");
+    browser.press("button", "Klaar");
+    browser.sees("Uitgenodigd");
+    let users = client.get("/v1/users").data();
+    let ina = users.as_array().unwrap().iter().find(|user| user["email"] == "ina@a.example").unwrap();
+    assert_eq!((&ina["role"], &ina["status"]), (&json!("member"), &json!("invited")));
+}
+
+fn a_key_is_made(browser: &mut Chromium, client: &Client) {
+    browser.go("/settings/api-keys/new");
+    browser.wait_until("document.getElementById('f-name') !== null");
+    browser.type_in("f-name", "Webwinkel");
+    browser.press("radio", "Alles lezen");
+    browser.press("button", "Opslaan");
+    browser.sees("Kopieer de sleutel nu");
+    let secret = browser.evaluate("document.querySelector('.copy input').value").as_str().unwrap().to_string();
+    browser.press("button", "Klaar");
+    let mut shop = client.clone();
+    shop.key = secret;
+    shop.get("/v1/invoices").expect(200);
+    shop.post("/v1/products", json!({"name": "Kraan"})).expect(403);
+}
+
+/// First and last page, and on a phone all filters in a sheet.
+fn a_long_list_is_searched(browser: &mut Chromium, client: &Client) {
+    for number in 1..=110 {
+        let category = if number % 2 == 0 { "call" } else { "task" };
+        client.post("/v1/tasks", json!({"title": format!("Taak {number}"), "category": category})).expect(201);
+    }
+    let shown = "document.querySelector('.pages .soft')?.innerText";
+    let range = |browser: &mut Chromium, text: &str| browser.wait_until(&format!("{shown} === '{text}'"));
+    browser.go("/tasks");
+    range(browser, "1–50 van 110");
+    browser.press("button", "Laatste pagina");
+    range(browser, "101–110 van 110");
+    // The button that has no use any more keeps the focus.
+    assert_eq!(browser.evaluate("document.activeElement.title"), "Laatste pagina");
+    browser.press("button", "Eerste pagina");
+    range(browser, "1–50 van 110");
+    browser.resize(390, 844);
+    browser.press("button", "Filters");
+    browser.wait_until("document.getElementById('sheet-category') !== null");
+    let fits = "document.documentElement.scrollWidth <= innerWidth + 1 && document.querySelector('.sheet-dialog').getBoundingClientRect().bottom <= innerHeight + 1";
+    assert_eq!(browser.evaluate(fits), true);
+    browser.choose("sheet-category", "call");
+    browser.press("button", "Toepassen");
+    range(browser, "1–50 van 55");
+    assert_eq!(browser.evaluate("new URLSearchParams(location.search).get('category')"), "call");
+    // The focus is back on the button, which says how many filters there are.
+    browser.wait_until("document.activeElement.innerText === 'Filters (1)'");
+    browser.press("button", "Filters (1)");
+    browser.press("button", "Filters wissen");
+    range(browser, "1–50 van 110");
+    browser.resize(1280, 860);
+    // With the keyboard: the menu, a filter, and back.
+    browser.press("button", "Filter");
+    browser.wait_until("document.activeElement.matches('.filters [role=menuitem]')");
+    browser.evaluate(
+        "[...document.querySelectorAll('.filters [role=menuitem]')].find((item) => item.innerText === 'Soort').click()",
+    );
+    browser.wait_until("document.activeElement.closest('.filter-box') !== null");
+    browser.key("Escape");
+    browser.wait_until("document.activeElement.matches('.filters .menu > button')");
+}

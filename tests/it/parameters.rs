@@ -1,0 +1,159 @@
+//! Parameters of lists: e-mail addresses, several values, and what happens to those that do not exist.
+
+use serde_json::{Value, json};
+
+use crate::on_both;
+use crate::support::{Client, Db, Server};
+
+on_both![
+    lists_are_filtered_by_email_address,
+    filters_on_sets_take_several_values,
+    strict_requests_reject_unknown_parameters,
+];
+
+fn total(client: &Client, path: &str) -> i64 {
+    client.get(path).expect(200).json()["meta"]["total"].as_i64().unwrap()
+}
+
+fn lists_are_filtered_by_email_address(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for (path, field) in [("/v1/clients", "email"), ("/v1/suppliers", "email"), ("/v1/tickets", "client_email")] {
+        for address in ["Anna@Ster.example", "bert@ster.example", ""] {
+            let body = json!({"company_name": "x", field: address});
+            let body = if path == "/v1/tickets" { json!({"subject": "x", field: address}) } else { body };
+            client.post(path, body).expect(201);
+        }
+        for (text, count) in [
+            ("anna@ster.example", 1),
+            ("ANNA@STER.EXAMPLE", 1),
+            ("x", 0),
+            ("", 1),
+            ("anna@ster.example,bert@ster.example", 0),
+        ] {
+            assert_eq!(total(&client, &format!("{path}?{field}={text}")), count, "{path} {text}");
+        }
+        let both = client.get(&format!("{path}?{field}=anna@ster.example&sort=id&order=asc&search=anna")).expect(200);
+        assert_eq!(both.json()["meta"]["total"], 1);
+        assert!(both.json()["meta"].get("ignored_params").is_none());
+    }
+    client.post("/v1/users", json!({"email": "olga@ster.example", "name": "Olga"})).expect(201);
+    assert_eq!(total(&client, "/v1/users?email=Olga@ster.example"), 1);
+    assert_eq!(total(&client, "/v1/users?email=x"), 0);
+    assert_eq!(total(&client, "/v1/clients?email=anna@ster.example&contact_type=private"), 0);
+}
+
+fn filters_on_sets_take_several_values(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    client.post("/v1/clients", json!({"type": "private", "lastname": "Anna"})).expect(201);
+    let made = |body: Value| client.post("/v1/invoices", body).expect(201).id();
+    let row = json!([{"name": "x", "unit_price": 1}]);
+    let ids: Vec<String> = (0..30)
+        .map(|n| {
+            let status = ["open", "overdue", "paid", "wacht, even"][n % 4];
+            made(json!({"title": "x", "rows": row, "client_id": if n < 8 { firm.as_str() } else { "" }, "payment_status": status}))
+        })
+        .collect();
+    assert_eq!(total(&client, "/v1/invoices?payment_status=open,overdue"), 16);
+    assert_eq!(total(&client, "/v1/invoices?payment_status=open,%20overdue,paid"), 23);
+    assert_eq!(total(&client, "/v1/invoices?payment_status=wacht,%20even"), 7, "a value of one's own may have a comma");
+    assert_eq!(total(&client, &format!("/v1/invoices?payment_status=open,overdue&client_id={firm}")), 4);
+    // In the order of the list, over pages.
+    let expected: Vec<&String> = ids.iter().enumerate().rev().filter(|(n, _)| n % 4 < 2).map(|(_, id)| id).collect();
+    let mut found: Vec<String> = Vec::new();
+    for page in 1..=4 {
+        let list = client.get(&format!("/v1/invoices?payment_status=open,overdue&per_page=5&page={page}")).expect(200);
+        let data = list.data();
+        found.extend(data.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_string()));
+    }
+    assert_eq!(found.iter().collect::<Vec<_>>(), expected);
+    let asc = client.get("/v1/invoices?payment_status=open,overdue&order=asc&per_page=1").expect(200);
+    assert_eq!(asc.data()[0]["id"], json!(ids[0]));
+    let sums = client.get("/v1/invoices?payment_status=open,overdue&sums=total_excl_vat").expect(200).json();
+    assert_eq!(sums["meta"]["sums"]["total_excl_vat"], json!(16));
+
+    let deal = |title: &str| client.post("/v1/deals", json!({"title": title, "client_id": firm})).expect(201).id();
+    let (won, lost) = (deal("a"), deal("b"));
+    deal("c");
+    client.act(&format!("/v1/deals/{won}/win")).expect(200);
+    client.act(&format!("/v1/deals/{lost}/lose")).expect(200);
+    assert_eq!(total(&client, "/v1/deals?status=won,lost"), 2);
+    assert_eq!(client.get("/v1/deals?status=won,maybe").expect(422).faults(), ["status: invalid_choice"]);
+    assert_eq!(client.get("/v1/deals?status=won,").expect(422).faults(), ["status: invalid_choice"]);
+    for (subject, status) in [("a", "New"), ("b", "Open"), ("c", "Closed")] {
+        client.post("/v1/tickets", json!({"subject": subject, "status": status})).expect(201);
+    }
+    assert_eq!(total(&client, "/v1/tickets?status=New,Closed"), 2);
+    assert_eq!(total(&client, "/v1/tickets?priority=high,low"), 0);
+    assert_eq!(total(&client, "/v1/clients?contact_type=company,private"), 2);
+    assert_eq!(total(&client, "/v1/clients?contact_type=private,alien"), 1);
+    assert_eq!(total(&client, "/v1/clients?contact_type=alien"), 2);
+    assert_eq!(total(&client, "/v1/tax-rates?context=sales,purchase"), 12);
+    assert_eq!(client.get("/v1/mails?status=sent,failed").expect(200).data(), json!([]));
+    assert_eq!(client.get("/v1/mails?status=sent,x").expect(422).faults(), ["status: invalid_choice"]);
+}
+
+fn strict_requests_reject_unknown_parameters(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let strict =
+        |method: &str, path: &str, body: &str| client.send(method, path, &[("prefer", "handling=strict")], body);
+    let details = |path: &str| -> Vec<(String, String, String)> {
+        let reply = strict("GET", path, "").expect(422);
+        assert_eq!(reply.header("preference-applied"), "handling=strict", "{path}");
+        let text = |value: &Value| value.as_str().unwrap().to_string();
+        let json = reply.json();
+        let details = json["error"]["details"].as_array().unwrap();
+        details.iter().map(|one| (text(&one["field"]), text(&one["code"]), text(&one["message"]))).collect()
+    };
+    let unknown = |name: &str, hint: &str| {
+        (name.to_string(), "unknown_parameter".to_string(), format!("is not a known parameter{hint}"))
+    };
+    assert_eq!(details("/v1/clients?emial=x&zzz=1"), [unknown("emial", "; did you mean 'email'?"), unknown("zzz", "")]);
+    assert_eq!(
+        details("/v1/invoices?payment_stauts=open"),
+        [unknown("payment_stauts", "; did you mean 'payment_status'?")]
+    );
+    // With whatever else is wrong.
+    let both = details("/v1/invoices?page=0&due_date_form=2026-01-01");
+    assert_eq!((both[0].0.as_str(), &both[1]), ("page", &unknown("due_date_form", "; did you mean 'due_date_from'?")));
+    // Lists without pages, feeds, reports, single records, and requests that change something.
+    assert_eq!(details("/v1/tax-rates?contxt=sales"), [unknown("contxt", "; did you mean 'context'?")]);
+    assert_eq!(details("/v1/pipelines?x=1"), [unknown("x", "")]);
+    assert_eq!(details("/v1/changes?entity_typ=task"), [unknown("entity_typ", "; did you mean 'entity_type'?")]);
+    assert_eq!(details("/v1/search?q=ster&lmit=1").len(), 1);
+    assert_eq!(details("/v1/mails?statu=sent"), [unknown("statu", "; did you mean 'status'?")]);
+    assert_eq!(details("/v1/events/stream?aftr=1"), [unknown("aftr", "; did you mean 'after'?")]);
+    let task = client.post("/v1/tasks", json!({"title": "Call"})).expect(201).id();
+    assert_eq!(details(&format!("/v1/tasks/{task}?expand=client")), [unknown("expand", "")]);
+    assert_eq!(details(&format!("/v1/tasks/{task}/history?pgae=1")), [unknown("pgae", "; did you mean 'page'?")]);
+    let refused = strict("POST", "/v1/tasks?x=1", "{\"titel\": \"Call\"}").expect(422);
+    assert_eq!(refused.faults(), ["x: unknown_parameter", "titel: unknown_field", "title: required"]);
+    strict("POST", "/v1/tasks?x=1", "{\"title\": \"Call\"}").expect(422);
+    assert_eq!(total(&client, "/v1/tasks"), 1, "nothing was created");
+
+    // What is known works, and says that the preference was applied.
+    let good =
+        strict("GET", "/v1/clients?email=x&page=1&per_page=5&sort=id&order=asc&search=x&contact_type=company", "");
+    assert_eq!(good.expect(200).header("preference-applied"), "handling=strict");
+    let good = client.send(
+        "GET",
+        "/v1/invoices?sums=open_amount&date_from=2026-01-01",
+        &[("prefer", "return=minimal, Handling=\"strict\"")],
+        "",
+    );
+    assert_eq!(good.expect(200).header("preference-applied"), "handling=strict");
+    let made = client.upload("a.txt", b"words").expect(201).data();
+    let signed = made["url"].as_str().unwrap().replacen(&client.base, "", 1);
+    client.send("GET", &signed, &[("authorization", ""), ("prefer", "handling=strict")], "").expect(200);
+    client.send("GET", &signed, &[("prefer", "handling=strict")], "").expect(200);
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    strict("GET", &format!("/v1/clients/{firm}/direct-debit/mandate?subscription_id=x"), "").expect(200);
+    // Without the preference, nothing changes.
+    let lax = client.get("/v1/clients?emial=x").expect(200);
+    assert_eq!((lax.header("preference-applied"), &lax.json()["meta"]["ignored_params"]), ("", &json!(["emial"])));
+    let lenient = client.send("GET", "/v1/clients?emial=x", &[("prefer", "handling=lenient")], "");
+    assert_eq!(lenient.expect(200).header("preference-applied"), "");
+}

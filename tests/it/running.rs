@@ -1,0 +1,141 @@
+//! Running the program: one server per data folder, commands without data, misspelled settings.
+
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::cli::{complained, kantoor, said};
+use crate::on_both;
+use crate::server::Binary;
+use crate::support::Db;
+
+on_both![one_server_per_data_folder, commands_without_data_create_nothing];
+
+/// Runs `serve` on a database that may have a server already.
+fn serve(db: &Db) -> Output {
+    kantoor(db, &["serve", "--listen", "127.0.0.1:0", "--set", "workers=0", "--demo"])
+}
+
+fn one_server_per_data_folder(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let key = binary.client.key.clone();
+    if !db.url.is_empty() {
+        // Nodes on one PostgreSQL may share a folder of files.
+        let other = Binary::start(&db, &key, &["--set", "workers=0"]);
+        let file = binary.client.upload("a.txt", b"shared").expect(201).id();
+        assert_eq!(other.client.get(&format!("/v1/files/{file}/content")).expect(200).text, "shared");
+        return;
+    }
+    let refused = complained(&serve(&db));
+    let words = format!(
+        "kantoor: another server (process {}) is using the data folder {}. Stop it first",
+        binary.child.id(),
+        db.data.display()
+    );
+    assert!(refused.contains(&words), "{refused}");
+    binary.client.get("/v1/products").expect(200);
+    // Everything else works beside the server.
+    let accounts: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "list", "--json"]))).unwrap();
+    let account = accounts[0]["id"].as_str().unwrap();
+    let made =
+        said(&kantoor(&db, &["key", "create", "--account", account, "--scopes", "*", "--networks", "10.0.0.0/8"]));
+    assert!(made.contains("kt_"), "{made}");
+    let listed = said(&kantoor(&db, &["key", "list", "--account", account]));
+    assert!(listed.contains("  from 10.0.0.0/8  ") && listed.contains("  from anywhere  "), "{listed}");
+    let backup = db.folder.path().join("backup");
+    assert!(kantoor(&db, &["backup", backup.to_str().unwrap()]).status.success());
+    assert!(kantoor(&db, &["verify"]).status.success());
+    // A server that is killed leaves nothing behind that prevents the next start.
+    binary.child.kill().unwrap();
+    binary.child.wait().unwrap();
+    let started = Instant::now();
+    let mut binary = Binary::start(&db, &key, &["--set", "workers=0"]);
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    binary.client.get("/v1/products").expect(200);
+    binary.signal(rustix::process::Signal::TERM);
+    assert!(binary.child.wait().unwrap().success());
+    Binary::start(&db, &key, &["--set", "workers=0"]).client.get("/v1/products").expect(200);
+}
+
+/// All commands that need data.
+const NEED_DATA: &[&[&str]] = &[
+    &["key", "list", "--account", "x"],
+    &["key", "revoke", "x"],
+    &["account", "list"],
+    &["account", "close", "x"],
+    &["user", "list"],
+    &["domain", "list"],
+    &["jobs", "list"],
+    &["secrets", "rotate"],
+    &["erase", "--account", "x", "task", "x"],
+    &["backup", "/nowhere/backup"],
+    &["verify"],
+];
+
+fn commands_without_data_create_nothing(db: Db) {
+    let db = db.emptied();
+    let folder = db.folder.path().join("typo");
+    let words = match db.url.as_str() {
+        "" => format!("kantoor: the data folder {} does not exist. Choose another one with --data", folder.display()),
+        _ => "kantoor: the database contains no data of Kantoor. Choose another one".to_string(),
+    };
+    for arguments in NEED_DATA {
+        let refused = complained(&kantoor(&db, &[arguments, &["--data", folder.to_str().unwrap()][..]].concat()));
+        assert!(
+            refused.starts_with(&words) && refused.contains("`kantoor serve` creates it"),
+            "{arguments:?}: {refused}"
+        );
+        assert!(!folder.exists(), "{arguments:?} created the folder");
+    }
+    std::fs::create_dir(&folder).unwrap();
+    let refused = complained(&kantoor(&db, &["account", "list", "--data", folder.to_str().unwrap()]));
+    assert!(
+        !db.url.is_empty() || refused.contains("contains no data of Kantoor: there is no kantoor.db in it"),
+        "{refused}"
+    );
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    for arguments in [&["migrate"][..], &["account", "create", "A"], &["demo"]] {
+        let new = db.folder.path().join(arguments[0]);
+        let done = kantoor(&db, &[arguments, &["--data", new.to_str().unwrap()][..]].concat());
+        // On PostgreSQL, the second folder lacks the key of the database that the first command created.
+        assert!(done.status.success() || !db.url.is_empty(), "{arguments:?}: {done:?}");
+        assert!(!db.url.is_empty() || new.join("kantoor.db").is_file(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn misspelled_settings_are_refused_with_a_guess() {
+    let db = Db::sqlite();
+    let run = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+        command.args(arguments).env("KANTOOR_DATA", &db.data).envs(variables.iter().copied());
+        command.output().unwrap()
+    };
+    let refused = run(&[("KANTOOR_SMTP_HOTS", "x"), ("KANTOOR_WORKRES", "2")], &["account", "list"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let words = complained(&refused);
+    let lines = [
+        "kantoor: unknown environment variable KANTOOR_SMTP_HOTS; did you mean 'KANTOOR_SMTP_HOST'?",
+        "kantoor: unknown environment variable KANTOOR_WORKRES; did you mean 'KANTOOR_WORKERS'?",
+    ];
+    assert!(lines.iter().all(|line| words.contains(line)) && words.lines().count() == 2, "{words}");
+    let words = complained(&run(&[], &["config", "--set", "lisen=127.0.0.1:1"]));
+    assert_eq!(words.trim(), "kantoor: unknown setting 'lisen'; did you mean 'listen'?");
+    let file = db.folder.path().join("kantoor.toml");
+    std::fs::write(&file, "workers = 1\nmail_form = \"a@b.example\"\nlog_leve = \"info\"\n").unwrap();
+    let words = complained(&run(&[], &["config", "--config", file.to_str().unwrap()]));
+    let place = file.display();
+    let line =
+        |wrong: &str, right: &str| format!("kantoor: {place}: unknown setting '{wrong}'; did you mean '{right}'?");
+    assert!(
+        words.contains(&line("mail_form", "mail_from")) && words.contains(&line("log_leve", "log_level")),
+        "{words}"
+    );
+    let words = complained(&run(&[], &["account", "list", "--dta", "x"]));
+    assert!(words.contains("a similar argument exists: '--data'"), "{words}");
+    // Variables of tests, of programs that call the API, and of Kubernetes for a service of this name.
+    let others =
+        ["KANTOOR_TEST_POSTGRES", "KANTOOR_KEY", "KANTOOR_BIN", "KANTOOR_SERVICE_HOST", "KANTOOR_PORT_8080_TCP"];
+    assert!(run(&others.map(|name| (name, "x")), &["account", "list"]).status.success());
+}
