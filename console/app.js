@@ -87,11 +87,11 @@ function Screen({ route }) {
   return view.draw ? /** @type {import("./html.js").View} */ (view.draw()) : div({ class: "page" }, h(Skeleton, { rows: 10 }));
 }
 
-/** The bar of a test account is loaded for test accounts only. */
+/** The bar of a test account is loaded for test accounts only. Its place is there before: nothing moves under the pointer. */
 function Clock() {
   const [shown, setShown] = useState(/** @type {typeof import("./clock.js") | null} */ (null));
   useEffect(() => { void Promise.all([import("./clock.js"), loadRest()]).then(([module]) => setShown(module)); }, []);
-  return shown ? h(shown.ClockBar, null) : null;
+  return shown ? h(shown.ClockBar, null) : div({ class: "clock" });
 }
 
 /** A bar after 150 ms; "still busy" after 8 s. */
@@ -193,4 +193,4 @@ function inbox(table, id, title) {
   return { key: "inbox", title, load: async () => { const { Inbox } = await import("./screens/ticket.js"); return () => h(Inbox, { table, id: place.value.path.split("/")[2] ?? id }); } };
 }
 
-await start();
+void start();

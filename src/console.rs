@@ -5,6 +5,7 @@ mod assets;
 mod files;
 mod first;
 mod frame;
+mod join;
 mod modules;
 mod schema;
 

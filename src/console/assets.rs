@@ -15,9 +15,10 @@ use engine::app::App;
 use engine::error::{Code, Error};
 use engine::http::fixed::Fixed;
 use engine::http::{dispatch, reply};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::join::Joined;
 use super::{files, modules, schema};
 
 /// The prefix of their paths.
@@ -41,10 +42,9 @@ pub struct Assets {
     pub hash: String,
     served: BTreeMap<String, Fixed>,
     texts: BTreeMap<String, Bytes>,
+    joined: Joined,
     words: BTreeMap<&'static str, Value>,
-    /// The import map of every page.
-    pub import_map: String,
-    /// The policy of every page, which allows no other script in it.
+    /// The policy of every page, which allows no script in it.
     pub policy: String,
     /// The modules of a page, by the module of its screen.
     modules: Mutex<BTreeMap<String, Arc<[String]>>>,
@@ -96,24 +96,33 @@ fn read() -> BTreeMap<String, Bytes> {
 impl Assets {
     fn of(mut texts: BTreeMap<String, Bytes>) -> Assets {
         texts.insert(SCHEMA.to_string(), schema::TEXT.as_bytes().into());
+        let is_module = |path: &str| path.ends_with(".js");
+        let modules = texts.iter().filter(|(path, _)| is_module(path));
+        let sources = modules.filter_map(|(path, bytes)| Some((path.as_str(), std::str::from_utf8(bytes).ok()?)));
+        let joined = Joined::of(&sources.collect());
+        let mut files: BTreeMap<&str, Bytes> = texts
+            .iter()
+            .filter(|(path, _)| !is_module(path))
+            .map(|(path, bytes)| (path.as_str(), bytes.clone()))
+            .collect();
+        files.extend(joined.files.iter().map(|(path, text)| (path.as_str(), Bytes::from(text.clone()))));
         let mut hash = Sha256::new();
-        for (path, bytes) in &texts {
+        for (path, bytes) in &files {
             hash.update(path.as_bytes());
             hash.update((bytes.len() as u64).to_be_bytes());
             hash.update(bytes);
         }
         let hash: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        let ready = |path: &str, bytes: &Bytes| {
+        let ready = |path: &str, bytes: Bytes| {
             let kind = files::media_type(path).unwrap_or("application/json");
-            Fixed::immutable(kind, bytes.clone())
+            (path.to_string(), Fixed::immutable(kind, bytes))
         };
-        let served = texts.iter().map(|(path, bytes)| (path.clone(), ready(path, bytes))).collect();
+        let served = files.into_iter().map(|(path, bytes)| ready(path, bytes)).collect();
         let read =
             |language| texts.get(&format!("words/{language}.json")).and_then(|text| serde_json::from_slice(text).ok());
         let words = ["en", "nl"].into_iter().filter_map(|language| Some((language, read(language)?))).collect();
-        let import_map = import_map(&hash);
-        let policy = policy(&import_map, texts.get(STYLE).map_or(b"", |style| style));
-        Assets { hash, served, texts, words, import_map, policy, modules: Mutex::default() }
+        let policy = policy(texts.get(STYLE).map_or(b"", |style| style));
+        Assets { hash, served, texts, joined, words, policy, modules: Mutex::default() }
     }
 
     /// Returns the URL path of a file.
@@ -121,7 +130,7 @@ impl Assets {
         path(&self.hash, file)
     }
 
-    /// Returns the text of a file, or an empty one.
+    /// Returns the text of a file as it was written, or an empty one.
     pub fn text(&self, file: &str) -> &str {
         self.texts.get(file).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
@@ -131,12 +140,12 @@ impl Assets {
         self.words.get(language).unwrap_or(&Value::Null)
     }
 
-    /// Returns the modules that a page with this screen loads: the core and the screen with all that they import.
+    /// Returns the modules that a page with this screen loads, as files: the core and the screen with all that they import.
     pub fn modules_of(&self, screen: &str) -> Arc<[String]> {
         let mut known = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let modules = || {
-            let all = ["app.js", screen];
-            modules::with_imports(&all, |path| self.texts.contains_key(path).then(|| self.text(path))).into()
+            let all = ["app.js", self.joined.file_of(screen)];
+            modules::with_imports(&all, |path| self.joined.files.get(path).map(String::as_str)).into()
         };
         known.entry(screen.to_string()).or_insert_with(modules).clone()
     }
@@ -146,17 +155,11 @@ fn path(hash: &str, file: &str) -> String {
     format!("{PREFIX}{hash}/{file}")
 }
 
-fn import_map(hash: &str) -> String {
-    let imports: serde_json::Map<String, Value> =
-        modules::LIBRARIES.iter().map(|(name, file)| (name.to_string(), json!(path(hash, file)))).collect();
-    json!({"imports": imports}).to_string()
-}
-
-/// Returns the policy that allows no other script and style in a page.
-fn policy(import_map: &str, style: &[u8]) -> String {
-    let [import_map, style] = [import_map.as_bytes(), style].map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
+/// Returns the policy that allows no script in a page and no other style.
+fn policy(style: &[u8]) -> String {
+    let style = BASE64_STANDARD.encode(Sha256::digest(style));
     format!(
-        "default-src 'none'; script-src 'self' 'sha256-{import_map}'; style-src 'self' 'sha256-{style}'; \
+        "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{style}'; \
          img-src 'self' data: blob:; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; \
          frame-ancestors 'none'; object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )

@@ -200,7 +200,6 @@ fn draw(
         "account": caller.account.name,
         "title": title(&assets, language, head.uri.path()),
         "menu": menu(&assets, language, caller),
-        "import_map": assets.import_map,
         "style": assets.text(assets::STYLE),
         "seq": seq,
         "rest": rest,

@@ -21,6 +21,19 @@ pub fn with_imports<'t>(modules: &[&str], text: impl Fn(&str) -> Option<&'t str>
     found
 }
 
+/// Returns these modules and those that they import, each after those that it imports.
+pub fn in_order<'t>(modules: &[&str], text: impl Fn(&str) -> Option<&'t str>) -> Vec<String> {
+    fn add<'t>(module: &str, text: &impl Fn(&str) -> Option<&'t str>, seen: &mut Vec<String>, found: &mut Vec<String>) {
+        let Some(source) = text(module).filter(|_| !seen.iter().any(|own| own == module)) else { return };
+        seen.push(module.to_string());
+        imports(source).filter_map(|name| resolve(module, name)).for_each(|next| add(&next, text, seen, found));
+        found.push(module.to_string());
+    }
+    let (mut seen, mut found) = (Vec::new(), Vec::new());
+    modules.iter().for_each(|module| add(module, &text, &mut seen, &mut found));
+    found
+}
+
 /// Returns the names in the import statements of a module. Types are imported in comments, as `import("…")`.
 fn imports(source: &str) -> impl Iterator<Item = &str> {
     let statements = source.split("from\"").skip(1).chain(source.split("from \"").skip(1));
@@ -30,7 +43,7 @@ fn imports(source: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the file that a module imports under a name.
-fn resolve(module: &str, name: &str) -> Option<String> {
+pub fn resolve(module: &str, name: &str) -> Option<String> {
     if let Some((_, file)) = LIBRARIES.iter().find(|(own, _)| *own == name) {
         return Some(file.to_string());
     }

@@ -252,13 +252,28 @@ impl Chromium {
     pub fn press(&mut self, role: &str, name: &str) {
         let node = self.find(role, name);
         self.call("DOM.scrollIntoViewIfNeeded", json!({"backendNodeId": node}));
-        let place = self.call("DOM.getContentQuads", json!({"backendNodeId": node}))["quads"][0].clone();
-        // Its corners, from the top left to the bottom right and on.
-        let at = |corner: usize| place[corner].as_f64().unwrap_or_default();
-        let (x, y) = (f64::midpoint(at(0), at(4)), f64::midpoint(at(1), at(5)));
+        let (x, y) = self.resting_place(&node);
         for kind in ["mousePressed", "mouseReleased"] {
             let event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
             self.call("Input.dispatchMouseEvent", event);
+        }
+    }
+
+    /// Returns the middle of an element once it stays where it is: what loads above it may still push it down.
+    #[track_caller]
+    fn resting_place(&mut self, node: &Value) -> (f64, f64) {
+        let started = Instant::now();
+        let mut last = None;
+        loop {
+            let place = self.call("DOM.getContentQuads", json!({"backendNodeId": node}))["quads"][0].clone();
+            // Its corners, from the top left to the bottom right and on.
+            let at = |corner: usize| place[corner].as_f64().unwrap_or_default();
+            let middle = (f64::midpoint(at(0), at(4)), f64::midpoint(at(1), at(5)));
+            if last == Some(middle) || started.elapsed() >= PATIENCE {
+                return middle;
+            }
+            last = Some(middle);
+            std::thread::sleep(Duration::from_millis(30));
         }
     }
 
@@ -357,7 +372,7 @@ impl Chromium {
     pub fn settles(&mut self, path: &str) {
         let path = path.split('?').next().unwrap();
         self.wait_until(&format!(
-            "location.pathname === {} && document.querySelector('#app main :is(h1, h2)') !== null && !document.querySelector('[aria-busy=true], .skeleton')",
+            "location.pathname === {} && document.querySelector('#app main :is(h1, h2)') !== null && !document.querySelector('[aria-busy=true], .skeleton, .clock:empty')",
             json!(path)
         ));
     }
