@@ -152,7 +152,7 @@ fn totals_are_those_of_the_server(browser: &mut Chromium, folder: &str) {
     let documents: Vec<Value> = (0..DOCUMENTS).map(|_| document(&mut dice)).collect();
     browser.evaluate(&format!("window.documents = {}; 0", Value::Array(documents)));
     let compared = format!(
-        "import('{folder}/money.js').then(({{ totals }}) => window.documents.filter(({{ lines, sums }}) => {{
+        "import('{folder}/app.js').then(({{ $money: {{ totals }} }}) => window.documents.filter(({{ lines, sums }}) => {{
            const own = totals(lines);
            return [own.net, own.tax, own.gross, ...own.lines, ...own.groups.map((group) => group.tax)].join() !== sums;
          }}).slice(0, 3))"
