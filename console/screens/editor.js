@@ -103,12 +103,22 @@ function Editing({ table, item, etag, allRates }) {
       busy.value = false;
     }
   };
+  /** Goes on from what somebody else saved, with what was changed here, and saves it.
+   * @param {Item} merged @param {import("../api.js").Answer} newer */
+  const continueFrom = (merged, newer) => {
+    base.current = { item: newer.data, etag: newer.etag };
+    known.current.add(newer.etag);
+    start.current = beginning(newer.data, "");
+    values.value = { ...start.current, ...merged };
+    rows.value = (merged.rows ?? newer.data.rows ?? []).map((/** @type {Item} */ row) => editedRow(row));
+    setTimeout(() => void saveAndSay());
+  };
   /** @param {unknown} problem @param {Item} body */
   const refused = async (problem, body) => {
     const before = base.current.item;
     if (before && problem instanceof ApiError && problem.status === 412) {
       const theirs = await get(itemPath(table, before.id));
-      return openConflict({ table, mine: body, base: before, theirs, done: (merged, newer) => { base.current = { item: newer.data, etag: newer.etag }; known.current.add(newer.etag); values.value = { ...beginning(newer.data, ""), ...merged }; if (merged.rows) rows.value = merged.rows.map((/** @type {Item} */ row) => editedRow(row)); start.current = beginning(newer.data, ""); setTimeout(() => void saveAndSay()); } });
+      return openConflict({ table, mine: body, base: before, theirs, done: continueFrom });
     }
     error.value = problem;
     if (!(problem instanceof ApiError)) return;

@@ -29,6 +29,7 @@ fn people_work_side_by_side() {
     let browser = &mut browser;
     browser.new_tab(&olga.cookie, 1280, 860);
     two_people_change_one_record(browser, &client, &ina);
+    two_people_change_one_draft(browser, &client);
     two_people_change_one_flow(browser, &client);
     two_people_change_one_subscription(browser, &client);
     a_list_does_not_move_while_somebody_reads_it(browser, &ina);
@@ -79,6 +80,25 @@ fn two_people_change_one_record(browser: &mut Chromium, client: &Client, ina: &B
     browser.settles(&page);
     assert_eq!(client.get(&path).data()["name"], "Ketel van mij");
     // Their version was refused with 412, as it should be.
+    let problems = browser.take_problems();
+    assert!(problems.iter().all(|problem| problem.contains("412")), "{problems:#?}");
+}
+
+fn two_people_change_one_draft(browser: &mut Chromium, client: &Client) {
+    let row = |name: &str| json!([{"name": name, "unit_price": 100, "vat_code": "NL21"}]);
+    let id = client.post("/v1/invoices", json!({"title": "Oven", "rows": row("Oven")})).expect(201).id();
+    let (path, page) = (format!("/v1/invoices/{id}"), format!("/invoices/{id}/edit"));
+    browser.go(&page);
+    browser.wait_until("document.getElementById('f-title')?.value === 'Oven'");
+    browser.type_in("f-title", "Nieuwe oven");
+    client.patch(&path, json!({"rows": row("Steenoven")})).expect(200);
+    browser.sees("heeft dit op");
+    browser.key("Ctrl+s");
+    // The rows of the other person are shown, not only kept.
+    browser.wait_until("[...document.querySelectorAll('.cell-name :is(input, textarea)')].some((cell) => cell.value === 'Steenoven')");
+    browser.sees("Opgeslagen");
+    let saved = client.get(&path).data();
+    assert_eq!((&saved["title"], &saved["rows"][0]["name"]), (&json!("Nieuwe oven"), &json!("Steenoven")));
     let problems = browser.take_problems();
     assert!(problems.iter().all(|problem| problem.contains("412")), "{problems:#?}");
 }
