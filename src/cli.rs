@@ -3,6 +3,7 @@
 mod account;
 mod arguments;
 mod backup;
+mod copy;
 mod demo;
 mod doctor;
 mod domain;
@@ -11,6 +12,7 @@ mod jobs;
 mod key;
 mod logging;
 mod notify;
+mod restore;
 mod secrets;
 mod serve;
 mod typeset_worker;
@@ -28,7 +30,7 @@ use engine::error::Error;
 use engine::http::openapi;
 use engine::open::{self, open_store};
 use engine::secrets::vault::Vault;
-use engine::{heads, migrations, private};
+use engine::{heads, precaution, private};
 
 use crate::{opening, registry};
 
@@ -87,8 +89,12 @@ enum Command {
     Demo(demo::Demo),
     /// Migrate the database (serve does this automatically)
     Migrate,
-    /// Back up the database and all files to a folder while the server runs, and verify the copy
+    /// Back up the database and all files while the server runs, and verify the copy
     Backup(backup::Backup),
+    /// Restore a backup to an empty data folder or database, or check that it can be restored
+    Restore(restore::Restore),
+    /// Copy a stopped database to an empty one, from SQLite to PostgreSQL or back; run it again to resume
+    Copy(copy::Copy),
     /// Look at settings, disk, clock, database, mail and payments, and say what to do
     Doctor(doctor::Doctor),
     /// Verify the database, the records, the audit chains and the content of all files
@@ -153,6 +159,8 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Erase(erase) => act(config, |app| erase.run(app)),
         Command::Migrate => migrate(config).map(|()| ExitCode::SUCCESS),
         Command::Backup(backup) => backup.run(&config),
+        Command::Restore(restore) => restore.run(&config),
+        Command::Copy(copy) => copy.run(&config),
         Command::Doctor(doctor) => doctor.run(&config),
         Command::Verify(verify) => verify.run(&config),
         Command::Secrets(secrets) => secrets.run(config).map(|()| ExitCode::SUCCESS),
@@ -193,6 +201,7 @@ impl Command {
     fn creates(&self) -> bool {
         match self {
             Command::Serve(_) | Command::Migrate | Command::Demo(_) | Command::Doctor(_) => true,
+            Command::Restore(_) | Command::Copy(_) => true,
             Command::Account(account) => account.creates(),
             Command::Openapi | Command::Config { .. } | Command::TypesetWorker(_) | Command::Completions { .. } => true,
             Command::Key(_)
@@ -253,7 +262,7 @@ fn migrate(config: Config) -> Result<(), String> {
         Some(_) => open(config)?.carried.applied.clone(),
         None => {
             let store = open_store(&config).map_err(error_line)?;
-            store.migrate(&migrations::all()).map_err(|error| error.to_string())?
+            precaution::migrate(&store, &config).map_err(error_line)?.0
         }
     };
     match applied.len() {

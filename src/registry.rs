@@ -50,6 +50,8 @@ use crate::support::ticket_status::RenameStatus;
 use crate::support::{renaming, ticket, ticket_channel, ticket_message, ticket_status};
 use crate::typesetting::{self, turns};
 use crate::upkeep::anchor::SendHeads;
+use crate::upkeep::scheduled;
+use crate::upkeep::scheduled::state as backups;
 use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{all_hours, hour, project, task};
@@ -187,6 +189,10 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         webhooks::metrics::behind,
         webhooks::metrics::down,
         mail::outcome::waiting,
+        backups::made,
+        backups::bytes,
+        backups::proven,
+        backups::failures,
     ],
     services: &[
         turns::open,
@@ -199,6 +205,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         check::open,
         password::open,
         issuer::open,
+        scheduled::open,
     ],
     jobs: JOBS,
     leases: LEASES,
@@ -271,6 +278,7 @@ fn migrations() -> Vec<Migration> {
         here::MIGRATION,
         LISTED,
         ADDRESSES,
+        backups::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]
@@ -334,7 +342,7 @@ pub static JOBS: &[JobKind] = &[
 ];
 
 /// The tables whose rows are processed under a lease.
-static LEASES: &[&LeaseTable] = &[&jobs::LEASES, &run::LEASES, &queue::LEASES];
+static LEASES: &[&LeaseTable] = &[&jobs::LEASES, &run::LEASES, &queue::LEASES, &backups::LEASES];
 
 /// The tables whose rows wait for a retry.
 static RETRIES: &[&RetryTable] = &[&run::RETRIES, &queue::RETRIES];
@@ -363,7 +371,8 @@ static DUE_WORK: &[DueWork] = &[
 ];
 
 /// The background tasks besides the workers.
-static BACKGROUND: &[Start] = &[webhooks::start, worker::start, key_use::start, search::start, heads::start];
+static BACKGROUND: &[Start] =
+    &[webhooks::start, worker::start, key_use::start, search::start, heads::start, scheduled::start];
 
 /// The timers.
 static TIMERS: &[&Timer<Settings>] = &[

@@ -4,3 +4,5 @@ pub mod anchor;
 pub mod backup;
 pub mod doctor;
 pub mod integrity;
+pub mod restore;
+pub mod scheduled;

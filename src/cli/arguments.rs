@@ -39,14 +39,21 @@ fn split(arguments: &[OsString]) -> (Vec<OsString>, Vec<Moved>) {
             Some((flag, value)) => (flag, Some(value)),
             None => (text, None),
         };
-        let named = matches!(flag, "--set" | "--database-url");
+        let named = matches!(flag, "--set" | "--database-url" | "--from" | "--to");
         let value = joined.or_else(|| rest.peek().filter(|_| named).and_then(|next| next.to_str()));
         let setting = match (flag, value) {
             ("--set", Some(pair)) => pair.split_once('='),
             ("--database-url", Some(url)) => Some(("database_url", url)),
+            // The databases of `kantoor copy`.
+            ("--from", Some(url)) => Some(("copy_from", url)),
+            ("--to", Some(url)) => Some(("copy_to", url)),
             _ => None,
         };
-        match setting.filter(|(name, value)| Config::is_secret(name, value)) {
+        let is_secret = |name: &str, value: &str| match name {
+            "copy_from" | "copy_to" => Config::is_secret("database_url", value),
+            name => Config::is_secret(name, value),
+        };
+        match setting.filter(|(name, value)| is_secret(name, value)) {
             Some((name, value)) => {
                 moved.push((format!("KANTOOR_{}", name.to_uppercase()), value.to_string()));
                 if joined.is_none() {
@@ -78,10 +85,14 @@ mod tests {
             "--database-url=postgres://db/k",
             "--data",
             "x",
+            "--from",
+            "postgres://me:hush@db/l",
+            "--to=folder",
             "--set",
         ];
         let (kept, moved) = split(&arguments.map(OsString::from));
-        let expected = ["serve", "--set", "workers=1", "--database-url=postgres://db/k", "--data", "x", "--set"];
+        let expected =
+            ["serve", "--set", "workers=1", "--database-url=postgres://db/k", "--data", "x", "--to=folder", "--set"];
         assert_eq!(kept, expected.map(OsString::from));
         let moved: Vec<(&str, &str)> = moved.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(
@@ -89,7 +100,8 @@ mod tests {
             [
                 ("KANTOOR_SMTP_PASSWORD", "a=b"),
                 ("KANTOOR_SECRET_KEY", "00"),
-                ("KANTOOR_DATABASE_URL", "postgres://me:hush@db/k")
+                ("KANTOOR_DATABASE_URL", "postgres://me:hush@db/k"),
+                ("KANTOOR_COPY_FROM", "postgres://me:hush@db/l")
             ]
         );
     }

@@ -1,6 +1,7 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
+use archive::Recipients;
 use clap::Args;
 use engine::config::Config;
 use engine::heads;
@@ -10,22 +11,30 @@ use engine::secrets::key_file::KeySource;
 use engine::secrets::vault::Vault;
 
 use super::verify::{Printer, summary};
-use super::{error_line, runtime, say};
-use crate::upkeep::backup::{self, BackupKeys, BackupOutcome};
+use super::{error_line, grouped, runtime, say};
+use crate::upkeep::backup::place::Place;
+use crate::upkeep::backup::{BackupKeys, BackupOutcome, Making};
 
 #[derive(Args)]
 pub struct Backup {
-    /// Folder to create; it must not exist or must be empty
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
+    /// A file (its name ends in .kantoor, .tar.zst or .age), s3://bucket/name, or a folder; it must not exist yet
+    #[arg(value_name = "FILE|FOLDER|s3://…")]
+    target: String,
     /// Include the key that encrypts the secrets; without it, keep a copy of the key elsewhere
     #[arg(long)]
     with_key: bool,
+    /// Encrypt the backup to this age recipient; may be repeated
+    #[arg(long, value_name = "age1…")]
+    to: Vec<String>,
 }
 
 impl Backup {
     pub fn run(&self, config: &Config) -> Result<ExitCode, String> {
-        self.stays_out_of(&config.files_folder())?;
+        let recipients = Recipients::parse(self.to.iter().map(String::as_str)).map_err(|why| format!("--to: {why}"))?;
+        let place = Place::of_new(&self.target, config)?;
+        if let Place::Folder(path) | Place::File(path) = &place {
+            stays_out_of(path, &config.files_folder())?;
+        }
         let (store, blobs) = open_as_it_is(config).map_err(error_line)?;
         let mut printer = Printer::new();
         printer.chains = false;
@@ -35,20 +44,32 @@ impl Backup {
             return Err("--with-key: the key is a setting and not a file; keep a copy of the setting".to_string());
         }
         let keys = BackupKeys { vault: vault.as_ref(), included: self.with_key && vault.is_some() };
-        let made = backup::make(&store, &blobs, &runtime()?, &self.folder, keys, &mut printer)?;
+        let mut making = Making {
+            store: &store,
+            blobs: &blobs,
+            runtime: &runtime()?,
+            keys,
+            recipients: &recipients,
+            workplace: &config.data,
+            witness: &mut printer,
+        };
+        let made = making.run(&place)?;
         printer.progress.clear();
         match made {
-            BackupOutcome::Made(checked) => {
+            BackupOutcome::Made { checked, bytes } => {
                 say(&summary(&checked))?;
-                say(&format!("The backup is in {}.", self.folder.display()))?;
+                match &place {
+                    Place::Folder(_) => say(&format!("The backup is in {place}."))?,
+                    _ => say(&format!("The backup is {place} ({} bytes).", grouped(bytes)))?,
+                }
                 vault.as_ref().map_or(Ok(()), |vault| self.name_key(vault))?;
                 Ok(ExitCode::SUCCESS)
             }
             BackupOutcome::Unsound { checked, left } => {
                 say(&summary(&checked))?;
+                let left = left.map(|left| format!(" and was left in {}", left.display())).unwrap_or_default();
                 Err(format!(
-                    "the copy failed verification and was left in {}; run `kantoor verify` to see whether the original has the same problems",
-                    left.display()
+                    "the copy failed verification{left}; run `kantoor verify` to see whether the original has the same problems"
                 ))
             }
         }
@@ -58,31 +79,32 @@ impl Backup {
     fn name_key(&self, vault: &Vault) -> Result<(), String> {
         let (source, id) = (vault.source(), vault.ids().first().map(ToString::to_string).unwrap_or_default());
         if self.with_key {
-            return say(&format!("It includes the key of its secrets ({id}): whoever has the backup can read them."));
+            let who = if self.to.is_empty() { "has" } else { "can decrypt" };
+            return say(&format!("It includes the key of its secrets ({id}): whoever {who} the backup can read them."));
         }
         say(&format!(
             "It does not include the key of its secrets ({id}): keep a copy of {source} elsewhere, or use --with-key. A restore needs it."
         ))
     }
+}
 
-    /// Rejects a folder inside the file store: the backup would look like unknown file contents there.
-    fn stays_out_of(&self, files: &Path) -> Result<(), String> {
-        let whole = |path: &Path| {
-            // Resolves symbolic links in the part of the path that exists.
-            let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
-            match there {
-                Some((part, real)) => real.join(path.strip_prefix(part).unwrap_or(path)),
-                None => path.to_path_buf(),
-            }
-        };
-        let absolute = |path: &Path| std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()));
-        if whole(&absolute(&self.folder)?).starts_with(whole(&absolute(files)?)) {
-            return Err(format!(
-                "{} is inside {}, where files are stored; choose a folder elsewhere",
-                self.folder.display(),
-                files.display()
-            ));
+/// Rejects a target inside the file store: the backup would look like unknown file contents there.
+fn stays_out_of(target: &Path, files: &Path) -> Result<(), String> {
+    let whole = |path: &Path| {
+        // Resolves symbolic links in the part of the path that exists.
+        let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+        match there {
+            Some((part, real)) => real.join(path.strip_prefix(part).unwrap_or(path)),
+            None => path.to_path_buf(),
         }
-        Ok(())
+    };
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()));
+    if whole(&absolute(target)?).starts_with(whole(&absolute(files)?)) {
+        return Err(format!(
+            "{} is inside {}, where files are stored; choose a folder elsewhere",
+            target.display(),
+            files.display()
+        ));
     }
+    Ok(())
 }

@@ -1,107 +1,311 @@
-//! Backs up everything to a folder while the server runs: first a consistent snapshot of the database, then the
-//! contents of its files, then the checks of `kantoor verify` on the copy.
+//! Backs up everything while the server runs: first a consistent snapshot of the database, then the contents of its files.
+//! The copy is verified like a database by `kantoor verify`, and gets its name when it is complete and synced. It is a
+//! folder, or an archive in a file or an S3-compatible store.
 //!
 //! No content may be deleted between the two copies. So a hold is written before the database is copied, and while a
 //! hold exists no content is deleted (`contents::holds`). It expires, in case the backup is killed.
 
-use std::cell::RefCell;
-use std::fs::{DirBuilder, File};
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+mod contents;
+mod hold;
+pub mod manifest;
+mod packing;
+pub mod place;
 
+use std::cell::RefCell;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use archive::Recipients;
 use blobs::Blobs;
-use engine::clock::{Clock, Ids, Moment};
+use engine::clock::{Clock, Moment};
 use engine::contents::hex;
 use engine::error::{Error, Result};
-use engine::jobs::SHARED;
-use engine::migrations;
-use engine::secrets::vault::Vault;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use serde_json::json;
 use sha2::{Digest, Sha256};
 use store::{Database, Options, Store};
 use tokio::runtime::Runtime;
 
 use crate::upkeep::integrity::files::{Kept, all_faults};
-use crate::upkeep::integrity::{Checked, Inspection, Problem, Witness};
+use crate::upkeep::integrity::{Checked, Inspection, Witness};
+use contents::{about, listed};
+use hold::Hold;
+pub use manifest::BackupKeys;
+use manifest::{FILES, LIST, Manifest, sha256_of};
+use packing::{Packing, Uploading};
+use place::Place;
 
-/// Lifetime of a hold that is not renewed.
-const HOLD_SECONDS: i64 = 600;
-/// How often a hold is renewed.
-const RENEWED: Duration = Duration::from_secs(60);
 /// Number of contents to copy concurrently.
 const AT_ONCE: usize = 4;
-/// The list of contents with their hashes, in the format of `sha256sum --check`.
-const LIST: &str = "files.sha256";
-/// The description of the backup.
-const MANIFEST: &str = "backup.json";
 /// Locked while a backup is in progress.
 const LOCK: &str = "backup.lock";
+/// What the name of a folder ends with in which a backup is being made or restored.
+pub const UNFINISHED: &str = ".unfinished";
 
 /// The outcome of a backup.
 pub enum BackupOutcome {
     /// Completed and verified.
-    Made(Checked),
+    Made {
+        /// What was checked.
+        checked: Checked,
+        /// The size of the backup.
+        bytes: u64,
+    },
     /// The copy failed verification.
     Unsound {
         /// What was checked.
         checked: Checked,
-        /// Where the copy was left.
-        left: PathBuf,
+        /// Where the copy was left; an archive is not.
+        left: Option<PathBuf>,
     },
 }
 
-/// The keys for the secrets of the database.
-#[derive(Clone, Copy)]
-pub struct BackupKeys<'k> {
-    /// The keys; none if nothing is encrypted yet.
-    pub vault: Option<&'k Vault>,
-    /// Whether the backup includes them.
-    pub included: bool,
+/// What is backed up, and how.
+pub struct Making<'m> {
+    /// The database.
+    pub store: &'m Store,
+    /// The contents of its files.
+    pub blobs: &'m Blobs,
+    /// The runtime that reads contents.
+    pub runtime: &'m Runtime,
+    /// The keys for its secrets.
+    pub keys: BackupKeys<'m>,
+    /// Who can decrypt an archive; none if it is not encrypted.
+    pub recipients: &'m Recipients,
+    /// Where an archive for an S3 store is prepared.
+    pub workplace: &'m Path,
+    /// Receives the progress and the problems.
+    pub witness: &'m mut dyn Witness,
 }
 
-/// Creates a backup in `folder`, which is renamed to its final name only when it is complete, verified and synced.
-pub fn make(
-    store: &Store,
-    blobs: &Blobs,
-    runtime: &Runtime,
-    folder: &Path,
-    keys: BackupKeys,
-    witness: &mut dyn Witness,
-) -> std::result::Result<BackupOutcome, String> {
-    let unfinished = begin(folder)?;
-    let _alone = lock(&unfinished.join(LOCK))?;
-    let _hold = Hold::take(store).map_err(|error| error.to_string())?;
-    let started = Clock::System.now();
-    let (database, contents) = copy_database(store, &unfinished, witness).map_err(|error| error.to_string())?;
-    let missing = runtime.block_on(copy_contents(blobs, &unfinished, &contents, witness))?;
-    let checked = check(store, runtime, &unfinished, &contents, keys, witness);
-    let mut checked = checked.map_err(|error| error.to_string())?;
-    checked.problems += missing;
-    if let Some(vault) = keys.vault.filter(|_| keys.included) {
-        vault.source().copy_into(&unfinished).map_err(|error| error.to_string())?;
+/// The copy of the database in its temporary folder.
+struct Staged {
+    unfinished: PathBuf,
+    database: PathBuf,
+    contents: PathBuf,
+    started: Moment,
+    _hold: Hold,
+    _alone: File,
+}
+
+impl Making<'_> {
+    /// Makes a backup at a place where none is yet.
+    pub fn run(&mut self, place: &Place) -> std::result::Result<BackupOutcome, String> {
+        match place {
+            Place::Folder(_) if !self.recipients.is_empty() => {
+                Err("an encrypted backup is one file; give it a name that ends in .kantoor".to_string())
+            }
+            Place::Folder(folder) => self.make_folder(folder),
+            Place::File(file) => self.make_file(file),
+            Place::Object { blobs, key, url } => self.make_object(blobs, key, url),
+        }
     }
-    if checked.problems > 0 {
-        return Ok(BackupOutcome::Unsound { checked, left: unfinished });
+
+    fn make_folder(&mut self, folder: &Path) -> std::result::Result<BackupOutcome, String> {
+        let told = |error: io::Error| format!("{}: {error}", folder.display());
+        if folder.exists() && std::fs::read_dir(folder).map_err(told)?.next().is_some() {
+            return Err(format!("{} already exists and is not empty; choose a new folder", folder.display()));
+        }
+        let staged = self.stage(folder)?;
+        let Staged { unfinished, database, contents, .. } = &staged;
+        let missing = self.runtime.block_on(copy_contents(self.blobs, unfinished, contents, self.witness))?;
+        let checked = check(self.store, self.runtime, unfinished, contents, self.keys, self.witness);
+        let mut checked = checked.map_err(|error| error.to_string())?;
+        checked.problems += missing;
+        self.add_key(unfinished)?;
+        if checked.problems > 0 {
+            return Ok(BackupOutcome::Unsound { checked, left: Some(unfinished.clone()) });
+        }
+        let bytes = self.finish_folder(&staged, folder, database, &checked).map_err(told)?;
+        Ok(BackupOutcome::Made { checked, bytes })
     }
-    finish(store, &unfinished, folder, &database, started, keys, &checked)
-        .map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(BackupOutcome::Made(checked))
+
+    /// Writes the description of the backup and renames the folder.
+    fn finish_folder(&self, staged: &Staged, folder: &Path, database: &Path, checked: &Checked) -> io::Result<u64> {
+        let unfinished = &staged.unfinished;
+        for name in ["contents", LOCK, "kantoor.db-wal", "kantoor.db-shm"] {
+            match std::fs::remove_file(unfinished.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        let manifest = Manifest::describe(self.store, database, staged.started, self.keys, checked)?;
+        manifest.write(unfinished)?;
+        File::open(database)?.sync_all()?;
+        File::open(unfinished)?.sync_all()?;
+        std::fs::rename(unfinished, folder)?;
+        sync_parent(folder)?;
+        Ok(manifest.database.bytes + manifest.files.bytes)
+    }
+
+    fn make_file(&mut self, file: &Path) -> std::result::Result<BackupOutcome, String> {
+        let told = |error: io::Error| format!("{}: {}", file.display(), plain(&error));
+        if file.exists() {
+            return Err(format!("{} already exists; choose a new name", file.display()));
+        }
+        let staged = self.stage(file)?;
+        let new = staged.unfinished.join("archive");
+        let packed = self.pack(&staged, |packing, witness| {
+            let output = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).map_err(told)?;
+            let (output, problems) = packing.write(Hashing::new(output), witness).map_err(told)?;
+            output.output.sync_all().map_err(told)?;
+            Ok((problems, output.bytes, hex(&output.hash.finalize())))
+        });
+        let kept = packed.and_then(|(checked, bytes, sha256)| {
+            if checked.problems > 0 {
+                return Ok(BackupOutcome::Unsound { checked, left: None });
+            }
+            // What is on disk is what was written.
+            if sha256_of(&new).map_err(told)? != sha256 {
+                return Err(format!("{}: the disk does not return what was written to it", file.display()));
+            }
+            // Fails if somebody else has created a file of this name meanwhile; a rename would replace it.
+            std::fs::hard_link(&new, file).or_else(|_| rename_new(&new, file)).map_err(told)?;
+            sync_parent(file).map_err(told)?;
+            Ok(BackupOutcome::Made { checked, bytes })
+        });
+        let _ = std::fs::remove_dir_all(&staged.unfinished);
+        kept
+    }
+
+    fn make_object(&mut self, blobs: &Blobs, key: &str, url: &str) -> std::result::Result<BackupOutcome, String> {
+        let told = |error: blobs::Error| format!("{url}: {error}");
+        let size = |runtime: &Runtime| runtime.block_on(blobs.size(key)).map_err(told);
+        if size(self.runtime)?.is_some() {
+            return Err(format!("{url} already exists; choose a new name"));
+        }
+        let staged = self.stage(&self.workplace.join(format!("backup-{key}")))?;
+        let packed = self.pack(&staged, |packing, witness| {
+            let (problems, bytes) = Uploading::run(
+                blobs,
+                key,
+                |upload| {
+                    let (output, problems) = packing.write(Hashing::new(upload), witness)?;
+                    Ok((output.output, (problems, output.bytes)))
+                },
+                |(problems, _)| *problems == 0,
+            )
+            .map_err(|why| format!("{url}: {why}"))?;
+            Ok((problems, bytes, String::new()))
+        });
+        let _ = std::fs::remove_dir_all(&staged.unfinished);
+        let (checked, bytes, _) = packed?;
+        if checked.problems > 0 {
+            return Ok(BackupOutcome::Unsound { checked, left: None });
+        }
+        match size(self.runtime)? {
+            Some(stored) if stored == bytes => Ok(BackupOutcome::Made { checked, bytes }),
+            _ => Err(format!("{url}: the store does not have what was sent to it")),
+        }
+    }
+
+    /// Copies the database to a temporary folder next to `target`.
+    fn stage(&mut self, target: &Path) -> std::result::Result<Staged, String> {
+        let unfinished = begin(target)?;
+        let alone = lock(&unfinished.join(LOCK))?;
+        let hold = Hold::take(self.store).map_err(|error| error.to_string())?;
+        let started = Clock::System.now();
+        let copied = copy_database(self.store, &unfinished, self.witness);
+        let (database, contents) = copied.map_err(|error| {
+            // What is incomplete takes the room that is missing elsewhere.
+            let _ = std::fs::remove_dir_all(&unfinished);
+            error.to_string()
+        })?;
+        Ok(Staged { unfinished, database, contents, started, _hold: hold, _alone: alone })
+    }
+
+    /// Verifies the copy of the database, then has `write` write the archive; returns what was checked, and the size and
+    /// hash of the archive.
+    fn pack(
+        &mut self,
+        staged: &Staged,
+        write: impl FnOnce(&Packing, &mut dyn Witness) -> std::result::Result<(u64, u64, String), String>,
+    ) -> std::result::Result<(Checked, u64, String), String> {
+        let Staged { unfinished, database, contents, started, .. } = staged;
+        let checked = check_database(self.store, self.blobs, self.runtime, unfinished, self.keys, self.witness);
+        let mut checked = checked.map_err(|error| error.to_string())?;
+        for file in listed(contents).map_err(|error| error.to_string())? {
+            checked.files += 1;
+            checked.bytes += file.size.unsigned_abs();
+        }
+        self.add_key(unfinished)?;
+        let manifest = Manifest::describe(self.store, database, *started, self.keys, &checked);
+        let packing = Packing {
+            blobs: self.blobs,
+            runtime: self.runtime,
+            staged: unfinished,
+            contents,
+            manifest: &manifest.map_err(|error| error.to_string())?,
+            seconds: (started.0 / 1000).unsigned_abs(),
+            recipients: self.recipients,
+        };
+        let (problems, bytes, sha256) = write(&packing, self.witness)?;
+        checked.problems += problems;
+        Ok((checked, bytes, sha256))
+    }
+
+    fn add_key(&self, unfinished: &Path) -> std::result::Result<(), String> {
+        match self.keys.vault.filter(|_| self.keys.included) {
+            Some(vault) => vault.source().copy_into(unfinished).map(drop).map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Counts and hashes what is written.
+struct Hashing<W> {
+    output: W,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl<W> Hashing<W> {
+    fn new(output: W) -> Hashing<W> {
+        Hashing { output, hash: Sha256::new(), bytes: 0 }
+    }
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.output.write(bytes)?;
+        self.hash.update(&bytes[..length]);
+        self.bytes += length as u64;
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+/// A file system without hard links can only rename.
+fn rename_new(new: &Path, file: &Path) -> io::Result<()> {
+    match file.exists() {
+        true => Err(io::ErrorKind::AlreadyExists.into()),
+        false => std::fs::rename(new, file),
+    }
+}
+
+pub(super) fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "the disk is full".to_string(),
+        _ => error.to_string(),
+    }
+}
+
+pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent)?.sync_all()
 }
 
 /// Creates the temporary folder of the backup, and removes one that a killed backup left.
-fn begin(folder: &Path) -> std::result::Result<PathBuf, String> {
-    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
-    let name = folder.file_name().ok_or_else(|| format!("{} is not a valid folder name", folder.display()))?;
-    if folder.exists() && std::fs::read_dir(folder).map_err(told)?.next().is_some() {
-        return Err(format!("{} already exists and is not empty; choose a new folder", folder.display()));
-    }
+fn begin(target: &Path) -> std::result::Result<PathBuf, String> {
+    let told = |error: io::Error| format!("{}: {}", target.display(), plain(&error));
+    let name = target.file_name().ok_or_else(|| format!("{} is not a valid name", target.display()))?;
     let mut own = name.to_os_string();
-    own.push(".unfinished");
-    let unfinished = folder.with_file_name(own);
+    own.push(UNFINISHED);
+    let unfinished = target.with_file_name(own);
     if unfinished.exists() {
         drop(lock(&unfinished.join(LOCK))?);
         std::fs::remove_dir_all(&unfinished).map_err(told)?;
@@ -112,6 +316,17 @@ fn begin(folder: &Path) -> std::result::Result<PathBuf, String> {
     // It contains everything, keys and secrets included.
     DirBuilder::new().mode(0o700).create(&unfinished).map_err(told)?;
     Ok(unfinished)
+}
+
+/// Deletes what killed backups left in a folder.
+pub fn remove_unfinished(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(io::Result::ok) {
+        let path = entry.path();
+        let is_ours = entry.file_name().to_string_lossy().ends_with(UNFINISHED) && path.join(LOCK).exists();
+        if is_ours && lock(&path.join(LOCK)).is_ok() {
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
 }
 
 fn lock(path: &Path) -> std::result::Result<File, String> {
@@ -150,16 +365,6 @@ fn copy_database(store: &Store, unfinished: &Path, witness: &mut dyn Witness) ->
     Ok((database, contents))
 }
 
-/// Reads the list of contents, one line at a time.
-fn listed(contents: &Path) -> std::io::Result<impl Iterator<Item = Kept>> {
-    let lines = BufReader::new(File::open(contents)?).lines().map_while(std::io::Result::ok);
-    Ok(lines.filter_map(|line| {
-        let mut parts = line.split('\t').map(str::to_string);
-        let (id, content) = (parts.next()?, parts.next()?);
-        Some(Kept { id, content, size: parts.next()?.parse().ok()?, sha256: parts.next()? })
-    }))
-}
-
 /// Copies and syncs the contents; returns those that could not be copied.
 async fn copy_contents(
     blobs: &Blobs,
@@ -167,7 +372,7 @@ async fn copy_contents(
     contents: &Path,
     witness: &mut dyn Witness,
 ) -> std::result::Result<u64, String> {
-    let target = Blobs::in_folder(&unfinished.join("files")).map_err(|error| error.to_string())?;
+    let target = Blobs::in_folder(&unfinished.join(FILES)).map_err(|error| error.to_string())?;
     let files = listed(contents).map_err(|error| error.to_string())?;
     let mut problems = 0;
     let copies = stream::iter(files).map(|file| {
@@ -204,6 +409,23 @@ async fn copy(blobs: &Blobs, target: &Blobs, file: &Kept) -> blobs::Result<Strin
     Ok(hex(&hash.into_inner().finalize()))
 }
 
+/// Does the checks of `kantoor verify` on the copy, except for the contents of files. A PostgreSQL dump is not a database:
+/// there, the original database is checked.
+fn check_database(
+    store: &Store,
+    blobs: &Blobs,
+    runtime: &Runtime,
+    unfinished: &Path,
+    keys: BackupKeys,
+    witness: &mut dyn Witness,
+) -> Result<Checked> {
+    if store.is_shared() {
+        return Inspection::new(store, blobs, runtime, witness).with_keys(keys.vault).run_on_database();
+    }
+    let copy = Store::open_to_read(&Options::new(Database::Sqlite(unfinished.join(store::SQLITE_COPY))))?;
+    Inspection::new(&copy, blobs, runtime, witness).with_keys(keys.vault).run_on_database()
+}
+
 /// Does the checks of `kantoor verify`. A PostgreSQL dump is not a database: there, the original database is checked,
 /// and the contents by the list.
 fn check(
@@ -219,8 +441,7 @@ fn check(
         let copy = Store::open_to_read(&Options::new(Database::Sqlite(unfinished.join(store::SQLITE_COPY))))?;
         return Inspection::new(&copy, &blobs, runtime, witness).with_keys(keys.vault).run(None);
     }
-    let inspection = Inspection::new(store, &blobs, runtime, witness).with_keys(keys.vault);
-    let mut checked = inspection.run_on_database()?;
+    let mut checked = check_database(store, &blobs, runtime, unfinished, keys, witness)?;
     for file in listed(contents).map_err(|error| Error::internal(error.to_string()))? {
         checked.files += 1;
         checked.bytes += file.size.unsigned_abs();
@@ -231,117 +452,4 @@ fn check(
         }
     }
     Ok(checked)
-}
-
-fn about(file: Kept, what: String) -> Problem {
-    let account = file.content.split('/').next().unwrap_or_default().to_string();
-    Problem { account, table: "files".to_string(), id: file.id, what }
-}
-
-/// Writes the description of the backup and renames the folder.
-fn finish(
-    store: &Store,
-    unfinished: &Path,
-    folder: &Path,
-    database: &Path,
-    started: Moment,
-    keys: BackupKeys,
-    checked: &Checked,
-) -> std::io::Result<()> {
-    for name in ["contents", LOCK, "kantoor.db-wal", "kantoor.db-shm"] {
-        match std::fs::remove_file(unfinished.join(name)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    let manifest = json!({
-        "kantoor": env!("CARGO_PKG_VERSION"),
-        "schema": migrations::all().last().map(|migration| migration.number),
-        "started_at": started.to_string(),
-        "finished_at": Clock::System.now().to_string(),
-        "database": {
-            "kind": if store.is_shared() { "postgresql" } else { "sqlite" },
-            "file": database.file_name().and_then(|name| name.to_str()),
-            "bytes": database.metadata()?.len(),
-            "sha256": sha256_of(database)?,
-        },
-        "files": {"count": checked.files, "bytes": checked.bytes, "list": LIST},
-        "secrets": keys.vault.map(|vault| json!({
-            "key": vault.ids().first().map(ToString::to_string), "included": keys.included,
-        })),
-        "accounts": checked.accounts,
-        "records": checked.records,
-        "log_entries": checked.lines,
-    });
-    let mut file = File::create(unfinished.join(MANIFEST))?;
-    writeln!(file, "{manifest:#}")?;
-    file.sync_all()?;
-    File::open(database)?.sync_all()?;
-    File::open(unfinished)?.sync_all()?;
-    std::fs::rename(unfinished, folder)?;
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(parent)?.sync_all()
-}
-
-fn sha256_of(path: &Path) -> std::io::Result<String> {
-    let (mut file, mut hash, mut piece) = (File::open(path)?, Sha256::new(), vec![0; 1024 * 1024]);
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hex(&hash.finalize())),
-            length => hash.update(&piece[..length]),
-        }
-    }
-}
-
-/// Prevents the deletion of contents until it is dropped.
-struct Hold {
-    store: Store,
-    id: String,
-    stop: Option<mpsc::Sender<()>>,
-    renewing: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Hold {
-    fn take(store: &Store) -> Result<Hold> {
-        let id = Ids::SYSTEM.next();
-        renew(store, &id)?;
-        let (stop, stopped) = mpsc::channel();
-        let (own, name) = (store.clone(), id.clone());
-        let renewing = std::thread::spawn(move || {
-            while stopped.recv_timeout(RENEWED) == Err(RecvTimeoutError::Timeout) {
-                // A failed renewal is covered by the next: a hold outlives several.
-                let _ = renew(&own, &name);
-            }
-        });
-        Ok(Hold { store: store.clone(), id, stop: Some(stop), renewing: Some(renewing) })
-    }
-}
-
-fn renew(store: &Store, id: &str) -> Result<()> {
-    let (id, now) = (id.to_string(), Clock::System.now());
-    store.write_now(SHARED, move |tx| {
-        tx.execute("DELETE FROM holds WHERE account_id = 0 AND until <= $1", &[now.0.into()])?;
-        tx.execute(
-            "INSERT INTO holds (account_id, id, until) VALUES (0, $1, $2)
-             ON CONFLICT (account_id, id) DO UPDATE SET until = excluded.until",
-            &[(&id).into(), now.plus_seconds(HOLD_SECONDS).0.into()],
-        )?;
-        Ok(())
-    })
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(renewing) = self.renewing.take() {
-            let _ = renewing.join();
-        }
-        let id = self.id.clone();
-        let ended: Result<()> = self.store.write_now(SHARED, move |tx| {
-            tx.execute("DELETE FROM holds WHERE account_id = 0 AND id = $1", &[(&id).into()])?;
-            Ok(())
-        });
-        // The hold expires.
-        drop(ended);
-    }
 }

@@ -1,5 +1,6 @@
 //! The checks of `kantoor doctor`: what around the program could make it fail, and what to do about it. They change nothing.
 
+mod backups;
 mod database;
 mod machine;
 mod mail;
@@ -58,6 +59,7 @@ pub fn examine(config: &Config, wanted: &Wanted, report: &mut dyn FnMut(Finding)
     machine::disk(config).into_iter().for_each(&mut *report);
     machine::open_files().into_iter().for_each(&mut *report);
     database::examine(config).into_iter().for_each(&mut *report);
+    backups::examine(config).into_iter().for_each(&mut *report);
     mail::server(config).into_iter().for_each(&mut *report);
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,

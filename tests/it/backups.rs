@@ -1,5 +1,10 @@
 //! `kantoor backup`: copies made under load are complete and can be served.
 
+mod archives;
+mod moving;
+mod objects;
+mod scheduled;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -33,6 +38,11 @@ fn restored(db: &Db, folder: &Path) -> Db {
         .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     own
+}
+
+/// A database of the same kind without tables, and an empty data folder.
+fn empty_like(db: &Db) -> Db {
+    if db.url.is_empty() { Db::sqlite().emptied() } else { Db::postgres().unwrap().emptied() }
 }
 
 fn manifest(folder: &Path) -> Value {
@@ -216,4 +226,26 @@ fn every_command_in_the_backup_guide_works_on_sqlite() {
 fn every_command_in_the_backup_guide_works_on_postgres() {
     let (Some(db), Some(empty)) = (Db::postgres(), Db::postgres().map(Db::emptied)) else { return };
     run_blocks(&db, "PostgreSQL", &[("RESTORED", &empty.url)]);
+}
+
+/// Runs the proof with few backups.
+fn prove(kind: &str) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = Command::new("scripts/prove-backups");
+    command.args(["2", kind]).env("KANTOOR_BIN", env!("CARGO_BIN_EXE_kantoor")).env("PORT", port.to_string());
+    let done = command.output().unwrap();
+    let words = said(&done) + &String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && words.contains("2 backups, 2 verified"), "{words}");
+}
+
+#[test]
+fn the_proof_runs_on_sqlite() {
+    prove("sqlite");
+}
+
+#[test]
+fn the_proof_runs_on_postgres() {
+    if Db::postgres().is_some() {
+        prove("postgres");
+    }
 }

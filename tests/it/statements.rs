@@ -45,6 +45,7 @@ const SMALL: &[&str] = &[
     "log_heads",
     "nodes",
     "holds",
+    "backups",
 ];
 
 /// Does everything once: every route, half a year of a business and another year, jobs, flows, webhooks.

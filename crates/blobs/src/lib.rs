@@ -65,6 +65,8 @@ pub struct Content {
 
 /// Size of the upload buffer: the minimum size of an S3 part.
 const BUFFER: usize = 5 * 1024 * 1024;
+/// Size of the upload buffer for large contents.
+const LARGE_BUFFER: usize = 16 * 1024 * 1024;
 
 impl Blobs {
     /// Opens a folder, which is created if it does not exist.
@@ -105,7 +107,24 @@ impl Blobs {
         S: Stream<Item = Result<Bytes, E>>,
         Error: From<E>,
     {
-        let mut writer = BufWriter::with_capacity(self.store.clone(), Path::from(key), BUFFER).with_max_concurrency(2);
+        self.keep_in_parts(key, pieces, BUFFER).await
+    }
+
+    /// [`Blobs::keep`] for contents of up to 160 GB: S3 accepts 10,000 parts.
+    pub async fn keep_large<S, E>(&self, key: &str, pieces: S) -> Result<()>
+    where
+        S: Stream<Item = Result<Bytes, E>>,
+        Error: From<E>,
+    {
+        self.keep_in_parts(key, pieces, LARGE_BUFFER).await
+    }
+
+    async fn keep_in_parts<S, E>(&self, key: &str, pieces: S, part: usize) -> Result<()>
+    where
+        S: Stream<Item = Result<Bytes, E>>,
+        Error: From<E>,
+    {
+        let mut writer = BufWriter::with_capacity(self.store.clone(), Path::from(key), part).with_max_concurrency(2);
         let mut pieces = std::pin::pin!(pieces);
         while let Some(piece) = pieces.next().await {
             let kept = match piece {

@@ -60,6 +60,14 @@ pub struct Config {
     pub allow_private_addresses: String,
     pub dns_server: String,
     pub audit_anchor: String,
+    pub backup_to: String,
+    pub backup_at: String,
+    pub backup_keep: String,
+    pub backup_recipient: String,
+    pub backup_with_key: bool,
+    pub backup_check: String,
+    pub backup_identity: String,
+    pub backup_before_migration: BeforeMigration,
     pub mollie_url: String,
     pub mollie_key: String,
     pub allow_sandbox: bool,
@@ -96,8 +104,9 @@ const SECRETS: &[&str] =
 pub const PREFIX: &str = "KANTOOR_";
 
 /// Environment variables that are not settings: the configuration file, the key and the address that programs use that call the
-/// API, and the binary that the benchmarks measure.
-const OTHERS: &[&str] = &["KANTOOR_CONFIG", "KANTOOR_KEY", "KANTOOR_URL", "KANTOOR_BIN"];
+/// API, the binary that the benchmarks measure, and the databases of `kantoor copy`.
+const OTHERS: &[&str] =
+    &["KANTOOR_CONFIG", "KANTOOR_KEY", "KANTOOR_URL", "KANTOOR_BIN", "KANTOOR_COPY_FROM", "KANTOOR_COPY_TO"];
 
 /// The variables of the tests, and those that Kubernetes and Docker set for a service that is called kantoor.
 const OTHER_PREFIXES: &[&str] = &["KANTOOR_TEST_", "KANTOOR_SERVICE_", "KANTOOR_PORT"];
@@ -123,6 +132,18 @@ pub enum LogFormat {
     Text,
     /// One JSON object per line.
     Json,
+}
+
+/// Whether the database is copied before it is migrated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BeforeMigration {
+    /// Always on SQLite; on PostgreSQL if pg_dump is installed.
+    Auto,
+    /// Always; otherwise it is not migrated.
+    Require,
+    /// Never.
+    Skip,
 }
 
 impl Config {

@@ -164,6 +164,7 @@ pub mod nodes;
 pub mod once;
 pub mod open;
 pub mod perform;
+pub mod precaution;
 pub mod private;
 pub mod query;
 pub mod quotas;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Migration, Tx};
+use store::{Migration, Store, Tx};
 
 use crate::app::App;
 use crate::error::Result;
@@ -95,6 +95,24 @@ fn beat(tx: &mut Tx, node: &str) -> Result<Vec<(String, i64)>> {
         &[node.into()],
     )?;
     tx.all("SELECT id, beat FROM nodes", &[], |row| Ok((row.text(0)?.to_string(), row.int(1)?)))
+}
+
+/// Whether a node writes heartbeats. Looks for as long as it takes to see one, unless no node is registered.
+pub fn any_alive(store: &Store) -> Result<bool> {
+    let look = || {
+        store.read_now(|tx| match tx.tables()?.iter().any(|table| table == "nodes") {
+            true => tx.all("SELECT id, beat FROM nodes ORDER BY id", &[], |row| {
+                Ok::<_, store::Error>((row.text(0)?.to_string(), row.int(1)?))
+            }),
+            false => Ok(Vec::new()),
+        })
+    };
+    let before = look()?;
+    if before.is_empty() {
+        return Ok(false);
+    }
+    std::thread::sleep(BEAT * 2);
+    Ok(look()? != before)
 }
 
 /// Releases the work of a node, unless it has written a heartbeat since; returns whether it was released.

@@ -1,5 +1,6 @@
 //! Opens the configured program: its database, its files and its shared state.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ use crate::registry::registry;
 use crate::services::Services;
 use crate::site::Site;
 use crate::turns::Turns;
-use crate::{heads, log, migrations, private, secrets};
+use crate::{heads, log, migrations, precaution, private, secrets};
 
 /// Opens the database of `config` and migrates it.
 pub fn open(config: Config) -> Result<Arc<App>> {
@@ -33,7 +34,7 @@ pub fn open(config: Config) -> Result<Arc<App>> {
 /// to date, or if `trusts_all`.
 pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     let store = open_store(&config)?;
-    let applied = store.migrate(&migrations::all())?;
+    let (applied, _) = precaution::migrate(&store, &config)?;
     let vault = secrets::open(&store, &config)?;
     let carried = Carried { applied, recorded: vault.source().recorded(), trusts_all };
     let key =
@@ -85,7 +86,12 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
 
 /// Opens the configured store of file contents.
 pub fn open_blobs(config: &Config) -> Result<Blobs> {
-    let opened = match config.files.strip_prefix("s3://") {
+    open_blobs_at(config, &config.files_folder().to_string_lossy())
+}
+
+/// Opens a store of contents: a folder, or `s3://bucket/prefix` with the settings for S3.
+pub fn open_blobs_at(config: &Config, place: &str) -> Result<Blobs> {
+    let opened = match place.strip_prefix("s3://") {
         Some(place) => {
             let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
             Blobs::in_s3(&blobs::S3 {
@@ -97,7 +103,7 @@ pub fn open_blobs(config: &Config) -> Result<Blobs> {
                 secret_key: config.s3_secret_key.clone(),
             })
         }
-        None => Blobs::in_folder(&config.files_folder()),
+        None => Blobs::in_folder(Path::new(place)),
     };
     opened.map_err(|error| Error::new(Code::Unavailable, format!("Cannot open the file storage: {error}.")))
 }

@@ -143,6 +143,12 @@ impl Address {
         }
     }
 
+    /// Returns the name of the database.
+    pub(crate) fn database(&self) -> String {
+        let config = self.servers.first();
+        config.and_then(|config| config.get_dbname().or(config.get_user())).unwrap_or_default().to_string()
+    }
+
     /// Returns the settings as the environment of PostgreSQL's own programs, which keeps the password out of the
     /// process list.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {

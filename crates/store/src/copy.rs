@@ -100,7 +100,7 @@ fn dump<T, E: From<Error>>(address: &Address, copy: &Path, work: impl Fn(&mut Tx
     Ok(done)
 }
 
-fn run(command: &mut Command, name: &str, address: &Address) -> Result<()> {
+pub(crate) fn run(command: &mut Command, name: &str, address: &Address) -> Result<()> {
     let done = command.envs(address.environment()).stdin(Stdio::null()).output();
     let done = done.map_err(|error| match error.kind() {
         ErrorKind::NotFound => Error::Copy(format!(

@@ -51,10 +51,19 @@ impl Dialect {
         self == Dialect::Postgres
     }
 
+    /// Columns that describe the database itself and not its content, and their value in a copy: SQLite adds the texts of
+    /// searches to its index later, PostgreSQL has done so when they are stored.
+    pub(crate) fn own_columns(self) -> &'static [(&'static str, &'static str, i64)] {
+        match self {
+            Dialect::Sqlite => &[("search_texts", "pending", 1)],
+            Dialect::Postgres => &[("search_texts", "pending", 0)],
+        }
+    }
+
     /// Counts the tables with the name $1: one or none.
     pub(crate) fn has_table(self) -> &'static str {
         match self {
-            Dialect::Sqlite => "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1",
+            Dialect::Sqlite => "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = $1",
             Dialect::Postgres => {
                 "SELECT count(*) FROM pg_catalog.pg_tables
                  WHERE schemaname = ANY (current_schemas(false)) AND CAST(tablename AS TEXT) = $1"

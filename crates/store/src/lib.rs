@@ -14,6 +14,7 @@ mod copy;
 mod dialect;
 mod error;
 mod faults;
+mod load;
 mod marks;
 mod memory;
 mod migrate;
@@ -29,6 +30,7 @@ mod soundness;
 mod sqlite;
 mod stats;
 mod tls;
+mod transfer;
 mod tx;
 mod value;
 mod writer;
@@ -40,10 +42,12 @@ use std::time::Duration;
 pub use copy::{POSTGRES_COPY, SQLITE_COPY};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
+pub use load::{TemporaryDatabase, empty, load_dump};
 pub use migrate::Migration;
 pub use pending::{Gathered, Merge};
 pub use soundness::Unsound;
 pub use stats::{HOLDS, Stats};
+pub use transfer::{Transfer, TransferStep, Transferred};
 pub use tx::Tx;
 pub use value::{Row, Value};
 
@@ -264,6 +268,11 @@ impl Store {
     /// concurrently.
     pub fn migrate(&self, migrations: &[Migration]) -> Result<Vec<u32>> {
         migrate::apply(self, migrations)
+    }
+
+    /// Returns the last migration of the database and of the program, if the database has a schema and lacks migrations.
+    pub fn pending_migrations(&self, migrations: &[Migration]) -> Result<Option<(u32, u32)>> {
+        migrate::pending(self, migrations)
     }
 
     /// Whether the database has any tables of its own schema.

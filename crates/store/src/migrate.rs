@@ -14,7 +14,30 @@ pub struct Migration {
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
     number BIGINT PRIMARY KEY, name TEXT NOT NULL) STRICT";
 
+/// The table that a database has while another one is copied to it: its schema is complete, its rows are not.
+pub(crate) const COPYING: &str = "copy_progress";
+
 pub(crate) fn apply(store: &Store, migrations: &[Migration]) -> Result<Vec<u32>> {
+    must_be_complete(store)?;
+    apply_while_copying(store, migrations)
+}
+
+/// Rejects the target of a copy that has not finished.
+fn must_be_complete(store: &Store) -> Result<()> {
+    let is_copying = store.read_now(|tx: &mut Tx| {
+        let sql = tx.dialect().has_table();
+        Ok::<_, Error>(tx.int(sql, &[COPYING.into()])? > 0)
+    })?;
+    if is_copying {
+        return Err(Error::Unavailable(
+            "another database is being copied to it; run `kantoor copy` again until it has finished".to_string(),
+        ));
+    }
+    Ok(())
+}
+
+/// Applies the missing migrations, also to the target of a copy.
+pub(crate) fn apply_while_copying(store: &Store, migrations: &[Migration]) -> Result<Vec<u32>> {
     store.write_now(0, move |tx: &mut Tx| {
         tx.hold_all()?;
         let ledger = tx.dialect().schema(LEDGER);
@@ -44,8 +67,19 @@ pub(crate) fn apply(store: &Store, migrations: &[Migration]) -> Result<Vec<u32>>
 }
 
 pub(crate) fn is_current(store: &Store, migrations: &[Migration]) -> Result<bool> {
+    must_be_complete(store)?;
     let database = store.read_now(version)?;
     Ok(database == newest(migrations))
+}
+
+/// The last migration of the database and of the program, if the database has a schema and lacks migrations.
+pub(crate) fn pending(store: &Store, migrations: &[Migration]) -> Result<Option<(u32, u32)>> {
+    must_be_complete(store)?;
+    if !has_ledger(store)? {
+        return Ok(None);
+    }
+    let (database, program) = (store.read_now(version)?, newest(migrations));
+    Ok(Some((database, program)).filter(|(database, program)| (1..*program).contains(database)))
 }
 
 pub(crate) fn has_ledger(store: &Store) -> Result<bool> {
@@ -55,11 +89,11 @@ pub(crate) fn has_ledger(store: &Store) -> Result<bool> {
     })
 }
 
-fn newest(migrations: &[Migration]) -> u32 {
+pub(crate) fn newest(migrations: &[Migration]) -> u32 {
     migrations.iter().map(|migration| migration.number).max().unwrap_or(0)
 }
 
-fn version(tx: &mut Tx) -> Result<u32> {
+pub(crate) fn version(tx: &mut Tx) -> Result<u32> {
     let newest = tx.int("SELECT coalesce(max(number), 0) FROM schema_migrations", &[])?;
     u32::try_from(newest).map_err(|_| Error::Database(format!("migration {newest} is not a version")))
 }

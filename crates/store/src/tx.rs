@@ -282,7 +282,7 @@ impl<'c> Tx<'c> {
 
     /// Calls `take` for every row until it returns false. Compiled once: a copy of it and of the driver for every closure
     /// took a quarter of the build.
-    fn rows(&mut self, sql: &str, values: &[Value], take: &mut dyn FnMut(&Row) -> bool) -> Result<()> {
+    pub(crate) fn rows(&mut self, sql: &str, values: &[Value], take: &mut dyn FnMut(&Row) -> bool) -> Result<()> {
         debug_assert!(in_order(sql), "placeholders out of order: {sql}");
         let writes = !sql.starts_with("SELECT");
         self.prepare_for(sql, writes)?;

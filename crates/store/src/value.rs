@@ -114,6 +114,26 @@ impl Row<'_> {
         }
     }
 
+    /// A value of any of the three types.
+    pub(crate) fn value(&self, column: usize) -> Result<Value<'static>> {
+        use rusqlite::types::ValueRef;
+        let odd = |kind: &str| Error::Database(format!("column {column} has the type {kind}"));
+        match self {
+            Row::Sqlite(row) => match row.get_ref(column)? {
+                ValueRef::Integer(value) => Ok(Value::Int(value)),
+                ValueRef::Text(_) => Ok(Value::Text(Cow::Owned(self.text(column)?.to_string()))),
+                ValueRef::Blob(bytes) => Ok(Value::Bytes(Cow::Owned(bytes.to_vec()))),
+                other => Err(odd(&other.data_type().to_string())),
+            },
+            Row::Postgres(row) => match *row.columns()[column].type_() {
+                Type::INT8 | Type::INT4 => self.int(column).map(Value::Int),
+                Type::TEXT => Ok(Value::Text(Cow::Owned(self.text(column)?.to_string()))),
+                Type::BYTEA => Ok(Value::Bytes(Cow::Owned(self.bytes(column)?.to_vec()))),
+                ref other => Err(odd(other.name())),
+            },
+        }
+    }
+
     /// Text.
     pub fn text(&self, column: usize) -> Result<&str> {
         match self {

@@ -1,0 +1,76 @@
+use std::io::Cursor;
+
+use age::secrecy::ExposeSecret as _;
+
+use super::*;
+
+fn packed(recipients: &Recipients) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), recipients).unwrap();
+    writer.add("a.json", 2, 1_700_000_000, &b"{}"[..]).unwrap();
+    let long: Vec<u8> = (0..3_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    writer.add("files/x/y", long.len() as u64, 0, &long[..]).unwrap();
+    writer.finish().unwrap()
+}
+
+fn unpacked(bytes: &[u8], identities: Option<&Identities>) -> Result<Vec<(String, u64)>, Error> {
+    let mut found = Vec::new();
+    Reader::open(Cursor::new(bytes), identities)?.each(|name, size, content| {
+        let read = io::copy(content, &mut io::sink())?;
+        assert_eq!(read, size);
+        found.push((name.to_string(), size));
+        Ok::<_, Error>(())
+    })?;
+    Ok(found)
+}
+
+fn pair() -> (Recipients, Identities, tempfile::TempDir) {
+    let secret = age::x25519::Identity::generate();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key.txt");
+    std::fs::write(&path, format!("# a comment\n{}\n", secret.to_string().expose_secret())).unwrap();
+    let recipients = Recipients::parse([secret.to_public().to_string().as_str()]).unwrap();
+    (recipients, Identities::read(&path).unwrap(), folder)
+}
+
+#[test]
+fn files_come_back_as_they_were() {
+    let expected = [("a.json".to_string(), 2), ("files/x/y".to_string(), 3_000_000)];
+    assert_eq!(unpacked(&packed(&Recipients::default()), None).unwrap(), expected);
+    let (recipients, identities, _folder) = pair();
+    let encrypted = packed(&recipients);
+    assert_eq!(unpacked(&encrypted, Some(&identities)).unwrap(), expected);
+    assert!(matches!(unpacked(&encrypted, None), Err(Error::Encrypted)));
+    let (_, others, _folder) = pair();
+    assert!(matches!(unpacked(&encrypted, Some(&others)), Err(Error::WrongIdentity)));
+}
+
+#[test]
+fn rejects_what_is_truncated_altered_or_foreign() {
+    let (recipients, identities, _folder) = pair();
+    for (whole, identities) in [(packed(&Recipients::default()), None), (packed(&recipients), Some(&identities))] {
+        for length in [whole.len() - 1, whole.len() / 2, whole.len() / 7, 30] {
+            let read = unpacked(&whole[..length], identities);
+            assert!(matches!(read, Err(Error::Damaged(_))), "{length}: {read:?}");
+        }
+        for place in [whole.len() - 3, whole.len() / 2] {
+            let mut altered = whole.clone();
+            altered[place] ^= 0x10;
+            let read = unpacked(&altered, identities);
+            assert!(matches!(read, Err(Error::Damaged(_))), "{place}: {read:?}");
+        }
+    }
+    for text in ["", "hello", "SQLite format 3\0", "PK\u{3}\u{4}"] {
+        assert!(matches!(unpacked(text.as_bytes(), None), Err(Error::Foreign)), "{text}");
+    }
+}
+
+#[test]
+fn rejects_names_outside_the_archive_and_contents_that_are_too_short() {
+    for name in ["../x", "/x", "a/../b", "a//b", ""] {
+        assert!(!is_plain(name), "{name}");
+    }
+    assert!(is_plain("files/a/b"));
+    let mut writer = Writer::new(Vec::new(), &Recipients::default()).unwrap();
+    assert!(writer.add("a", 3, 0, &b"ab"[..]).is_err());
+    assert!(Recipients::parse(["age1x"]).err().unwrap().contains("not an age recipient"));
+}

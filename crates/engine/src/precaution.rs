@@ -1,0 +1,92 @@
+//! Copies the database before it is migrated: a migration cannot be undone.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use store::Store;
+
+use crate::clock::Clock;
+use crate::config::{BeforeMigration, Config};
+use crate::error::{Code, Error, Result};
+use crate::migrations;
+
+/// The folder of the copies in the data folder.
+const FOLDER: &str = "backups";
+/// The start of their names.
+const START: &str = "before-migration-";
+/// How many are kept.
+const KEPT: usize = 3;
+
+/// Migrates the database, and copies it before if there is something in it; returns the numbers of the migrations and the
+/// copy.
+pub fn migrate(store: &Store, config: &Config) -> Result<(Vec<u32>, Option<PathBuf>)> {
+    let all = migrations::all();
+    let copy = match store.pending_migrations(&all)? {
+        Some((from, to)) if config.backup_before_migration != BeforeMigration::Skip => copy(store, config, from, to)?,
+        _ => None,
+    };
+    Ok((store.migrate(&all)?, copy))
+}
+
+fn copy(store: &Store, config: &Config, from: u32, to: u32) -> Result<Option<PathBuf>> {
+    // An account is the first thing in a database.
+    if store.read_now(|tx| tx.int("SELECT count(*) FROM accounts", &[]))? == 0 {
+        return Ok(None);
+    }
+    let folder = config.data.join(FOLDER);
+    match copy_into(store, &folder, from, to) {
+        Ok(copy) => {
+            tracing::info!(file = %copy.display(), "The database was copied before it is migrated.");
+            Ok(Some(copy))
+        }
+        Err(why) if store.is_shared() && config.backup_before_migration == BeforeMigration::Auto => {
+            tracing::warn!(%why, "The database is migrated without a copy. Make one yourself before an upgrade, or set backup_before_migration to \"require\".");
+            Ok(None)
+        }
+        Err(why) => Err(Error::new(
+            Code::Unavailable,
+            format!(
+                "The database is not migrated, because it cannot be copied to {} before: {why}. Solve this, or set backup_before_migration to \"skip\".",
+                folder.display()
+            ),
+        )),
+    }
+}
+
+/// Copies the database to a new file with its final name.
+fn copy_into(store: &Store, folder: &Path, from: u32, to: u32) -> std::result::Result<PathBuf, String> {
+    let told = |error: std::io::Error| error.to_string();
+    let stamp = Clock::System.now().datetime(&TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string();
+    let unfinished = folder.join(format!("{START}{stamp}-{}.unfinished", std::process::id()));
+    DirBuilder::new().recursive(true).mode(0o700).create(&unfinished).map_err(told)?;
+    let copied = store.copy_into(&unfinished, &mut |_, _| {}, |_| Ok::<_, store::Error>(()));
+    let placed = copied.map_err(|error| error.to_string()).and_then(|(file, ())| {
+        let end = file.extension().and_then(|end| end.to_str()).unwrap_or_default();
+        // The time comes first: names in their order are copies in theirs.
+        let copy = folder.join(format!("{START}{stamp}-schema-{from}-to-{to}.{end}"));
+        std::fs::rename(&file, &copy).map_err(told)?;
+        std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(told)?;
+        Ok(copy)
+    });
+    let _ = std::fs::remove_dir_all(&unfinished);
+    if placed.is_ok() {
+        delete_old(folder);
+    }
+    placed
+}
+
+fn delete_old(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(std::io::Result::ok);
+    let is_copy = |path: &PathBuf| {
+        path.is_file() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(START))
+    };
+    let mut copies: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_copy).collect();
+    copies.sort();
+    let old = copies.len().saturating_sub(KEPT);
+    for copy in &copies[..old] {
+        // A copy too many is no reason to stop.
+        let _ = std::fs::remove_file(copy);
+    }
+}

@@ -1,0 +1,70 @@
+//! Where a backup is: a folder, a file, or an object in an S3-compatible store.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use blobs::Blobs;
+use engine::config::Config;
+use engine::open;
+
+/// What the names of archives end with. Any other name is that of a folder.
+const ARCHIVES: [&str; 4] = [".kantoor", ".tar.zst", ".tzst", ".age"];
+
+/// Where a backup is.
+#[derive(Clone)]
+pub enum Place {
+    /// A folder with all parts.
+    Folder(PathBuf),
+    /// An archive.
+    File(PathBuf),
+    /// An archive in an S3-compatible store.
+    Object {
+        /// The store.
+        blobs: Blobs,
+        /// The key of the archive.
+        key: String,
+        /// Its URL.
+        url: String,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Folder(path) | Place::File(path) => write!(f, "{}", path.display()),
+            Place::Object { url, .. } => f.write_str(url),
+        }
+    }
+}
+
+impl Place {
+    /// Parses the place of a new backup.
+    pub fn of_new(text: &str, config: &Config) -> Result<Place, String> {
+        match text.starts_with("s3://") {
+            true => Place::object(text, config),
+            false if ARCHIVES.iter().any(|end| text.ends_with(end)) => Ok(Place::File(PathBuf::from(text))),
+            false => Ok(Place::Folder(PathBuf::from(text))),
+        }
+    }
+
+    /// Parses the place of an existing backup.
+    pub fn of_existing(text: &str, config: &Config) -> Result<Place, String> {
+        let path = Path::new(text);
+        match text.starts_with("s3://") {
+            true => Place::object(text, config),
+            false if path.is_dir() => Ok(Place::Folder(path.to_path_buf())),
+            false if path.exists() => Ok(Place::File(path.to_path_buf())),
+            false => Err(format!("{text} does not exist")),
+        }
+    }
+
+    fn object(url: &str, config: &Config) -> Result<Place, String> {
+        let wrong = || format!("{url}: expected s3://bucket/name");
+        let (folder, key) = url.rsplit_once('/').ok_or_else(wrong)?;
+        if key.is_empty() || folder.len() <= "s3://".len() {
+            return Err(wrong());
+        }
+        let blobs = open::open_blobs_at(config, folder).map_err(|error| error.internal.unwrap_or(error.message))?;
+        Ok(Place::Object { blobs, key: key.to_string(), url: url.to_string() })
+    }
+}

@@ -1,0 +1,185 @@
+//! Restores a backup: beside the place where it belongs, verified there, and then moved. `check` throws it away instead.
+
+mod placing;
+mod scratch;
+mod source;
+mod unpacking;
+
+use std::path::Path;
+
+use archive::Identities;
+use blobs::Blobs;
+use engine::clock::Clock;
+use engine::config::Config;
+use engine::error::Error;
+use engine::secrets::key_file::KeySource;
+use engine::{heads, secrets};
+use store::{Database, Options, Store, TemporaryDatabase};
+use tokio::runtime::Runtime;
+
+use crate::upkeep::backup::manifest::{FILES, Manifest, newest_schema};
+use crate::upkeep::backup::place::Place;
+use crate::upkeep::integrity::{Checked, Inspection, Problem, Witness};
+use placing::Target;
+use scratch::Scratch;
+use unpacking::{Unpacked, Unpacking};
+
+/// How to restore a backup.
+pub struct Restoring<'r> {
+    /// The settings, which name the target.
+    pub config: &'r Config,
+    /// The runtime that reads and writes contents.
+    pub runtime: &'r Runtime,
+    /// What decrypts the backup.
+    pub identities: Option<&'r Identities>,
+    /// Receives the progress and the problems.
+    pub witness: &'r mut dyn Witness,
+}
+
+/// A backup that was restored, or could be.
+pub struct Restored {
+    /// Its description.
+    pub manifest: Manifest,
+    /// What was checked.
+    pub checked: Checked,
+    /// What the operator should know; sentences.
+    pub notes: Vec<String>,
+}
+
+impl Restoring<'_> {
+    /// Restores a backup to the configured database and file store, which must be empty. If it fails, nothing is left.
+    pub fn restore(&mut self, place: &Place) -> Result<Restored, String> {
+        let mut target = Target::claim(self.config, self.runtime)?;
+        let scratch = Scratch::create(target.workplace(), "restore")?;
+        let contents = target.contents(scratch.path())?;
+        let kind = if self.config.database_url.is_empty() { "sqlite" } else { "postgresql" };
+        let unpacking = Unpacking {
+            identities: self.identities,
+            folder: scratch.path(),
+            contents: &contents,
+            runtime: self.runtime,
+            kind: Some(kind),
+        };
+        let unpacked = unpacking.run(place, self.witness)?;
+        let verified = match self.config.database_url.as_str() {
+            "" => self.verify(&Database::Sqlite(unpacked.database.clone()), &contents, &unpacked, false),
+            url => {
+                store::load_dump(url, &unpacked.database).map_err(|error| error.to_string())?;
+                target.loaded();
+                self.verify(&Database::Postgres(url.to_string()), &contents, &unpacked, false)
+            }
+        };
+        let (checked, notes) = verified?;
+        if checked.problems > 0 {
+            return Err(format!("{place} failed verification; nothing was restored"));
+        }
+        target.place(&unpacked)?;
+        Ok(Restored { manifest: unpacked.manifest, checked, notes })
+    }
+
+    /// Restores a backup to a temporary place, verifies everything and throws it away. The problems are in the result.
+    pub fn check(&mut self, place: &Place) -> Result<Restored, String> {
+        let temporary = std::env::temp_dir();
+        let workplace = if self.config.data.is_dir() { &self.config.data } else { &temporary };
+        let scratch = Scratch::create(workplace, "check")?;
+        let contents = Blobs::in_folder(&scratch.path().join(FILES)).map_err(|error| error.to_string())?;
+        let (identities, folder, runtime) = (self.identities, scratch.path(), self.runtime);
+        let unpacking = Unpacking { identities, folder, contents: &contents, runtime, kind: None };
+        let unpacked = unpacking.run(place, self.witness)?;
+        let (checked, notes) = match unpacked.manifest.database.kind.as_str() {
+            "sqlite" => self.verify(&Database::Sqlite(unpacked.database.clone()), &contents, &unpacked, true)?,
+            _ if self.config.database_url.is_empty() => {
+                return Err(format!(
+                    "{place} is a backup of PostgreSQL: name a server on which a temporary database can be created with --database-url"
+                ));
+            }
+            _ => {
+                let now = Clock::System.now().0.unsigned_abs();
+                let own = TemporaryDatabase::create(&self.config.database_url, now);
+                let own = own.map_err(|error| error.to_string())?;
+                store::load_dump(own.url(), &unpacked.database).map_err(|error| error.to_string())?;
+                self.verify(&Database::Postgres(own.url().to_string()), &contents, &unpacked, true)?
+            }
+        };
+        Ok(Restored { manifest: unpacked.manifest, checked, notes })
+    }
+
+    /// Does the checks of `kantoor verify` on what was unpacked. Without the key of its secrets a database can be restored,
+    /// but it is not proven.
+    fn verify(
+        &mut self,
+        database: &Database,
+        contents: &Blobs,
+        unpacked: &Unpacked,
+        needs_key: bool,
+    ) -> Result<(Checked, Vec<String>), String> {
+        let told = |error: Error| error.internal.unwrap_or(error.message);
+        let mut options = Options::new(database.clone());
+        options.timeout = std::time::Duration::from_secs(3600);
+        let store = Store::open_to_read(&options).map_err(|error| error.to_string())?;
+        let schema = unpacked.manifest.schema;
+        if schema < newest_schema() {
+            return Ok((self.verify_older(&store, unpacked), vec![older(schema)]));
+        }
+        let config = with_key(self.config, unpacked.key.as_deref());
+        let (mut notes, mut lacking) = (Vec::new(), 0);
+        let vault = match secrets::for_database(&store, &config) {
+            Ok(vault) => vault,
+            Err(error) if needs_key => {
+                lacking = 1;
+                let (account, table, id) = (String::new(), "secrets".to_string(), String::new());
+                self.witness.hears(&Problem { account, table, id, what: told(error) });
+                None
+            }
+            Err(error) => {
+                notes.push(format!("{} Secrets and signatures were not checked.", told(error)));
+                None
+            }
+        };
+        if let Some(vault) = &vault {
+            heads::accept_earlier(&store, vault).map_err(told)?;
+        }
+        let inspection = Inspection::new(&store, contents, self.runtime, self.witness).with_keys(vault.as_ref());
+        let mut checked = inspection.run(None).map_err(told)?;
+        checked.problems += lacking;
+        Ok((checked, notes))
+    }
+
+    /// The records of an earlier schema are not those that this program knows.
+    fn verify_older(&mut self, store: &Store, unpacked: &Unpacked) -> Checked {
+        let mut problems = 0;
+        let (manifest, witness) = (&unpacked.manifest, &mut *self.witness);
+        let mut found = Vec::new();
+        store.check(&mut |what| witness.sees(what, 0), &mut |unsound| found.push(unsound));
+        for unsound in found {
+            problems += 1;
+            let (account, id) = (String::new(), String::new());
+            witness.hears(&Problem { account, table: unsound.table, id, what: unsound.what });
+        }
+        Checked {
+            accounts: manifest.accounts,
+            records: manifest.records,
+            lines: manifest.log_entries,
+            files: manifest.files.count,
+            bytes: manifest.files.bytes,
+            problems,
+        }
+    }
+}
+
+fn older(schema: u32) -> String {
+    format!(
+        "The backup is of an earlier version (schema {schema}): the database itself and the hashes of all files were checked. Start this version, which migrates it, and run `kantoor verify`."
+    )
+}
+
+/// The settings with the key of the backup, unless they have one already.
+fn with_key(config: &Config, key: Option<&Path>) -> Config {
+    let mut config = config.clone();
+    if let (KeySource::File(own), Some(key)) = (KeySource::of(&config), key)
+        && !own.exists()
+    {
+        config.secret_key_file = key.to_string_lossy().into_owned();
+    }
+    config
+}

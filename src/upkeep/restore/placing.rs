@@ -1,0 +1,186 @@
+//! The target of a restore: nothing is there before, and nothing is left there if it fails.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use blobs::Blobs;
+use engine::config::Config;
+use engine::error::Error;
+use engine::open::{database, open_blobs};
+use engine::private;
+use engine::secrets::key_file::KeySource;
+use engine::takeover::{self, Alone};
+use futures_util::StreamExt;
+use store::{Database, Options, Store};
+use tokio::runtime::Runtime;
+
+use super::unpacking::Unpacked;
+use crate::upkeep::backup::manifest::FILES;
+use crate::upkeep::backup::{UNFINISHED, plain, sync_parent};
+
+/// The folder inside another file store in which contents are unpacked.
+const BESIDE: &str = "restore";
+
+/// The configured database and file store.
+pub struct Target<'t> {
+    config: &'t Config,
+    runtime: &'t Runtime,
+    /// Keeps servers away from a data folder.
+    _alone: Option<Alone>,
+    /// Whether the data folder did not exist.
+    made_folder: bool,
+    /// Where contents are unpacked, if they are in a folder.
+    staged_files: Option<PathBuf>,
+    /// Whether the dump is in the database.
+    is_loaded: bool,
+    is_placed: bool,
+}
+
+impl<'t> Target<'t> {
+    /// Rejects a target that is in use or not empty.
+    pub fn claim(config: &'t Config, runtime: &'t Runtime) -> Result<Target<'t>, String> {
+        let told = |error: Error| error.internal.unwrap_or(error.message);
+        let made_folder = !config.data.exists();
+        match database(config) {
+            Database::Sqlite(path) if path.exists() => {
+                // A server that runs on it is the better reason.
+                takeover::claim(config).map_err(told)?;
+                return Err(format!(
+                    "there is a database in {} already; restore to another folder with --data, or move that one away",
+                    config.data.display()
+                ));
+            }
+            Database::Sqlite(_) => {}
+            Database::Postgres(_) => must_be_empty(config)?,
+        }
+        if has_contents(config, runtime)? {
+            let place = config.files_folder();
+            let place = place.display();
+            return Err(format!("there are files in {place} already; restore to an empty place, or move them away"));
+        }
+        private::create_folder(&config.data)
+            .map_err(|error| format!("{}: {}", config.data.display(), plain(&error)))?;
+        let alone = if config.database_url.is_empty() { Some(takeover::claim(config).map_err(told)?) } else { None };
+        let (staged_files, is_loaded, is_placed) = (None, false, false);
+        Ok(Target { config, runtime, _alone: alone, made_folder, staged_files, is_loaded, is_placed })
+    }
+
+    /// The folder in which the database is prepared.
+    pub fn workplace(&self) -> &Path {
+        &self.config.data
+    }
+
+    /// The place for contents: in `scratch`, or inside the file store if that is elsewhere. An S3 store gets them directly.
+    pub fn contents(&mut self, scratch: &Path) -> Result<Blobs, String> {
+        let folder = match self.config.files.as_str() {
+            "" => scratch.join(FILES),
+            files if files.starts_with("s3://") => {
+                return open_blobs(self.config).map_err(|error| error.internal.unwrap_or(error.message));
+            }
+            files => Path::new(files).join(format!("{BESIDE}{UNFINISHED}")),
+        };
+        let _ = std::fs::remove_dir_all(&folder);
+        let opened = Blobs::in_folder(&folder).map_err(|error| error.to_string());
+        self.staged_files = Some(folder);
+        opened
+    }
+
+    /// Records that the dump is in the database.
+    pub fn loaded(&mut self) {
+        self.is_loaded = true;
+    }
+
+    /// Moves what was unpacked to its place, a SQLite database last: without it, nothing was restored.
+    pub fn place(&mut self, unpacked: &Unpacked) -> Result<(), String> {
+        let told = |error: io::Error| format!("{}: {}", self.config.data.display(), plain(&error));
+        if let Some(staged) = self.staged_files.take() {
+            let folder = self.config.files_folder();
+            private::create_folder(&folder).map_err(told)?;
+            for entry in std::fs::read_dir(&staged).map_err(told)? {
+                let entry = entry.map_err(told)?;
+                std::fs::rename(entry.path(), folder.join(entry.file_name())).map_err(told)?;
+            }
+            let _ = std::fs::remove_dir(&staged);
+            File::open(&folder).and_then(|folder| folder.sync_all()).map_err(told)?;
+        }
+        if let (KeySource::File(path), Some(key)) = (KeySource::of(self.config), &unpacked.key)
+            && !path.exists()
+        {
+            std::fs::copy(key, &path).map_err(told)?;
+            File::open(&path).and_then(|file| file.sync_all()).map_err(told)?;
+            sync_parent(&path).map_err(told)?;
+        }
+        if self.config.database_url.is_empty() {
+            let path = self.config.data.join(store::SQLITE_COPY);
+            std::fs::rename(&unpacked.database, &path).map_err(told)?;
+            sync_parent(&path).map_err(told)?;
+        }
+        self.is_placed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Target<'_> {
+    fn drop(&mut self) {
+        if self.is_placed {
+            return;
+        }
+        if let Some(staged) = &self.staged_files {
+            let _ = std::fs::remove_dir_all(staged);
+        } else if self.config.files.starts_with("s3://") {
+            self.remove_objects();
+        }
+        if self.is_loaded
+            && let Err(error) = store::empty(&self.config.database_url)
+        {
+            tracing::warn!(cause = %error, "The database could not be emptied again.");
+        }
+        if self.made_folder {
+            // Only what this process put there.
+            let _ = std::fs::remove_dir_all(&self.config.data);
+        }
+    }
+}
+
+impl Target<'_> {
+    /// The store was empty before.
+    fn remove_objects(&self) {
+        let Ok(blobs) = open_blobs(self.config) else { return };
+        let keys: Vec<String> = self.runtime.block_on(blobs.list().filter_map(|key| async { key.ok() }).collect());
+        for key in keys {
+            let _ = self.runtime.block_on(blobs.drop(&key));
+        }
+    }
+}
+
+fn must_be_empty(config: &Config) -> Result<(), String> {
+    let mut options = Options::new(database(config));
+    options.readers = 1;
+    options.timeout = Duration::from_secs(config.database_timeout_seconds.max(1));
+    let store = Store::open_to_read(&options).map_err(|error| error.to_string())?;
+    let tables = store.read_now(|tx| tx.tables()).map_err(|error| error.to_string())?;
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let what = match store.has_schema() {
+        Ok(true) => "the database contains data of Kantoor, and a server may be using it",
+        _ => "the database is not empty",
+    };
+    Err(format!("{what}; create an empty one (createdb) and restore to that"))
+}
+
+/// Whether the configured store has contents.
+fn has_contents(config: &Config, runtime: &Runtime) -> Result<bool, String> {
+    let told = |error: Error| error.internal.unwrap_or(error.message);
+    if !config.files.starts_with("s3://") && !config.files_folder().exists() {
+        return Ok(false);
+    }
+    let mut keys = open_blobs(config).map_err(told)?.list();
+    match runtime.block_on(keys.next()) {
+        None => Ok(false),
+        Some(Ok(_)) => Ok(true),
+        Some(Err(error)) => Err(format!("{}: {error}", config.files)),
+    }
+}

@@ -1,0 +1,131 @@
+//! Reads a backup file by file, wherever it is.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
+
+use archive::{Error, Identities, Reader};
+use blobs::Blobs;
+use bytes::Bytes;
+use engine::secrets::key_file;
+use futures_util::StreamExt;
+
+use crate::upkeep::backup::manifest::{LIST, MANIFEST, Manifest};
+use crate::upkeep::backup::place::Place;
+
+/// How many pieces of a download may wait.
+const WAITING: usize = 4;
+
+/// Receives the name, the size and the content of a file.
+pub type Take<'t> = dyn FnMut(&str, u64, &mut dyn Read) -> Result<(), Failure> + 't;
+
+/// Why a backup cannot be read, or its content cannot be used; a phrase.
+pub struct Failure(pub String);
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure(error.to_string())
+    }
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Failure {
+        Failure(why)
+    }
+}
+
+/// Calls `take` for every file of a backup, the description first.
+pub fn each(place: &Place, identities: Option<&Identities>, take: &mut Take) -> Result<(), Failure> {
+    match place {
+        Place::Folder(folder) => of_folder(folder, take),
+        Place::File(path) => {
+            let file = File::open(path).map_err(Error::from)?;
+            Reader::open(file, identities)?.each(|name, size, content| take(name, size, content))
+        }
+        Place::Object { blobs, key, .. } => std::thread::scope(|scope| {
+            let (sender, pieces) = mpsc::sync_channel(WAITING);
+            scope.spawn(move || download(blobs, key, &sender));
+            let reading = Downloading { pieces, piece: Bytes::new() };
+            Reader::open(reading, identities)?.each(|name, size, content| take(name, size, content))
+        }),
+    }
+}
+
+fn of_folder(folder: &Path, take: &mut Take) -> Result<(), Failure> {
+    let damaged = |name: &str, error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => Failure(Error::Damaged(format!("{name} is missing")).to_string()),
+        _ => Failure(format!("{name}: {error}")),
+    };
+    let open = |name: &str| {
+        let opened = File::open(folder.join(name)).and_then(|file| Ok((file.metadata()?.len(), file)));
+        opened.map_err(|error| damaged(name, error))
+    };
+    let text = std::fs::read_to_string(folder.join(MANIFEST)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::from(Error::Foreign),
+        _ => damaged(MANIFEST, error),
+    })?;
+    take(MANIFEST, text.len() as u64, &mut text.as_bytes())?;
+    let manifest: Manifest = serde_json::from_str(&text).map_err(|_| Error::Foreign)?;
+    let (size, mut database) = open(&manifest.database.file)?;
+    take(&manifest.database.file, size, &mut database)?;
+    if folder.join(key_file::NAME).exists() {
+        let (size, mut key) = open(key_file::NAME)?;
+        take(key_file::NAME, size, &mut key)?;
+    }
+    let (_, list) = open(LIST)?;
+    for line in BufReader::new(list).lines() {
+        let line = line.map_err(|error| damaged(LIST, error))?;
+        let (_, name) = line.split_once("  ").ok_or(Error::Damaged(format!("{LIST} has a line without a name")))?;
+        if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(Error::Foreign.into());
+        }
+        let (size, mut content) = open(name)?;
+        take(name, size, &mut content)?;
+    }
+    let (size, mut list) = open(LIST)?;
+    take(LIST, size, &mut list)
+}
+
+/// Downloads an object on a thread of its own.
+fn download(blobs: &Blobs, key: &str, pieces: &mpsc::SyncSender<io::Result<Bytes>>) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return drop(pieces.send(Err(error))),
+    };
+    let failed = |error: blobs::Error| match error {
+        blobs::Error::Missing => io::Error::new(io::ErrorKind::NotFound, "there is no such object"),
+        error => io::Error::new(io::ErrorKind::ConnectionAborted, error.to_string()),
+    };
+    runtime.block_on(async {
+        let mut content = match blobs.open(key).await {
+            Ok(content) => content.bytes,
+            Err(error) => return drop(pieces.send(Err(failed(error)))),
+        };
+        while let Some(piece) = content.next().await {
+            // Nobody reads on after an error.
+            if pieces.send(piece.map_err(failed)).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+struct Downloading {
+    pieces: Receiver<io::Result<Bytes>>,
+    piece: Bytes,
+}
+
+impl Read for Downloading {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            match self.pieces.recv() {
+                Ok(piece) => self.piece = piece?,
+                Err(_) => return Ok(0),
+            }
+        }
+        let length = buffer.len().min(self.piece.len());
+        buffer[..length].copy_from_slice(&self.piece.split_to(length));
+        Ok(length)
+    }
+}

@@ -1,0 +1,233 @@
+//! Unpacks a backup into a folder, and checks that it is complete and unaltered.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use archive::Identities;
+use blobs::Blobs;
+use bytes::Bytes;
+use engine::contents::hex;
+use engine::secrets::key_file;
+use sha2::{Digest, Sha256};
+use tokio::runtime::Runtime;
+
+use super::source::{self, Failure};
+use crate::upkeep::backup::manifest::{FILES, LIST, MANIFEST, Manifest, newest_schema};
+use crate::upkeep::backup::place::Place;
+use crate::upkeep::backup::plain;
+use crate::upkeep::integrity::Witness;
+
+/// The most bytes of a description or of a key.
+const MAX_TEXT: u64 = 1024 * 1024;
+/// Size of the pieces of contents.
+const PIECE: usize = 256 * 1024;
+/// The list of what was unpacked.
+const OWN_LIST: &str = "unpacked.sha256";
+
+/// How to unpack a backup.
+pub struct Unpacking<'u> {
+    /// What decrypts it.
+    pub identities: Option<&'u Identities>,
+    /// The folder for everything but contents.
+    pub folder: &'u Path,
+    /// Where contents are stored.
+    pub contents: &'u Blobs,
+    /// The runtime that stores them.
+    pub runtime: &'u Runtime,
+    /// The database that it must be of, if it must be of a certain one.
+    pub kind: Option<&'static str>,
+}
+
+/// What was unpacked.
+pub struct Unpacked {
+    /// The description of the backup.
+    pub manifest: Manifest,
+    /// The copy of the database.
+    pub database: PathBuf,
+    /// The key of its secrets, if the backup includes it.
+    pub key: Option<PathBuf>,
+}
+
+/// The state of unpacking.
+struct State<'u, 'w> {
+    unpacking: &'u Unpacking<'u>,
+    manifest: Option<Manifest>,
+    has_database: bool,
+    key: Option<PathBuf>,
+    list: BufWriter<File>,
+    count: u64,
+    is_complete: bool,
+    witness: &'w mut dyn Witness,
+}
+
+impl Unpacking<'_> {
+    /// Unpacks all of a backup. A description that is refused is refused before anything is unpacked.
+    pub fn run(&self, place: &Place, witness: &mut dyn Witness) -> Result<Unpacked, String> {
+        let told = |why: String| format!("{place}: {why}");
+        let list = File::create(self.folder.join(OWN_LIST)).map_err(|error| told(plain(&error)))?;
+        let mut state = State {
+            unpacking: self,
+            manifest: None,
+            has_database: false,
+            key: None,
+            list: BufWriter::new(list),
+            count: 0,
+            is_complete: false,
+            witness,
+        };
+        source::each(place, self.identities, &mut |name, size, content| state.take(name, size, content))
+            .map_err(|failure| told(failure.0))?;
+        match state.manifest {
+            Some(manifest) if state.has_database && state.is_complete => {
+                let database = self.folder.join(&manifest.database.file);
+                Ok(Unpacked { manifest, database, key: state.key })
+            }
+            _ => Err(told("the backup is incomplete".to_string())),
+        }
+    }
+}
+
+impl State<'_, '_> {
+    fn take(&mut self, name: &str, size: u64, content: &mut dyn Read) -> Result<(), Failure> {
+        if self.is_complete {
+            return Err(foreign());
+        }
+        let Some(manifest) = self.manifest.clone() else {
+            return self.describe(name, size, content);
+        };
+        let key = name.strip_prefix(FILES).and_then(|rest| rest.strip_prefix('/'));
+        match key {
+            Some(key) => self.content(name, key, content),
+            None if name == manifest.database.file => self.database(&manifest, size, content),
+            None if name == LIST => self.compare(&manifest, content),
+            None if name == key_file::NAME && size <= MAX_TEXT => self.save_key(content),
+            None => Err(foreign()),
+        }
+    }
+
+    /// Reads the description, which comes first.
+    fn describe(&mut self, name: &str, size: u64, content: &mut dyn Read) -> Result<(), Failure> {
+        if name != MANIFEST || size > MAX_TEXT {
+            return Err(foreign());
+        }
+        let mut text = String::new();
+        content.read_to_string(&mut text).map_err(archive::Error::from)?;
+        let manifest: Manifest = serde_json::from_str(&text).map_err(|_| foreign())?;
+        let (own, newest) = (manifest.schema, newest_schema());
+        if own > newest {
+            return Err(Failure(format!(
+                "the backup is of a newer version ({}, schema {own}) than this program (schema {newest}); use that version",
+                manifest.kantoor
+            )));
+        }
+        let names = [("sqlite", store::SQLITE_COPY), ("postgresql", store::POSTGRES_COPY)];
+        if !names.contains(&(manifest.database.kind.as_str(), manifest.database.file.as_str())) {
+            return Err(foreign());
+        }
+        match self.unpacking.kind {
+            Some("sqlite") if manifest.database.kind != "sqlite" => Err(Failure(
+                "this is a backup of PostgreSQL; restore it to an empty database with --database-url".to_string(),
+            )),
+            Some("postgresql") if manifest.database.kind != "postgresql" => Err(Failure(
+                "this is a backup of SQLite; restore it to a folder with --data, without --database-url, and then move it with `kantoor copy`"
+                    .to_string(),
+            )),
+            _ => {
+                self.manifest = Some(manifest);
+                Ok(())
+            }
+        }
+    }
+
+    fn database(&mut self, manifest: &Manifest, size: u64, content: &mut dyn Read) -> Result<(), Failure> {
+        let path = self.unpacking.folder.join(&manifest.database.file);
+        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = created.map_err(|error| Failure(plain(&error)))?;
+        let (mut hash, mut piece, mut done) = (Sha256::new(), vec![0; PIECE], 0);
+        loop {
+            let length = content.read(&mut piece).map_err(archive::Error::from)?;
+            if length == 0 {
+                break;
+            }
+            file.write_all(&piece[..length]).map_err(|error| Failure(plain(&error)))?;
+            hash.update(&piece[..length]);
+            done += length as u64;
+            self.witness.copies("the database (KiB)", done / 1024);
+        }
+        file.sync_all().map_err(|error| Failure(plain(&error)))?;
+        if done != size || hex(&hash.finalize()) != manifest.database.sha256 {
+            return Err(damaged("the database is not the one that was backed up"));
+        }
+        self.has_database = true;
+        Ok(())
+    }
+
+    fn save_key(&mut self, content: &mut dyn Read) -> Result<(), Failure> {
+        let path = self.unpacking.folder.join(key_file::NAME);
+        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = created.map_err(|error| Failure(plain(&error)))?;
+        io::copy(content, &mut file).map_err(|error| Failure(plain(&error)))?;
+        file.sync_all().map_err(|error| Failure(plain(&error)))?;
+        self.key = Some(path);
+        Ok(())
+    }
+
+    fn content(&mut self, name: &str, key: &str, content: &mut dyn Read) -> Result<(), Failure> {
+        let (mut hash, mut broken) = (Sha256::new(), None);
+        let pieces = std::iter::from_fn(|| {
+            let mut piece = vec![0; PIECE];
+            match content.read(&mut piece) {
+                Ok(0) => None,
+                Ok(length) => {
+                    piece.truncate(length);
+                    hash.update(&piece);
+                    Some(Ok(Bytes::from(piece)))
+                }
+                Err(error) => {
+                    broken = Some(archive::Error::from(error));
+                    Some(Err(blobs::Error::Broken(String::new())))
+                }
+            }
+        });
+        let Unpacking { runtime, contents, .. } = self.unpacking;
+        let kept = runtime.block_on(contents.keep(key, futures_util::stream::iter(pieces)));
+        match (broken, kept) {
+            (Some(error), _) => return Err(error.into()),
+            (None, Err(error)) => return Err(Failure(error.to_string())),
+            (None, Ok(())) => {}
+        }
+        self.count += 1;
+        self.witness.copies("files", self.count);
+        let written = writeln!(self.list, "{}  {name}", hex(&hash.finalize()));
+        written.map_err(|error| Failure(plain(&error)))
+    }
+
+    /// Compares the contents with their list, which comes last.
+    fn compare(&mut self, manifest: &Manifest, content: &mut dyn Read) -> Result<(), Failure> {
+        self.list.flush().map_err(|error| Failure(plain(&error)))?;
+        let own = File::open(self.unpacking.folder.join(OWN_LIST)).map_err(|error| Failure(plain(&error)))?;
+        let mut own = BufReader::new(own).bytes();
+        for byte in BufReader::new(content).bytes() {
+            let byte = byte.map_err(archive::Error::from)?;
+            match own.next() {
+                Some(Ok(mine)) if mine == byte => {}
+                _ => return Err(damaged("the files are not those that were backed up")),
+            }
+        }
+        if own.next().is_some() || self.count != manifest.files.count {
+            return Err(damaged("the files are not those that were backed up"));
+        }
+        self.is_complete = true;
+        Ok(())
+    }
+}
+
+fn foreign() -> Failure {
+    archive::Error::Foreign.into()
+}
+
+fn damaged(why: &str) -> Failure {
+    archive::Error::Damaged(why.to_string()).into()
+}

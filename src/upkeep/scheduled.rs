@@ -1,0 +1,263 @@
+//! Scheduled backups (`backup_to`): one node makes them, deletes those that are no longer kept, and proves the newest one
+//! by restoring it.
+
+pub mod retention;
+pub mod schedule;
+pub mod state;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use archive::Identities;
+use engine::accounts::Account;
+use engine::app::App;
+use engine::clock::Moment;
+use engine::config::Config;
+use engine::error::{Code, Error, Result};
+use engine::log::Verdict;
+use engine::loops::{self, Poll};
+use engine::open::open_blobs_at;
+use engine::private;
+use engine::services::Services;
+use futures_util::TryStreamExt;
+use tokio::runtime::Runtime;
+
+use crate::upkeep::backup::place::Place;
+use crate::upkeep::backup::{self, BackupKeys, BackupOutcome, Making};
+use crate::upkeep::integrity::{Problem, Witness};
+use crate::upkeep::restore::Restoring;
+use schedule::Schedule;
+use state::{Claim, State, Task};
+
+/// How often the schedule is read.
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
+/// How often a claim is renewed.
+const RENEWED: Duration = Duration::from_secs(30);
+/// Delay after a failure, in seconds.
+const AGAIN: i64 = 15 * 60;
+/// How often progress is logged.
+const TOLD: Duration = Duration::from_secs(30);
+
+/// The schedule as a service; none if no backups are scheduled.
+struct Scheduled(Option<Schedule>);
+
+/// Reads the settings at the start.
+pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
+    let schedule = Schedule::of(config).map_err(|why| Error::new(Code::Unavailable, format!("{why}.")))?;
+    services.add(Scheduled(schedule));
+    Ok(())
+}
+
+/// Starts the loop, if backups are scheduled.
+pub fn start(app: &Arc<App>) {
+    if app.services.get::<Scheduled>().0.is_none() {
+        return;
+    }
+    loops::keep(app, "backups", loops::STALL_TIMEOUT, |app, pulse| async move {
+        let mut poll = Poll::every(POLL_INTERVAL);
+        loop {
+            poll.wait(&pulse).await;
+            let own = app.clone();
+            let mut work = tokio::task::spawn_blocking(move || turn(&own));
+            let done = loop {
+                // A backup may take hours.
+                match tokio::time::timeout(POLL_INTERVAL, &mut work).await {
+                    Ok(done) => break done,
+                    Err(_) => pulse.turn(),
+                }
+            };
+            let done = done.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())));
+            poll.turned(done.map(|_| false), "Cannot read the schedule of backups at the moment.");
+        }
+    });
+}
+
+/// Does what is due; returns whether something was. Blocks.
+pub fn turn(app: &App) -> Result<bool> {
+    let Some(schedule) = &app.services.get::<Scheduled>().0 else { return Ok(false) };
+    let made = attempt(app, schedule, Task::Make)?;
+    let checked = attempt(app, schedule, Task::Check)?;
+    Ok(made || checked)
+}
+
+fn attempt(app: &App, schedule: &Schedule, task: Task) -> Result<bool> {
+    let now = app.clock.now();
+    let (state, made) = app.store.read_now(|tx| Ok::<_, Error>((State::of(tx, task)?, State::of(tx, Task::Make)?)))?;
+    // A time in the future was set by a wrong clock.
+    let has_failed = !state.last_error.is_empty() && (0..AGAIN * 1000).contains(&(now.0 - state.tried_at.0));
+    let is_due = match task {
+        Task::Make => schedule.at.is_due(state.done_at, now),
+        Task::Check => {
+            let is_due = |check| schedule::When::Every(check).is_due(state.done_at, now);
+            made.done_at.0 > 0 && schedule.check.is_some_and(is_due)
+        }
+    };
+    if has_failed || !is_due || app.listeners.is_stopping() {
+        return Ok(false);
+    }
+    let Some(claim) = Claim::take(&app.store, task, &app.node, state.tried_at, now)? else { return Ok(false) };
+    let done = while_renewing(app, claim, || match task {
+        Task::Make => make(app, schedule, now),
+        Task::Check => check(app, schedule, &made),
+    });
+    match done {
+        Ok((name, bytes)) => claim.succeed(&app.store, app.clock.now(), &name, bytes)?,
+        Err(why) => {
+            match task {
+                Task::Make => tracing::error!(cause = why, "The scheduled backup failed; retrying in 15 minutes."),
+                Task::Check => tracing::error!(cause = why, "The newest backup could not be restored and verified."),
+            }
+            claim.fail(&app.store, &why)?;
+        }
+    }
+    Ok(true)
+}
+
+/// Runs `work`, and renews the claim meanwhile.
+fn while_renewing<T>(app: &App, claim: Claim, work: impl FnOnce() -> T) -> T {
+    let (stop, stopped) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while stopped.recv_timeout(RENEWED) == Err(RecvTimeoutError::Timeout) {
+                // A failed renewal is covered by the next: a claim outlives several.
+                let _ = claim.renew(&app.store, app.clock.now());
+            }
+        });
+        let done = work();
+        drop(stop);
+        done
+    })
+}
+
+/// Makes a backup, then deletes those that are no longer kept; returns its name and size.
+fn make(app: &App, schedule: &Schedule, now: Moment) -> std::result::Result<(String, u64), String> {
+    let runtime = runtime()?;
+    let name = retention::name(now, !schedule.recipients.is_empty());
+    let place = place(app, schedule, &name)?;
+    if let Place::File(path) = &place {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        private::create_folder(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        backup::remove_unfinished(folder);
+    }
+    backup::remove_unfinished(&app.config.data);
+    let mut told = Told::new("Making a backup.");
+    let mut making = Making {
+        store: &app.store,
+        blobs: &app.blobs,
+        runtime: &runtime,
+        keys: BackupKeys { vault: Some(app.site.vault.as_ref()), included: schedule.with_key },
+        recipients: &schedule.recipients,
+        workplace: &app.config.data,
+        witness: &mut told,
+    };
+    tracing::info!(%place, "A scheduled backup begins.");
+    match making.run(&place)? {
+        BackupOutcome::Made { checked, bytes } => {
+            tracing::info!(%place, bytes, records = checked.records, files = checked.files, "The backup is complete and verified.");
+            if let Err(why) = delete_expired(app, schedule, &runtime) {
+                tracing::error!(cause = why, "Old backups could not be deleted.");
+            }
+            Ok((name, bytes))
+        }
+        BackupOutcome::Unsound { checked, .. } => {
+            Err(format!("the copy has {} problems; see the log", checked.problems))
+        }
+    }
+}
+
+/// Restores the newest backup beside, and verifies it.
+fn check(app: &App, schedule: &Schedule, made: &State) -> std::result::Result<(String, u64), String> {
+    let (runtime, place) = (runtime()?, place(app, schedule, &made.name)?);
+    let identities = schedule.identity.as_deref().map(Identities::read).transpose();
+    let identities = identities.map_err(|why| format!("backup_identity: {why}"))?;
+    let mut told = Told::new("Checking a backup.");
+    let mut restoring =
+        Restoring { config: &app.config, runtime: &runtime, identities: identities.as_ref(), witness: &mut told };
+    tracing::info!(%place, "The newest backup is restored to a temporary place and verified.");
+    let restored = restoring.check(&place)?;
+    match restored.checked.problems {
+        0 => {
+            tracing::info!(%place, records = restored.checked.records, "The backup can be restored.");
+            Ok((made.name.clone(), made.bytes.unsigned_abs()))
+        }
+        problems => Err(format!("{place} has {problems} problems; see the log")),
+    }
+}
+
+fn runtime() -> std::result::Result<Runtime, String> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| format!("cannot start threads: {error}"))
+}
+
+fn place(app: &App, schedule: &Schedule, name: &str) -> std::result::Result<Place, String> {
+    match schedule.to.starts_with("s3://") {
+        true => Place::of_new(&format!("{}/{name}", schedule.to), &app.config),
+        false => Ok(Place::File(PathBuf::from(&schedule.to).join(name))),
+    }
+}
+
+fn delete_expired(app: &App, schedule: &Schedule, runtime: &Runtime) -> std::result::Result<(), String> {
+    if schedule.to.starts_with("s3://") {
+        let blobs = open_blobs_at(&app.config, &schedule.to).map_err(|error| error.message)?;
+        let names: Vec<String> = runtime.block_on(blobs.list().try_collect()).map_err(|error| error.to_string())?;
+        for name in schedule.keep.expired(names) {
+            runtime.block_on(blobs.drop(&name)).map_err(|error| format!("{name}: {error}"))?;
+            tracing::info!(name, "An old backup was deleted.");
+        }
+        return Ok(());
+    }
+    let folder = Path::new(&schedule.to);
+    let entries = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    for name in schedule.keep.expired(names.collect()) {
+        std::fs::remove_file(folder.join(&name)).map_err(|error| format!("{name}: {error}"))?;
+        tracing::info!(name, "An old backup was deleted.");
+    }
+    Ok(())
+}
+
+/// Logs the progress and the problems.
+struct Told {
+    words: &'static str,
+    last: Instant,
+}
+
+impl Told {
+    fn new(words: &'static str) -> Told {
+        Told { words, last: Instant::now() }
+    }
+
+    fn at(&mut self, what: &str, count: u64) {
+        if self.last.elapsed() >= TOLD {
+            self.last = Instant::now();
+            tracing::info!(what, count, "{}", self.words);
+        }
+    }
+}
+
+impl Witness for Told {
+    fn sees(&mut self, what: &str, count: u64) {
+        self.at(what, count);
+    }
+
+    fn copies(&mut self, what: &str, done: u64) {
+        self.at(what, done);
+    }
+
+    fn hears(&mut self, problem: &Problem) {
+        let Problem { account, table, id, what } = problem;
+        tracing::error!(account, table, id, what, "A backup has a problem.");
+    }
+
+    fn walked(&mut self, account: &Account, verdict: &Verdict) {
+        if let Verdict::Broken { seq, why, .. } = verdict {
+            tracing::error!(account = account.uid, seq, why, "The audit chain in a backup is broken.");
+        }
+    }
+
+    fn notes(&mut self, _: &Account, _: &str) {}
+
+    fn misses(&mut self, _: &str) {}
+}

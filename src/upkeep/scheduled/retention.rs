@@ -1,0 +1,129 @@
+//! Which scheduled backups are kept: the newest of each of the last days, weeks and months.
+
+use engine::clock::Moment;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+/// The format of the time in a name.
+const STAMP: &str = "%Y%m%dT%H%M%SZ";
+/// The start of the name of a scheduled backup.
+const START: &str = "kantoor-";
+const END: &str = ".tar.zst";
+const ENCRYPTED: &str = ".tar.zst.age";
+
+/// Returns the name of a backup that is made now.
+pub fn name(now: Moment, is_encrypted: bool) -> String {
+    let stamp = now.datetime(&TimeZone::UTC).strftime(STAMP);
+    format!("{START}{stamp}{}", if is_encrypted { ENCRYPTED } else { END })
+}
+
+/// Returns when a backup with this name was made; none if it is not the name of a scheduled backup.
+pub fn made_at(name: &str) -> Option<DateTime> {
+    let rest = name.strip_prefix(START)?;
+    let stamp = rest.strip_suffix(ENCRYPTED).or_else(|| rest.strip_suffix(END))?;
+    DateTime::strptime(STAMP, stamp).ok()
+}
+
+/// How many hours, days, weeks and months have a backup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    hours: usize,
+    days: usize,
+    weeks: usize,
+    months: usize,
+}
+
+impl Keep {
+    /// Parses `7 days, 4 weeks, 12 months`.
+    pub fn parse(text: &str) -> Option<Keep> {
+        let mut keep = Keep::default();
+        for part in text.split(',') {
+            let (number, unit) = part.trim().split_once(' ')?;
+            let number: usize = number.parse().ok().filter(|number| (1..=1000).contains(number))?;
+            let place = match unit.trim().trim_end_matches('s') {
+                "hour" => &mut keep.hours,
+                "day" => &mut keep.days,
+                "week" => &mut keep.weeks,
+                "month" => &mut keep.months,
+                _ => return None,
+            };
+            *place = number;
+        }
+        Some(keep)
+    }
+
+    /// Returns the names that are not kept. Other names are ignored, and the newest backup is always kept.
+    pub fn expired(&self, names: Vec<String>) -> Vec<String> {
+        let mut all: Vec<(DateTime, String)> =
+            names.into_iter().filter_map(|name| Some((made_at(&name)?, name))).collect();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        let mut kept = vec![false; all.len()];
+        kept.iter_mut().take(1).for_each(|newest| *newest = true);
+        let of_hour =
+            |at: &DateTime| (i64::from(at.date().year()), i64::from(at.date().day_of_year()), i64::from(at.hour()));
+        let of_day = |at: &DateTime| (i64::from(at.date().year()), i64::from(at.date().day_of_year()), 0);
+        let of_week = |at: &DateTime| {
+            let week = at.date().iso_week_date();
+            (i64::from(week.year()), i64::from(week.week()), 0)
+        };
+        let of_month = |at: &DateTime| (i64::from(at.date().year()), i64::from(at.date().month()), 0);
+        type Period = (i64, i64, i64);
+        let periods: [(usize, &dyn Fn(&DateTime) -> Period); 4] =
+            [(self.hours, &of_hour), (self.days, &of_day), (self.weeks, &of_week), (self.months, &of_month)];
+        for (most, period) in periods {
+            let (mut last, mut count) = (None, 0);
+            for ((at, _), kept) in all.iter().zip(&mut kept) {
+                let own = Some(period(at));
+                if own != last && count < most {
+                    (last, count) = (own, count + 1);
+                    *kept = true;
+                }
+            }
+        }
+        all.into_iter().zip(kept).filter(|(_, kept)| !kept).map(|((_, name), _)| name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_days_weeks_and_months() {
+        let keep = Keep::parse("7 days, 4 weeks, 12 months").unwrap();
+        let mut names = Vec::new();
+        let start: Moment = Moment::parse("2025-01-01T02:30:00.000Z").unwrap();
+        // Every twelve hours for two years, each time followed by what is deleted.
+        for half_day in 0..1460 {
+            names.push(name(start.plus_seconds(half_day * 43_200), half_day % 2 == 0));
+            names.push("notes.txt".to_string());
+            let expired = keep.expired(names.clone());
+            names.retain(|name| !expired.contains(name) && name != "notes.txt");
+        }
+        names.sort();
+        let mut days: Vec<String> = names.iter().map(|name| made_at(name).unwrap().date().to_string()).collect();
+        days.dedup();
+        assert_eq!(names.len(), days.len(), "one a day");
+        let months = ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11"];
+        let ends: Vec<String> = days
+            .iter()
+            .filter(|day| months.iter().any(|month| day.starts_with(&format!("2026-{month}"))))
+            .cloned()
+            .collect();
+        assert_eq!(ends.len(), 11, "{days:?}");
+        assert!(ends.iter().all(|day| day[8..] >= *"28"), "the last of each month: {ends:?}");
+        assert_eq!(days.iter().filter(|day| day.as_str() >= "2026-12-25").count(), 7, "{days:?}");
+        assert!(names.len() <= 7 + 4 + 12, "{days:?}");
+    }
+
+    #[test]
+    fn never_deletes_the_newest_or_what_it_did_not_make() {
+        let keep = Keep::parse("1 months").unwrap();
+        let one = name(Moment::parse("2026-11-16T02:30:00.000Z").unwrap(), true);
+        assert_eq!(one, "kantoor-20261116T023000Z.tar.zst.age");
+        assert!(keep.expired(vec![one, "kantoor.db".into(), "kantoor-old.tar.zst".into()]).is_empty());
+        for wrong in ["", "7", "0 days", "7 years", "7 days 4 weeks", "-1 days"] {
+            assert_eq!(Keep::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Backups that the server makes by itself.
+
+use std::path::Path;
+
+use engine::clock::Clock;
+use kantoor::upkeep::scheduled;
+use serde_json::json;
+
+use super::archives::{IDENTITY, RECIPIENT};
+use crate::cli::{kantoor, said};
+use crate::on_both;
+use crate::support::{Db, Server};
+
+on_both![
+    backups_are_made_kept_and_proven,
+    failures_are_counted_and_shown,
+    encrypted_backups_are_proven_with_their_identity,
+    a_database_is_copied_before_it_is_migrated,
+];
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn backups_are_made_kept_and_proven(db: Db) {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("backups");
+    std::fs::create_dir(&to).unwrap();
+    let old =
+        ["kantoor-20200101T023000Z.tar.zst", "kantoor-20200102T023000Z.tar.zst", "kantoor-20200103T023000Z.tar.zst"];
+    old.iter().for_each(|name| std::fs::write(to.join(name), "x").unwrap());
+    std::fs::write(to.join("notes.txt"), "x").unwrap();
+    let server = Server::with(db, |config| {
+        config.backup_to = to.to_str().unwrap().to_string();
+        config.backup_keep = "2 days".to_string();
+        config.backup_check = "7 days".to_string();
+    });
+    let client = server.recorded_client(None);
+    client.post("/v1/products", json!({"name": "Bolt"})).expect(201);
+    client.upload("a.bin", b"hello").expect(201);
+    assert_eq!(server.metric("kantoor_backup_made_timestamp_seconds"), 0);
+    assert!(scheduled::turn(&server.app).unwrap());
+    assert!(!scheduled::turn(&server.app).unwrap(), "nothing is due");
+    let there = names(&to);
+    assert_eq!(there.len(), 3, "{there:?}");
+    assert_eq!(there[0], old[2], "the day before stays");
+    assert_eq!(there[2], "notes.txt");
+    let now = (Clock::System.now().0 / 1000).unsigned_abs();
+    for name in ["kantoor_backup_made_timestamp_seconds", "kantoor_backup_proven_timestamp_seconds"] {
+        assert!(now - server.metric(name) < 600, "{name}");
+    }
+    let size = to.join(&there[1]).metadata().unwrap().len();
+    assert_eq!(server.metric("kantoor_backup_bytes"), size);
+    assert_eq!(server.metric("kantoor_backup_failures_total"), 0);
+    server.execute("UPDATE backups SET done_at = 1, tried_at = 1 WHERE id = 'make'");
+    assert!(scheduled::turn(&server.app).unwrap(), "it is due again");
+}
+
+fn failures_are_counted_and_shown(db: Db) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a file");
+    std::fs::write(&file, "x").unwrap();
+    let (data, url) = (db.data.clone(), db.url.clone());
+    let server = Server::with(db, |config| config.backup_to = file.join("x").to_str().unwrap().to_string());
+    server.recorded_client(None);
+    assert!(scheduled::turn(&server.app).unwrap());
+    assert!(!scheduled::turn(&server.app).unwrap(), "it waits before it tries again");
+    assert_eq!(server.metric("kantoor_backup_failures_total"), 1);
+    assert_eq!(server.metric("kantoor_backup_made_timestamp_seconds"), 0);
+    let mut own = Db::at_address(url);
+    own.data = data;
+    let to = format!("backup_to={}", file.join("x").display());
+    let found = said(&kantoor(&own, &["doctor", "--set", &to]));
+    assert!(found.contains("No backup could be made"), "{found}");
+    server.execute("UPDATE backups SET done_at = 1, last_error = '' WHERE id = 'make'");
+    let found = said(&kantoor(&own, &["doctor", "--set", &to]));
+    assert!(found.contains("problem  backups") && found.contains("hours old"), "{found}");
+}
+
+fn encrypted_backups_are_proven_with_their_identity(db: Db) {
+    let folder = tempfile::tempdir().unwrap();
+    let identity = folder.path().join("key.txt");
+    std::fs::write(&identity, IDENTITY).unwrap();
+    let to = folder.path().join("backups");
+    let server = Server::with(db, |config| {
+        config.backup_to = to.to_str().unwrap().to_string();
+        config.backup_recipient = RECIPIENT.to_string();
+        config.backup_with_key = true;
+        config.backup_check = "1 day".to_string();
+        config.backup_identity = identity.to_str().unwrap().to_string();
+    });
+    server.recorded_client(None);
+    assert!(scheduled::turn(&server.app).unwrap());
+    let there = names(&to);
+    assert!(there.len() == 1 && there[0].ends_with(".tar.zst.age"), "{there:?}");
+    assert_eq!(server.metric("kantoor_backup_failures_total"), 0);
+    assert!(server.metric("kantoor_backup_proven_timestamp_seconds") > 0);
+    // What cannot be restored is not proven.
+    std::fs::write(to.join(&there[0]), "x").unwrap();
+    server.execute("UPDATE backups SET done_at = 1, tried_at = 1 WHERE id = 'check'");
+    assert!(scheduled::turn(&server.app).unwrap());
+    assert_eq!(server.metric("kantoor_backup_failures_total"), 1);
+    assert!(server.metric("kantoor_backup_proven_timestamp_seconds") < 10);
+}
+
+#[test]
+fn rejects_a_schedule_that_cannot_work() {
+    let db = Db::sqlite();
+    for (settings, why) in [
+        (&["backup_at=25:00"][..], "backup_at: expected a time"),
+        (&["backup_keep=7"], "backup_keep: expected a list"),
+        (&["backup_recipient=age1x"], "is not an age recipient"),
+        (&["backup_with_key=true"], "set backup_recipient"),
+        (&["backup_check=often"], "backup_check: expected an interval"),
+        (&["backup_check=7 days", &format!("backup_recipient={RECIPIENT}")], "only be checked with backup_identity"),
+    ] {
+        let mut arguments = vec!["account", "create", "A", "--set", "backup_to=x"];
+        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+        let done = kantoor(&db, &arguments);
+        let words = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!done.status.success() && words.contains(why), "{settings:?}: {words}");
+    }
+}
+
+/// Makes the database look as if the last migration were missing. Applying it again fails, after the copy.
+fn forget_last(db: &Db, number: u32) {
+    let sql = format!("DELETE FROM schema_migrations WHERE number = {number}");
+    match db.url.as_str() {
+        "" => rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap().execute_batch(&sql).unwrap(),
+        url => crate::support::execute(url, &sql),
+    }
+}
+
+fn a_database_is_copied_before_it_is_migrated(db: Db) {
+    kantoor::registry::install();
+    let last = engine::migrations::all().last().unwrap().number;
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let folder = db.data.join("backups");
+    assert!(names(&folder).is_empty(), "a new database has nothing to lose");
+    forget_last(&db, last);
+    kantoor(&db, &["migrate"]);
+    let copies = names(&folder);
+    let end = format!("-schema-{}-to-{last}.{}", last - 1, if db.url.is_empty() { "db" } else { "dump" });
+    assert!(copies.len() == 1 && copies[0].starts_with("before-migration-") && copies[0].ends_with(&end), "{copies:?}");
+    for year in 2000..2005 {
+        std::fs::write(folder.join(format!("before-migration-{year}0101T000000Z-schema-1-to-2.db")), "x").unwrap();
+    }
+    forget_last(&db, last);
+    kantoor(&db, &["migrate", "--set", "backup_before_migration=skip"]);
+    assert_eq!(names(&folder).len(), 6, "none is made");
+    // The time in the name has seconds.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    forget_last(&db, last);
+    kantoor(&db, &["migrate"]);
+    let copies = names(&folder);
+    assert!(copies.len() == 3 && copies[0].contains("2004"), "{copies:?}");
+    forget_last(&db, last);
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "in the way").unwrap();
+    let done = kantoor(&db, &["migrate", "--set", "backup_before_migration=require"]);
+    let words = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!done.status.success() && words.contains("is not migrated"), "{words}");
+}
