@@ -49,14 +49,31 @@ pub enum Workload {
     Post,
     /// A new record with an Idempotency-Key.
     PostOnce,
+    /// What people and programs do in a day: mostly reads, some lists and searches, and one write in six.
+    Mixed { rows: i64 },
 }
 
 impl Workload {
+    /// Chooses one of the kinds of a mixed load.
+    fn chosen(self, chance: &mut Chance) -> Workload {
+        let Workload::Mixed { rows } = self else { return self };
+        match chance.below(24) {
+            0..10 => Workload::Get { rows },
+            10..13 => Workload::List,
+            13..16 => Workload::Invoices,
+            16..18 => Workload::OfClient { rows },
+            18 => Workload::OfDay { rows },
+            19 => Workload::Search,
+            _ => Workload::PostOnce,
+        }
+    }
+
     /// Writes the bytes of a request to `out`.
-    fn write(self, key: &str, chance: &mut Chance, out: &mut Vec<u8>) {
+    pub fn write(self, key: &str, chance: &mut Chance, out: &mut Vec<u8>) {
         out.clear();
         let who = format_args!("Host: bench\r\nAuthorization: Bearer {key}");
-        let written = match self {
+        let written = match self.chosen(chance) {
+            Workload::Mixed { .. } => Ok(()),
             Workload::Get { rows } => {
                 let id = rows::id(chance.below(rows));
                 write!(out, "GET /v1/products/{id} HTTP/1.1\r\n{who}\r\n\r\n")
@@ -97,8 +114,8 @@ impl Workload {
             Workload::Post | Workload::PostOnce => {
                 let n = NEXT.fetch_add(1, Ordering::Relaxed);
                 let once = match self {
-                    Workload::PostOnce => format!("Idempotency-Key: bench-{n}\r\n"),
-                    _ => String::new(),
+                    Workload::Post => String::new(),
+                    _ => format!("Idempotency-Key: bench-{n}\r\n"),
                 };
                 let body = format!(
                     r#"{{"name":"Website hosting {n}","code":"H-{n}","price":12.5,"vat_rate":"21","unit":"month","active":true}}"#

@@ -15,6 +15,7 @@ mod bare;
 #[expect(dead_code, reason = "the tests use more of it")]
 #[path = "../../tests/it/console/browser.rs"]
 mod browser;
+mod capacity;
 mod client;
 mod console;
 mod documents;
@@ -41,16 +42,19 @@ use report::{Figure, Report, thousands};
 use server::{Data, Server};
 
 const USAGE: &str =
-    "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in | --console] [--write]
+    "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in | --console | --load | --soak] [--write]
 
   --alone       only subscriptions, flows and timed events
   --documents   only invoices and clients, on SQLite and PostgreSQL
   --sign-in     only signing in, and requests in a session
   --console     only the screens in the browser, with Chromium
+  --load        only what one server takes: closed and open loop, 1 to 1,000 connections, 10,000 idle ones;
+                needs `ulimit -n 20000`
+  --soak        only an hour of mixed load, with samples of memory and descriptors
   --quick       short measurements, and 100,000 rows instead of 1,000,000
   --write       also update the figures in docs/performance.md
 
-  BENCH_SECONDS   seconds per measurement, 6 by default; preceded by a warm-up of a third of that
+  BENCH_SECONDS   seconds per measurement, 6 by default (--soak: 3600 in total); preceded by a warm-up of a third of that
   KANTOOR_BIN     the server binary to measure; by default, it is built from this folder";
 
 /// The table size at which every figure with a limit is measured.
@@ -68,7 +72,7 @@ fn main() -> ExitCode {
         bare::serve(&args[1..]);
         return ExitCode::SUCCESS;
     }
-    let flags = ["--quick", "--write", "--alone", "--documents", "--sign-in", "--console"];
+    let flags = ["--quick", "--write", "--alone", "--documents", "--sign-in", "--console", "--load", "--soak"];
     if let Some(odd) = args.iter().find(|arg| !flags.contains(&arg.as_str())) {
         eprintln!("{USAGE}");
         return if matches!(odd.as_str(), "--help" | "-h") { ExitCode::SUCCESS } else { ExitCode::from(2) };
@@ -85,6 +89,9 @@ fn main() -> ExitCode {
             report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "console", &table.markdown());
         }
         return ExitCode::SUCCESS;
+    }
+    if has("--load") || has("--soak") {
+        return capacity(has("--quick"), has("--soak"), has("--write"));
     }
     let only = ["--alone", "--documents", "--sign-in"].into_iter().find(|flag| has(flag));
     if only.is_none_or(|only| only == "--alone") {
@@ -110,6 +117,23 @@ fn main() -> ExitCode {
             report::write_into(&docs.join("performance.md"), "documents", &figures);
             std::fs::write(docs.join("performance-documents.svg"), table.chart()).unwrap();
         }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Measures what one server takes.
+fn capacity(quick: bool, soak: bool, write: bool) -> ExitCode {
+    let rows = if quick { 100_000 } else { 1_000_000 };
+    let seconds = Duration::from_secs_f64(seconds(quick));
+    let (name, table) = if soak {
+        let hour = std::env::var("BENCH_SECONDS").map_or(Duration::from_secs(3600), |_| seconds);
+        ("soak", capacity::soak(rows, hour))
+    } else {
+        ("load", capacity::measure(rows, seconds))
+    };
+    println!("{table}");
+    if write {
+        report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), name, &table);
     }
     ExitCode::SUCCESS
 }

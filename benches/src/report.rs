@@ -28,6 +28,11 @@ impl Figure {
         };
         Figure { rate: rates[rates.len() / 2], p50: percentile(50), p99: percentile(99) }
     }
+
+    /// The rate as text, and the percentiles in milliseconds.
+    pub fn shown(&self) -> (String, f64, f64) {
+        (thousands(self.rate.round() as i64), self.p50, self.p99)
+    }
 }
 
 /// The lines of two tables, below a line that describes the measurement.

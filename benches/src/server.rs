@@ -251,6 +251,11 @@ impl Server {
         self.status("VmRSS:")
     }
 
+    /// Returns the number of its open files and connections.
+    pub fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("Linux").count()
+    }
+
     /// Returns its peak memory.
     pub fn peak(&self) -> f64 {
         self.status("VmHWM:")

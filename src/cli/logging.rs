@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use engine::config::{Config, LogFormat};
 use engine::http::metrics::LOG_LINES_DROPPED;
-use tracing_subscriber::EnvFilter;
+use traces::Traces;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 /// Limits of the queue, in lines and in bytes.
 const LINES: usize = 4096;
@@ -35,11 +38,14 @@ struct Log {
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
-/// Flushes the log when it is dropped.
-pub struct Flush;
+/// Sends the last traces and flushes the log when it is dropped.
+pub struct Flush {
+    traces: Option<Traces>,
+}
 
 impl Drop for Flush {
     fn drop(&mut self) {
+        drop(self.traces.take());
         let Some(log) = LOG.get() else { return };
         let (written, wait) = sync_channel(1);
         if log.queue.send(Entry::End(written)).is_ok() {
@@ -57,14 +63,32 @@ pub fn start(config: &Config) -> Result<Flush, String> {
     // By default, the panicking thread writes to standard error itself, and could block on it.
     let panics = own.clone();
     std::panic::set_hook(Box::new(move |panic| panics.put(format!("{panic}\n").into_bytes())));
+    let traces = match config.trace_to.as_str() {
+        "" => None,
+        collector => Some(start_traces(config, collector)?),
+    };
     // It would report a write error to the same stream, and panic if that fails too.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);
-    let log = log.with_writer(move || own.clone());
-    match config.log_format {
-        LogFormat::Text => log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
-    }
-    Ok(Flush)
+    let lines = tracing_subscriber::fmt::layer().with_target(false).log_internal_errors(false);
+    let lines = lines.with_writer(move || own.clone());
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match config.log_format {
+        LogFormat::Text => lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    // The spans of traces are not part of the lines, whatever the level.
+    let filter = filter.add_directive(format!("{}=off", traces::TARGET).parse().map_err(|_| "the filter of traces")?);
+    let layers = vec![lines.with_filter(filter).boxed()];
+    let sent = traces.iter().map(|traces| traces.layer().boxed());
+    tracing_subscriber::registry().with(layers.into_iter().chain(sent).collect::<Vec<_>>()).init();
+    Ok(Flush { traces })
+}
+
+fn start_traces(config: &Config, collector: &str) -> Result<Traces, String> {
+    let settings = traces::Settings {
+        collector: collector.to_string(),
+        one_in: config.trace_one_in,
+        version: env!("CARGO_PKG_VERSION").to_string(),
+    };
+    Traces::start(&settings).map_err(|error| format!("trace_to '{collector}': {error}"))
 }
 
 impl Log {

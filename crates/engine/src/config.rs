@@ -33,6 +33,8 @@ pub struct Config {
     pub log_level: String,
     pub log_format: LogFormat,
     pub log_requests: bool,
+    pub trace_to: String,
+    pub trace_one_in: u64,
     pub rate_limit_per_minute: u32,
     /// Requests per minute that a key may make to the webhook trigger route, across all nodes; 0 for no limit.
     pub trigger_limit_per_minute: u32,

@@ -19,6 +19,7 @@ pub mod responses;
 pub mod seats;
 pub mod server;
 pub mod session;
+mod span;
 pub mod stream;
 pub mod upload;
 pub mod visitors;

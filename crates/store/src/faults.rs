@@ -1,4 +1,4 @@
-//! Points where a test can kill the process: before and after each commit. Only with the feature `faults`.
+//! Points where a test can kill the process: before and after each commit; and promises that it can break. Only with the feature `faults`.
 
 /// Kills the process when this point is reached for the n-th time, where n is the number in the file that
 /// `KANTOOR_TEST_DIE_AT` names.
@@ -20,3 +20,18 @@ pub(crate) fn here() {
 /// Does nothing.
 #[cfg(not(feature = "faults"))]
 pub(crate) fn here() {}
+
+/// Whether `KANTOOR_TEST_BREAK` names this promise, which is then broken on purpose: a proof must notice (docs/proofs.md).
+#[cfg(feature = "faults")]
+pub(crate) fn is_broken(promise: &str) -> bool {
+    use std::sync::LazyLock;
+
+    static BROKEN: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("KANTOOR_TEST_BREAK").ok());
+    BROKEN.as_deref() == Some(promise)
+}
+
+/// No promise is broken.
+#[cfg(not(feature = "faults"))]
+pub(crate) fn is_broken(_promise: &str) -> bool {
+    false
+}

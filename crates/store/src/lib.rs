@@ -52,6 +52,7 @@ pub use tx::Tx;
 pub use value::{Row, Value};
 
 use tokio::sync::oneshot;
+use tracing::{Instrument as _, Level, Span};
 
 use address::Address;
 use apart::SlowReads;
@@ -187,13 +188,17 @@ impl Store {
             // Callers who expect to read much use `read_apart`.
             Readers::Sqlite(_) => self.read_now(work),
             Readers::Postgres(pool) => {
-                let (store, turn) = (self.clone(), pool.turn().await?);
-                let read = tokio::task::spawn_blocking(move || {
-                    let done = store.read_now(work);
-                    drop(turn);
-                    done
-                });
-                read.await.unwrap_or_else(|failure| Err(Error::from_join(failure).into()))
+                let store = self.clone();
+                let read = async move {
+                    let turn = pool.turn().await?;
+                    let read = tokio::task::spawn_blocking(move || {
+                        let done = store.read_now(work);
+                        drop(turn);
+                        done
+                    });
+                    read.await.unwrap_or_else(|failure| Err(Error::from_join(failure).into()))
+                };
+                read.instrument(self.span("read")).await
             }
         }
     }
@@ -207,7 +212,7 @@ impl Store {
         E: From<Error> + Send + 'static,
     {
         let store = self.clone();
-        self.inner.apart.run(key, move || store.read_now(work)).await
+        self.inner.apart.run(key, move || store.read_now(work)).instrument(self.span("read")).await
     }
 
     /// [`Store::read`] for code that is not async.
@@ -216,6 +221,7 @@ impl Store {
         F: Fn(&mut Tx) -> Result<T, E>,
         E: From<Error>,
     {
+        let _span = self.span("read").entered();
         let mut done = None;
         let mut run = |tx: &mut Tx| done = Some(work(tx));
         match &self.inner.readers {
@@ -233,7 +239,7 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        answered(self.writer().and_then(|writer| writer.submit(key, work))).await
+        answered(self.writer().and_then(|writer| writer.submit(key, work))).instrument(self.span("write")).await
     }
 
     /// [`Store::write`] for small writes that must not wait behind others: on PostgreSQL they have a connection of their
@@ -245,7 +251,7 @@ impl Store {
         E: From<Error> + Send + 'static,
     {
         let writer = self.inner.urgent.as_ref().map_or_else(|| self.writer(), Ok);
-        answered(writer.and_then(|writer| writer.submit(key, work))).await
+        answered(writer.and_then(|writer| writer.submit(key, work))).instrument(self.span("write")).await
     }
 
     /// [`Store::write`] for code that is not async.
@@ -255,6 +261,7 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        let _span = self.span("write").entered();
         match self.writer().and_then(|writer| writer.submit(key, work)) {
             Ok(asked) => match asked.blocking_recv() {
                 Ok(answered) => answered.answer,
@@ -262,6 +269,21 @@ impl Store {
             },
             Err(refused) => Err(refused.into()),
         }
+    }
+
+    /// Returns the span of a transaction within that of its request or job, with the time that it waits for its turn. The
+    /// queries of idle workers have none.
+    fn span(&self, name: &'static str) -> Span {
+        if !tracing::span_enabled!(target: "kantoor::trace", Level::INFO) || Span::current().is_none() {
+            return Span::none();
+        }
+        let system = match self.dialect() {
+            Dialect::Sqlite => "sqlite",
+            Dialect::Postgres => "postgresql",
+        };
+        tracing::info_span!(
+            target: "kantoor::trace", "transaction", otel.name = name, otel.kind = "client", db.system.name = system,
+        )
     }
 
     /// Applies the missing migrations, each in its own transaction; returns their numbers. Several processes can do this

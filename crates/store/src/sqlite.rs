@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use crate::writer::Session;
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, faults};
 
 /// Statements kept per connection: every route has one or two.
 const STATEMENTS: usize = 256;
@@ -125,7 +125,8 @@ impl Writing {
             )));
         }
         conn.set_prepared_statement_cache_capacity(WRITER_STATEMENTS);
-        conn.pragma_update(None, "synchronous", "full")?;
+        let level = if faults::is_broken("sync") { "off" } else { "full" };
+        conn.pragma_update(None, "synchronous", level)?;
         let page: i64 = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
         conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT / page)?;
         Ok(Writing { conn, rested: Instant::now(), version: 0 })

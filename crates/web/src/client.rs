@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url, redirect, retry};
+use tracing::Instrument as _;
+use tracing::field::Empty;
 
 use crate::network::{self, Network};
 use crate::resolver::Resolver;
@@ -155,6 +157,21 @@ impl Client {
     /// Sends a request once, and returns the response.
     pub async fn send(&self, request: OutgoingRequest) -> Result<Answer, Failure> {
         let url = self.checked(&request.url)?;
+        // The host without the path, which may have a secret.
+        let span = tracing::info_span!(
+            target: "kantoor::trace", "call", otel.kind = "client", otel.name = request.method.as_str(),
+            otel.status_code = Empty, http.request.method = request.method.as_str(),
+            server.address = url.host_str().unwrap_or_default(), http.response.status_code = Empty,
+        );
+        let done = self.call(url, request).instrument(span.clone()).await;
+        match &done {
+            Ok(answer) => span.record("http.response.status_code", answer.status),
+            Err(_) => span.record("otel.status_code", "ERROR"),
+        };
+        done
+    }
+
+    async fn call(&self, url: Url, request: OutgoingRequest) -> Result<Answer, Failure> {
         let headers = headers(&request.headers)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let told = |error: reqwest::Error| Failure::told_by(&error, &host);

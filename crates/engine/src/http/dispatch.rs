@@ -10,6 +10,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
+use tracing::{Instrument as _, Span};
 
 use super::authentication::{in_session, known, signed};
 use super::bodies::{self, Room};
@@ -19,7 +20,7 @@ use super::reads;
 use super::reply::{self, Reply};
 use super::responses::Unsent;
 use super::upload::{self, Received};
-use super::{session, stream};
+use super::{session, span, stream};
 use crate::app::App;
 use crate::call::{After, Answer, Call, Query};
 use crate::context::{Actor, IfMatch};
@@ -50,8 +51,9 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let strict = prefers(request.headers(), "strict");
     let method = request.method().clone();
     let (head, body) = request.into_parts();
+    let span = span::of(&method, &head.headers);
     let mut body = Some(body);
-    let done = guarded(walk(&app, head, &mut body, &mut seen)).await;
+    let done = guarded(walk(&app, head, &mut body, &mut seen)).instrument(span.clone()).await;
     // An unread body would close the connection under the client's next request.
     if let Some(unread) = body.filter(|body| !body.is_end_stream()) {
         let _ = tokio::time::timeout(Duration::from_secs(1), drain(unread)).await;
@@ -77,6 +79,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     if method == Method::HEAD {
         response = without_body(response);
     }
+    span::end(&span, &method, seen.route, &response);
     account_for(&app, &method, seen.route, &response, started);
     response
 }
@@ -110,6 +113,7 @@ async fn walk(
 ) -> Result<Response<Body>, Refusal> {
     // Authentication comes first: without a key nothing is revealed, not even which paths exist.
     let caller = authenticate(app, &head, seen).await?;
+    Span::current().record("kantoor.account", caller.account.uid.as_str());
     let found = routes().at(head.uri.path());
     let found = found.map_err(|_| Error::new(Code::NotFound, "This path does not exist."))?;
     let methods = found.value;
@@ -340,8 +344,9 @@ async fn write(
         let Some(After(after)) = done.after else { return Ok(done) };
         let (app, caller) = (app.clone(), caller.clone());
         let turn = unsent.outside().await?;
+        let span = Span::current();
         let outside = tokio::task::spawn_blocking(move || {
-            let done = after(&app, &caller);
+            let done = span.in_scope(|| after(&app, &caller));
             drop(turn);
             done
         });

@@ -8,10 +8,11 @@ use axum::body::Body;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::json;
+use tracing::Instrument as _;
 
 use super::fixed::Fixed;
 use super::metrics::format::Format;
-use super::{dispatch, docs, openapi, reply, session, visitors};
+use super::{dispatch, docs, openapi, reply, session, span, visitors};
 use crate::accounts;
 use crate::app::App;
 use crate::error::{Code, Error, Result};
@@ -77,7 +78,9 @@ fn limit(app: &App, request: &Request<Body>) -> Result<()> {
 async fn answer_visitor(app: Arc<App>, page: &Page, request: Request<Body>) -> Response<Body> {
     let (started, method) = (Instant::now(), request.method().clone());
     let route = (page.route)(request.uri().path());
-    let response = (page.answer)(app.clone(), request).await;
+    let span = span::of(&method, request.headers());
+    let response = (page.answer)(app.clone(), request).instrument(span.clone()).await;
+    span::end(&span, &method, route, &response);
     dispatch::account_for(&app, &method, route, &response, started);
     response
 }

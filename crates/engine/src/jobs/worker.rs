@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::field::Empty;
 
 use crate::app::App;
 use crate::error::{Error, Result};
@@ -162,7 +163,12 @@ fn drain_once(app: &App, account: i64) -> Result<bool> {
 
 async fn run(app: &Arc<App>, job: Claimed, pulse: &Pulse) {
     let (own, task) = (app.clone(), job.clone());
-    let mut doing = tokio::task::spawn_blocking(move || handle(&own, &task));
+    let span = tracing::info_span!(
+        target: "kantoor::trace", "job", otel.name = job.kind, otel.status_code = Empty, kantoor.job = job.id,
+        kantoor.job.kind = job.kind, kantoor.job.attempt = job.attempts,
+    );
+    let inside = span.clone();
+    let mut doing = tokio::task::spawn_blocking(move || inside.in_scope(|| handle(&own, &task)));
     let often = Duration::from_secs(LEASE_SECONDS.unsigned_abs() / 3);
     let mut renewal = tokio::time::interval_at(Instant::now() + often, often);
     let ending = loop {
@@ -181,6 +187,7 @@ async fn run(app: &Arc<App>, job: Claimed, pulse: &Pulse) {
     match &ending {
         Ending::Failed(why) => {
             app.metrics.jobs_failed.inc();
+            span.record("otel.status_code", "ERROR");
             tracing::warn!(job = %job.id, kind = %job.kind, attempt = job.attempts, cause = %why, "A job failed.");
         }
         Ending::Wait(_) => {}
