@@ -8,6 +8,8 @@ mod demo;
 mod doctor;
 mod domain;
 mod erase;
+mod export;
+mod import;
 mod jobs;
 mod key;
 mod logging;
@@ -87,6 +89,10 @@ enum Command {
     Jobs(jobs::Jobs),
     /// Create an account with demo data
     Demo(demo::Demo),
+    /// Check a file with records, and import it with --run
+    Import(import::Import),
+    /// Export the records of an account to a file
+    Export(export::Export),
     /// Migrate the database (serve does this automatically)
     Migrate,
     /// Back up the database and all files while the server runs, and verify the copy
@@ -157,6 +163,8 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Jobs(jobs) => act(config, |app| jobs.run(app)),
         Command::Demo(demo) => act(config, |app| demo.run(app)),
         Command::Erase(erase) => act(config, |app| erase.run(app)),
+        Command::Import(import) => act(config, |app| import.run(app)),
+        Command::Export(export) => act(config, |app| export.run(app)),
         Command::Migrate => migrate(config).map(|()| ExitCode::SUCCESS),
         Command::Backup(backup) => backup.run(&config),
         Command::Restore(restore) => restore.run(&config),
@@ -208,6 +216,8 @@ impl Command {
             | Command::Domain(_)
             | Command::User(_)
             | Command::Jobs(_)
+            | Command::Import(_)
+            | Command::Export(_)
             | Command::Backup(_)
             | Command::Verify(_)
             | Command::Secrets(_)

@@ -14,6 +14,7 @@ mod mail_text;
 pub(crate) mod money_due;
 pub(crate) mod new;
 pub(crate) mod numbering;
+pub(crate) mod old;
 pub(crate) mod page;
 pub(crate) mod pdf;
 mod placeholders;

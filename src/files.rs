@@ -118,11 +118,16 @@ fn delete(call: Call) -> Result<Work> {
     input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let file: File = records::find_to_change(tx, ctx, &call)?;
-        records::remove(tx, ctx, &file)?;
-        usage::count_file(tx, ctx, -file.size)?;
-        drop_later(tx, ctx.account, ctx, &file.content, 0)?;
+        remove(tx, ctx, &file)?;
         Ok(Answer::empty())
     }))
+}
+
+/// Deletes a file with its content.
+pub fn remove(tx: &mut Tx, ctx: &Ctx, file: &File) -> Result<()> {
+    records::remove(tx, ctx, file)?;
+    usage::count_file(tx, ctx, -file.size)?;
+    drop_later(tx, ctx.account, ctx, &file.content, 0)
 }
 
 /// The content of a file as a response.

@@ -22,6 +22,7 @@ mod sales;
 mod settings;
 pub mod subscriptions;
 mod support;
+pub mod transfer;
 mod typesetting;
 pub mod upkeep;
 pub mod webhooks;

@@ -48,6 +48,9 @@ use crate::subscriptions::generate::{self, MakeInvoices};
 use crate::subscriptions::{activation, deleted_products, deleted_rates};
 use crate::support::ticket_status::RenameStatus;
 use crate::support::{renaming, ticket, ticket_channel, ticket_message, ticket_status};
+use crate::transfer::run::RunImport;
+use crate::transfer::undo::UndoImport;
+use crate::transfer::{export, import, lines};
 use crate::typesetting::{self, turns};
 use crate::upkeep::anchor::SendHeads;
 use crate::upkeep::scheduled;
@@ -116,6 +119,8 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         overview::verification::resource(),
         listed::resource(),
         all_hours::resource(),
+        export::resource(),
+        import::resource(),
     ]),
     migrations: migrations(),
     defaults: &[
@@ -154,6 +159,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         ("automation", include_str!("../docs/automation.md")),
         ("people", include_str!("../docs/people.md")),
         ("console", include_str!("../docs/console.md")),
+        ("import", include_str!("../docs/import.md")),
         ("operations", include_str!("../docs/operations.md")),
         ("backup", include_str!("../docs/backup.md")),
         ("security", include_str!("../docs/security.md")),
@@ -279,6 +285,7 @@ fn migrations() -> Vec<Migration> {
         LISTED,
         ADDRESSES,
         backups::MIGRATION,
+        lines::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]
@@ -339,6 +346,8 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<CheckDomain>(),
     JobKind::of::<MailReset>(),
     JobKind::of::<SendHeads>(),
+    JobKind::of::<RunImport>(),
+    JobKind::of::<UndoImport>(),
 ];
 
 /// The tables whose rows are processed under a lease.

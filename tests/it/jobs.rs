@@ -410,6 +410,8 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
             r#"{"kind":"invoice","document":"x","revision":1,"title":"x","invoice_date":"2026-05-04","due_date":""}"#,
         ),
         ("deliver", r#"{"delivery":"x"}"#),
+        ("import_run", r#"{"import":"x"}"#),
+        ("import_undo", r#"{"import":"x"}"#),
         ("subscriptions", "{}"),
         ("collect", r#"{"id":"x"}"#),
         ("provider_news", r#"{"id":"x","kind":"payment"}"#),

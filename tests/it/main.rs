@@ -28,6 +28,7 @@ mod finals;
 mod generation;
 mod guides;
 mod house;
+mod imports;
 mod install;
 mod integrity;
 mod jobs;

@@ -1,6 +1,7 @@
 //! A request as handlers receive it and the response that they return, independent of HTTP.
 
 use std::fmt;
+use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -130,6 +131,8 @@ pub enum Content {
     },
     /// Created on demand.
     Made(Arc<dyn Make>),
+    /// Written while it is sent, in constant memory.
+    Poured(Arc<dyn Pour>),
     /// A text.
     Written {
         /// Its file name.
@@ -153,6 +156,16 @@ pub trait Make: fmt::Debug + Send + Sync {
     fn make(&self, app: Arc<App>) -> BoxFuture<'static, Result<Bytes>>;
     /// Creates it immediately, on the calling thread.
     fn make_now(&self, app: &App) -> Result<Vec<u8>>;
+}
+
+/// A content that is written while it is sent.
+pub trait Pour: fmt::Debug + Send + Sync {
+    /// Its file name.
+    fn name(&self) -> &str;
+    /// Its content type.
+    fn content_type(&self) -> &'static str;
+    /// Writes it, on a thread of its own. An error before the first byte becomes the response; a later one cuts it off.
+    fn pour(&self, app: &App, out: &mut dyn Write) -> Result<()>;
 }
 
 impl Answer {

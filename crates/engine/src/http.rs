@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod openapi;
 pub mod pace;
 pub mod pages;
+mod pouring;
 pub mod reads;
 pub mod reply;
 pub mod responses;

@@ -1,5 +1,6 @@
 //! The parameters of all lists: pages, sorting, filters, ranges and search, driven by the fields.
 
+pub mod batch;
 mod conditions;
 pub mod sums;
 
@@ -86,6 +87,8 @@ pub enum Form {
     Whole,
     /// Without pages, newest first.
     Newest,
+    /// All records in the order of their ids, batch by batch, without the assumed filters.
+    Batch,
 }
 
 /// The place of a page in a list.
@@ -171,6 +174,7 @@ impl ListQuery {
         let (sort, order) = match form {
             Form::Pages | Form::Newest => ("created_at", "desc"),
             Form::Whole => (R::shape().order, "asc"),
+            Form::Batch => ("id", "asc"),
         };
         let mut request = ListQuery {
             form,
@@ -190,7 +194,8 @@ impl ListQuery {
                 request.ignored.push(name.to_string());
             }
         }
-        for field in R::fields().iter().filter(|field| !field.info.rules.assumed.is_empty()) {
+        let assumes = form != Form::Batch;
+        for field in R::fields().iter().filter(|field| assumes && !field.info.rules.assumed.is_empty()) {
             if query.get(field.info.name).is_none() {
                 let taken = request.take_field::<R>(field.info.name, field.info.rules.assumed);
                 faults.take(field.info.name, taken);
@@ -206,7 +211,8 @@ impl ListQuery {
     /// Applies a parameter; returns whether it is known.
     fn take<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Violation> {
         match name {
-            _ if self.form != Form::Pages => return self.take_field::<R>(name, text),
+            _ if !matches!(self.form, Form::Pages | Form::Batch) => return self.take_field::<R>(name, text),
+            "page" | "per_page" | "sort" | "order" | "sums" if self.form == Form::Batch => return Ok(false),
             "page" => self.page = whole_from_one(text)?,
             "per_page" => self.per_page = whole_from_one(text)?.min(MAX_PER_PAGE),
             "sort" => self.sort = one_of(text, &sorts::<R>())?,
@@ -479,6 +485,10 @@ fn one_of(text: &str, allowed: &[&'static str]) -> Result<&'static str, Violatio
 /// Returns the parameters that lists of `R` have.
 fn parameters<R: Record>(form: Form) -> Vec<&'static str> {
     let mut names = Vec::new();
+    if form == Form::Batch {
+        names.extend(["id", "created_from", "created_to"]);
+        names.extend(R::is_searched().then_some("search"));
+    }
     if form == Form::Pages {
         names.extend(COMMON.iter().map(|(name, _)| *name));
         names.extend(R::is_searched().then_some("search"));

@@ -9,6 +9,7 @@ use crate::context::Ctx;
 use crate::error::Result;
 use crate::inspect::Inspected;
 use crate::inspect::lines::Lines;
+use crate::list::batch::ReadBatch;
 use crate::list::{self, Form, Statements};
 pub use crate::record::Part;
 use crate::record::{FieldInfo, LIST, Record, Shape, Views};
@@ -253,6 +254,10 @@ pub struct Resource {
     pub relink: RelinkRecords,
     /// Returns the record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
+    /// Checks the filters of an export.
+    pub check_filters: fn(&Call) -> Result<()>,
+    /// Returns a batch of records after an id, for exports.
+    pub batch: ReadBatch,
     /// Checks a batch of an account's records after an id.
     pub inspect: Inspect,
     /// Whether its rows expire: they are not counted, and may refer to deleted records.

@@ -115,6 +115,7 @@ table! {
         ],
     },
     Group { prefix: "email_domain", about: &["email_domain"], one: "An e-mail domain", events: USUAL },
+    Group { prefix: "export", about: &["export"], one: "An export", events: &[CREATED, DELETED] },
     Group { prefix: "file", about: &["file"], one: "A file", events: USUAL },
     Group {
         prefix: "flow",
@@ -141,6 +142,19 @@ table! {
             event("submitted", "Hours were submitted for approval.", "When the status becomes `submitted`.").showing(r#"{"status": "submitted"}"#),
             event("approved", "Hours were approved.", "When the status becomes `approved`.").showing(r#"{"status": "approved"}"#),
             event("rejected", "Hours were rejected.", "When the status becomes `rejected`.").showing(r#"{"status": "rejected"}"#),
+        ],
+    },
+    Group {
+        prefix: "import",
+        about: &["import"],
+        one: "An import",
+        events: &[
+            CREATED,
+            UPDATED,
+            DELETED,
+            event("started", "An import was started.", "On `POST /v1/imports/{id}/run`, and by `kantoor import --run`.").showing(r#"{"status": "running"}"#),
+            event("finished", "An import ended.", "When all lines were processed, or when it stopped; `failure` has the reason.").showing(r#"{"status": "done"}"#),
+            event("undone", "What an import created was removed.", "After `POST /v1/imports/{id}/undo`; `errors` lists the records that stay.").showing(r#"{"status": "undone"}"#),
         ],
     },
     Group {

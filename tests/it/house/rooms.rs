@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{files, text};
 
 /// The rooms of the business. A room imports the engine and the rooms listed before it.
-const ROOMS: [&str; 25] = [
+const ROOMS: [&str; 26] = [
     "files",
     "typesetting",
     "settings",
@@ -23,6 +23,7 @@ const ROOMS: [&str; 25] = [
     "automation",
     "webhooks",
     "overview",
+    "transfer",
     "calendar",
     "pages",
     "console",

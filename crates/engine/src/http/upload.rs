@@ -13,6 +13,7 @@ use futures_util::TryStreamExt;
 use futures_util::stream::unfold;
 use sha2::{Digest, Sha256};
 
+use super::pouring::pour;
 use super::responses::Unsent;
 use super::{bodies, reply};
 use crate::app::App;
@@ -277,6 +278,7 @@ pub async fn send(app: &Arc<App>, content: &Content, unsent: Unsent) -> Result<R
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
             return Ok(response);
         }
+        Content::Poured(poured) => return pour(app, poured.clone()).await,
         Content::Kept { key, name, content_type, etag } => {
             let found = app.blobs.open(key).await.map_err(stored_elsewhere)?;
             let body = Body::from_stream(found.bytes.map_err(std::io::Error::other));
@@ -312,7 +314,7 @@ pub async fn send(app: &Arc<App>, content: &Content, unsent: Unsent) -> Result<R
 }
 
 /// Encodes a name according to RFC 8187.
-fn encoded(name: &str) -> String {
+pub(super) fn encoded(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

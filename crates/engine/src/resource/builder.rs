@@ -6,6 +6,7 @@ use store::{Migration, Tx};
 use super::{Handler, List, Method, Part, RequestBody, Resource, Returns, Route, Verb};
 use crate::error::Result;
 use crate::inspect::{Inspected, inspect};
+use crate::list::batch::Batch;
 use crate::record::{CREATED, DETAIL, FieldInfo, Fields, Model, Record, Shape, UPDATED};
 use crate::tables::{Logged, RelinkRecords};
 use crate::{history, list, records};
@@ -25,6 +26,8 @@ impl Resource {
             migrations,
             relink: records::relink::<R>,
             show: records::shown::<R>,
+            check_filters: list::batch::check::<R>,
+            batch: list::batch::read::<R>,
             inspect: Box::new(|tx, account, after, lines| {
                 inspect::<R>(tx, account, after, lines, |_, _, _| Ok(Vec::new()))
             }),
@@ -53,6 +56,8 @@ impl Resource {
             migrations: &[],
             relink: |_, _, _, _| Ok(true),
             show: |_, _, _| Ok(None),
+            check_filters: |_| Ok(()),
+            batch: |_, _, _, _| Ok(Batch::default()),
             inspect: Box::new(|_, _, _, _| Ok(Inspected::default())),
             fleeting: false,
             logged: Logged::No,

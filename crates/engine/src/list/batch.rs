@@ -1,0 +1,90 @@
+//! All records that satisfy the filters of a list, batch by batch in the order of their ids: for exports.
+
+use store::{Tx, Value};
+
+use super::{Form, ListQuery};
+use crate::call::Call;
+use crate::context::Ctx;
+use crate::error::Result;
+use crate::record::{DETAIL, Record};
+use crate::search;
+
+/// Number of records in a batch.
+const BATCH: usize = 500;
+/// A batch ends after this many bytes: a document may have a megabyte.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// Some records, as a detail view shows them, without their URLs.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// A JSON object for each record.
+    pub records: Vec<Vec<u8>>,
+    /// The last id; empty if there are no more records.
+    pub last: String,
+}
+
+/// Returns the records after an id. The query has filters only.
+pub type ReadBatch = fn(&mut Tx, &Ctx, &Call, &str) -> Result<Batch>;
+
+/// Checks the filters of an export.
+pub fn check<R: Record>(call: &Call) -> Result<()> {
+    ListQuery::parse::<R>(call, Form::Batch).map(drop)
+}
+
+/// Returns the records after an id.
+pub fn read<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call, after: &str) -> Result<Batch> {
+    let query = ListQuery::parse::<R>(call, Form::Batch)?;
+    let (sql, values) = query.batch_statement::<R>(tx, ctx, after)?;
+    let (mut batch, mut bytes, mut cut) = (Batch::default(), 0, false);
+    let mut last = String::new();
+    let parent = R::parent().filter(|parent| R::shape().hides(&parent.info));
+    tx.each(&sql, &values, |row| {
+        if bytes > MAX_BYTES {
+            cut = true;
+            return Ok(());
+        }
+        let record = R::from_row(row)?;
+        let mut json = Vec::with_capacity(512);
+        let urls = record.write_json(DETAIL, ctx, &mut json);
+        json.drain(urls);
+        if let Some(parent) = parent {
+            json.pop();
+            crate::json::write_name(&mut json, parent.info.name);
+            parent.to_json(&record, &parent.info.rules, &mut json);
+            json.push(b'}');
+        }
+        bytes += json.len();
+        last.clone_from(&record.base().id);
+        batch.records.push(json);
+        Ok::<_, crate::error::Error>(())
+    })?;
+    if cut || batch.records.len() == BATCH {
+        batch.last = last;
+    }
+    Ok(batch)
+}
+
+impl ListQuery {
+    /// Returns the statement of a batch. It walks along the primary key, so that all batches together read the table once; a
+    /// filter that chose its own index would sort its matches for each batch.
+    fn batch_statement<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, after: &str) -> Result<(String, Vec<Value<'static>>)> {
+        let table = R::shape().table;
+        let mut values: Vec<Value<'static>> = vec![ctx.account.into()];
+        let mut conditions = format!("{table}.account_id = $1");
+        if let Some(words) = &self.search {
+            let (found, wanted) = search::ids_with(tx, words)?;
+            values.push(R::shape().name.into());
+            values.extend(wanted);
+            conditions.push_str(&format!(" AND {table}.id IN (SELECT record_id FROM ({found}) found)"));
+        }
+        let aside = tx.dialect().by_no_index(table);
+        for condition in &self.conditions {
+            conditions.push_str(" AND ");
+            conditions.push_str(&condition.sql(&aside, ctx, &mut values));
+        }
+        values.push(after.to_string().into());
+        let select = &R::sql().select;
+        let place = values.len();
+        Ok((format!("{select} WHERE {conditions} AND {table}.id > ${place} ORDER BY {table}.id LIMIT {BATCH}"), values))
+    }
+}

@@ -1,0 +1,102 @@
+//! Tables in CSV, Excel and JSON Lines: recognizing them, reading them line by line, and writing them row by row in constant
+//! memory.
+
+pub mod archive;
+mod found;
+mod read;
+mod values;
+mod write;
+
+use std::fmt;
+
+pub use found::{Encoding, Format, Found, detect};
+pub use read::{Line, header, read};
+pub use values::{Dates, Decimal, date, defuse, guess_dates, guess_decimal, number, undefuse};
+pub use write::Writer;
+
+/// Maximum size of a file, in bytes.
+pub const MAX_BYTES: usize = 256 * 1024 * 1024;
+/// Maximum size of an Excel file or archive when it is unpacked, in bytes.
+pub const MAX_UNPACKED: u64 = 512 * 1024 * 1024;
+/// Maximum number of lines, without the header.
+pub const MAX_LINES: usize = 1_000_000;
+/// Maximum number of columns.
+pub const MAX_COLUMNS: usize = 500;
+/// Maximum size of one line of CSV or JSON Lines, in bytes.
+pub const MAX_LINE: usize = 4 * 1024 * 1024;
+
+/// A value in a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// Nothing.
+    Empty,
+    /// A text, as it is written in the file.
+    Text(String),
+    /// The digits of a number.
+    Number(String),
+    /// True or false.
+    Bool(bool),
+    /// A date (YYYY-MM-DD), or a time (RFC 3339).
+    Date(String),
+    /// An array or an object, as JSON.
+    Json(String),
+}
+
+impl Cell {
+    /// Returns the value as a text.
+    pub fn text(&self) -> String {
+        match self {
+            Cell::Empty => String::new(),
+            Cell::Text(text) | Cell::Number(text) | Cell::Date(text) | Cell::Json(text) => text.clone(),
+            Cell::Bool(value) => value.to_string(),
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Cell::Empty => true,
+            Cell::Text(text) => text.trim().is_empty(),
+            _ => false,
+        }
+    }
+}
+
+/// Why a table cannot be read or written.
+#[derive(Debug)]
+pub enum Problem {
+    /// The file is larger than allowed; the sentence names the limit.
+    TooLarge(String),
+    /// The file is malformed, or of another format; a sentence.
+    Malformed(String),
+    /// The file cannot be written: a full disk, or a closed connection.
+    Io(std::io::Error),
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::TooLarge(sentence) | Problem::Malformed(sentence) => f.write_str(sentence),
+            Problem::Io(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Problem {
+        Problem::Io(error)
+    }
+}
+
+/// A result with this error.
+pub type Result<T, E = Problem> = std::result::Result<T, E>;
+
+fn malformed(sentence: impl Into<String>) -> Problem {
+    Problem::Malformed(sentence.into())
+}
+
+fn too_large(sentence: impl Into<String>) -> Problem {
+    Problem::TooLarge(sentence.into())
+}

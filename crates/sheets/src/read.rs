@@ -1,0 +1,281 @@
+//! Reading a table line by line.
+
+use std::io::Cursor;
+use std::ops::ControlFlow;
+
+use calamine::{DataRef, Reader as _, Xlsx};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::found::decode;
+use crate::{
+    Cell, Format, Found, MAX_COLUMNS, MAX_LINE, MAX_LINES, MAX_UNPACKED, Problem, Result, archive, malformed,
+    too_large, undefuse,
+};
+
+/// A line of a table.
+pub struct Line {
+    /// Its number as a text editor or spreadsheet shows it, from 1 on; the header is usually line 1.
+    pub number: usize,
+    /// Its values, in the order of the header. A value that the line has beyond the header is left out.
+    pub cells: Vec<Cell>,
+}
+
+/// Returns the names of the columns.
+pub fn header(bytes: &[u8], found: &Found) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    match found.format {
+        Format::Jsonl => json_names(bytes, found, &mut names)?,
+        _ => {
+            let mut take = |_: usize, cells: Vec<Cell>| {
+                if cells.iter().all(Cell::is_empty) {
+                    return ControlFlow::Continue(());
+                }
+                names = cells.iter().map(|cell| cell.text().trim().to_string()).collect();
+                ControlFlow::Break(())
+            };
+            rows(bytes, found, &mut take)?;
+        }
+    }
+    while names.last().is_some_and(String::is_empty) {
+        names.pop();
+    }
+    if names.is_empty() {
+        return Err(malformed("The file has no header: its first line must name the columns."));
+    }
+    if names.len() > MAX_COLUMNS {
+        return Err(too_large(format!("The file has more than {MAX_COLUMNS} columns.")));
+    }
+    Ok(names)
+}
+
+/// Calls `take` for every line below the header that is not empty, until it breaks; returns the number of lines.
+pub fn read(bytes: &[u8], found: &Found, take: &mut dyn FnMut(Line) -> ControlFlow<()>) -> Result<usize> {
+    let names = header(bytes, found)?;
+    let (mut seen, mut is_header, mut excess) = (0, found.format != Format::Jsonl, false);
+    let mut each = |number: usize, mut cells: Vec<Cell>| {
+        if cells.iter().all(Cell::is_empty) {
+            return ControlFlow::Continue(());
+        }
+        if std::mem::take(&mut is_header) {
+            return ControlFlow::Continue(());
+        }
+        seen += 1;
+        if seen > MAX_LINES {
+            excess = true;
+            return ControlFlow::Break(());
+        }
+        cells.resize(names.len(), Cell::Empty);
+        take(Line { number, cells })
+    };
+    match found.format {
+        Format::Jsonl => json_rows(bytes, found, &names, &mut each)?,
+        _ => rows(bytes, found, &mut each)?,
+    }
+    if excess {
+        return Err(too_large(format!("The file has more than {MAX_LINES} lines.")));
+    }
+    Ok(seen)
+}
+
+type Take<'t> = &'t mut dyn FnMut(usize, Vec<Cell>) -> ControlFlow<()>;
+
+fn rows(bytes: &[u8], found: &Found, take: Take) -> Result<()> {
+    if found.format == Format::Xlsx { excel_rows(bytes, take) } else { csv_rows(bytes, found, take) }
+}
+
+fn csv_rows(bytes: &[u8], found: &Found, take: Take) -> Result<()> {
+    let text = decode(bytes, found.encoding);
+    // Excel starts a file with this line to name the separator.
+    let start = text.lines().next().filter(|line| line.starts_with("sep=") && line.len() <= 6);
+    let (skipped, body) = start.map_or((0, &*text), |line| (1, text[line.len()..].trim_start_matches(['\r', '\n'])));
+    let separator = u8::try_from(found.separator).map_err(|_| malformed("The separator is not a single character."))?;
+    let mut reader =
+        csv::ReaderBuilder::new().delimiter(separator).has_headers(false).flexible(true).from_reader(body.as_bytes());
+    let mut record = csv::StringRecord::new();
+    let (mut at, mut number) = (0, skipped + 1);
+    loop {
+        let more = reader.read_record(&mut record);
+        if !more.map_err(|error| malformed(format!("The file cannot be read as CSV: {error}.")))? {
+            return Ok(());
+        }
+        // The reader counts a line when it reads the first of the next one, which comes too late for our purpose.
+        let begins = record.position().map_or(at, |place| place.byte() as usize).min(body.len());
+        let blank = body[begins..].len() - body[begins..].trim_start_matches(['\r', '\n']).len();
+        number += body[at..begins + blank].bytes().filter(|byte| *byte == b'\n').count();
+        at = begins + blank;
+        if record.len() > MAX_COLUMNS {
+            return Err(too_large(format!("Line {number} has more than {MAX_COLUMNS} columns.")));
+        }
+        if record.as_slice().len() > MAX_LINE {
+            return Err(too_large(format!(
+                "Line {number} has more than {} MiB: is a quote missing?",
+                MAX_LINE / (1024 * 1024)
+            )));
+        }
+        let cell = |text: &str| if text.is_empty() { Cell::Empty } else { Cell::Text(undefuse(text).to_string()) };
+        if take(number, record.iter().map(cell).collect()).is_break() {
+            return Ok(());
+        }
+    }
+}
+
+fn excel_rows(bytes: &[u8], take: Take) -> Result<()> {
+    let broken = |_| malformed("The file is not a readable Excel workbook (.xlsx).");
+    archive::check(bytes, MAX_UNPACKED)?;
+    let mut book: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(broken)?;
+    let sheet = book.sheet_names().first().cloned();
+    let sheet = sheet.ok_or_else(|| malformed("The workbook has no sheet."))?;
+    let mut cells = book.worksheet_cells_reader(&sheet).map_err(broken)?;
+    let (mut at, mut row): (u32, Vec<Cell>) = (0, Vec::new());
+    while let Some(cell) = cells.next_cell().map_err(broken)? {
+        let (line, column) = cell.get_position();
+        if column as usize >= MAX_COLUMNS {
+            let is_blank = matches!(cell.get_value(), DataRef::Empty);
+            if is_blank {
+                continue;
+            }
+            return Err(too_large(format!("Line {} has more than {MAX_COLUMNS} columns.", line + 1)));
+        }
+        if line != at && !row.is_empty() && take(at as usize + 1, std::mem::take(&mut row)).is_break() {
+            return Ok(());
+        }
+        at = line;
+        row.resize(column as usize + 1, Cell::Empty);
+        row[column as usize] = excel_cell(cell.get_value());
+    }
+    if !row.is_empty() {
+        let _ = take(at as usize + 1, row);
+    }
+    Ok(())
+}
+
+fn excel_cell(value: &DataRef) -> Cell {
+    match value {
+        DataRef::Int(number) => Cell::Number(number.to_string()),
+        // The shortest digits that are the same number: 12.1, not 12.0999….
+        DataRef::Float(number) => Cell::Number(number.to_string()),
+        DataRef::String(text) => Cell::Text(text.clone()),
+        DataRef::SharedString(text) => Cell::Text((*text).to_string()),
+        DataRef::Bool(value) => Cell::Bool(*value),
+        DataRef::DateTime(time) if time.is_datetime() => {
+            let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
+            let date = format!("{year:04}-{month:02}-{day:02}");
+            let midnight = (hour, minute, second) == (0, 0, 0);
+            Cell::Date(if midnight { date } else { format!("{date}T{hour:02}:{minute:02}:{second:02}Z") })
+        }
+        DataRef::DateTime(time) => Cell::Number(time.as_f64().to_string()),
+        DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => Cell::Text(text.clone()),
+        DataRef::Error(_) | DataRef::Empty => Cell::Empty,
+    }
+}
+
+/// Reads the lines of a file with a JSON object per line.
+fn json_lines(
+    bytes: &[u8],
+    found: &Found,
+    take: &mut dyn FnMut(usize, serde_json::Map<String, Value>, &str) -> ControlFlow<()>,
+) -> Result<()> {
+    let text = decode(bytes, found.encoding);
+    for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let number = place + 1;
+        if line.len() > MAX_LINE {
+            return Err(too_large(format!("Line {number} has more than {} MiB.", MAX_LINE / (1024 * 1024))));
+        }
+        let object = serde_json::from_str(line)
+            .map_err(|error| malformed(format!("Line {number} is not a JSON object: {error}.")))?;
+        if take(number, object, line).is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn json_names(bytes: &[u8], found: &Found, names: &mut Vec<String>) -> Result<()> {
+    let mut known = std::collections::HashSet::new();
+    json_lines(bytes, found, &mut |_, object, _| {
+        for name in object.keys().filter(|name| known.insert((*name).clone())).cloned().collect::<Vec<_>>() {
+            names.push(name);
+        }
+        if names.len() > MAX_COLUMNS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+}
+
+fn json_rows(bytes: &[u8], found: &Found, names: &[String], take: Take) -> Result<()> {
+    json_lines(bytes, found, &mut |number, object, line| {
+        // The digits of numbers as they are written.
+        let raw: std::collections::HashMap<String, &RawValue> = serde_json::from_str(line).unwrap_or_default();
+        let cell = |name: &String| match object.get(name) {
+            None | Some(Value::Null) => Cell::Empty,
+            Some(Value::String(text)) => Cell::Text(text.clone()),
+            Some(Value::Bool(value)) => Cell::Bool(*value),
+            Some(Value::Number(shown)) => {
+                Cell::Number(raw.get(name).map_or_else(|| shown.to_string(), |raw| raw.get().to_string()))
+            }
+            Some(nested) => Cell::Json(raw.get(name).map_or_else(|| nested.to_string(), |raw| raw.get().to_string())),
+        };
+        take(number, names.iter().map(cell).collect())
+    })
+}
+
+impl From<calamine::XlsxError> for Problem {
+    fn from(_: calamine::XlsxError) -> Problem {
+        malformed("The file is not a readable Excel workbook (.xlsx).")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect;
+
+    fn all(bytes: &[u8]) -> Result<Vec<(usize, Vec<Cell>)>> {
+        let found = detect(bytes)?;
+        let mut lines = Vec::new();
+        read(bytes, &found, &mut |line| {
+            lines.push((line.number, line.cells));
+            ControlFlow::Continue(())
+        })?;
+        Ok(lines)
+    }
+
+    fn text(text: &str) -> Cell {
+        Cell::Text(text.to_string())
+    }
+
+    #[test]
+    fn lines_keep_their_numbers() {
+        let csv = b"sep=;\r\nname;city\r\n\"De\r\nSter\";Delft\r\n\r\nB\r\n'=x;y;z\r\n";
+        let expected = vec![
+            (3, vec![text("De\r\nSter"), text("Delft")]),
+            (6, vec![text("B"), Cell::Empty]),
+            (7, vec![text("=x"), text("y")]),
+        ];
+        assert_eq!(all(csv).unwrap(), expected);
+    }
+
+    #[test]
+    fn json_lines_keep_digits() {
+        let lines = all(b"{\"a\": 1.50, \"b\": null}\n\n{\"c\": [1], \"a\": \"x\", \"d\": true}\n").unwrap();
+        let expected = vec![
+            (1, vec![Cell::Number("1.50".into()), Cell::Empty, Cell::Empty, Cell::Empty]),
+            (3, vec![text("x"), Cell::Empty, Cell::Json("[1]".into()), Cell::Bool(true)]),
+        ];
+        assert_eq!(lines, expected);
+        assert!(all(b"{\"a\": 1}\n{\"a\"\n").is_err());
+        assert!(all(b"{\"a\": 1}\n[1]\n").is_err());
+    }
+
+    #[test]
+    fn malformed_workbooks_are_rejected() {
+        for bytes in [&b"PK\x03\x04"[..], b"PK\x03\x04 something that is no archive at all, and longer than a header"] {
+            assert!(all(bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn too_many_columns_are_rejected() {
+        let wide = vec!["x"; MAX_COLUMNS + 1].join(",");
+        assert!(matches!(all(wide.as_bytes()), Err(Problem::TooLarge(_))));
+    }
+}

@@ -1,0 +1,214 @@
+//! Values as people write them: numbers with a decimal comma, dates in several orders, and texts that a spreadsheet would run
+//! as a formula.
+
+use std::borrow::Cow;
+
+use jiff::civil::Date;
+
+/// The decimal sign of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decimal {
+    /// `1,234.56`
+    Point,
+    /// `1.234,56`
+    Comma,
+}
+
+impl Decimal {
+    fn signs(self) -> (char, char) {
+        match self {
+            Decimal::Point => ('.', ','),
+            Decimal::Comma => (',', '.'),
+        }
+    }
+}
+
+/// The order of dates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dates {
+    /// `2026-05-04`
+    YearFirst,
+    /// `04-05-2026`
+    DayFirst,
+    /// `05/04/2026`
+    MonthFirst,
+}
+
+/// Guesses the decimal sign from numbers as they are written.
+pub fn guess_decimal<'t>(samples: impl IntoIterator<Item = &'t str>) -> Decimal {
+    let (mut point, mut comma) = (0, 0);
+    for sample in samples {
+        let sample = bare(sample);
+        match (sample.rfind('.'), sample.rfind(',')) {
+            (Some(dot), Some(at)) if dot > at => point += 2,
+            (Some(_), Some(_)) => comma += 2,
+            // Three digits after a single sign may be thousands.
+            (Some(dot), None) if sample.len() - dot != 4 => point += 1,
+            (None, Some(at)) if sample.len() - at != 4 => comma += 1,
+            _ => {}
+        }
+    }
+    if comma > point { Decimal::Comma } else { Decimal::Point }
+}
+
+/// Reads a number; returns its digits with a decimal point, or `None` if it is not a number.
+pub fn number(text: &str, decimal: Decimal) -> Option<String> {
+    let text = bare(text);
+    let (sign, group) = decimal.signs();
+    let (minus, digits) = match text.strip_prefix('-').or_else(|| text.strip_suffix('-')) {
+        Some(rest) => ("-", rest),
+        None => ("", text.strip_prefix('+').unwrap_or(&text)),
+    };
+    let (whole, part) = digits.split_once(sign).unwrap_or((digits, ""));
+    let groups: Vec<&str> = whole.split([group, ' ', '\u{a0}', '\'']).collect();
+    let grouped =
+        groups.len() == 1 || groups[1..].iter().all(|group| group.len() == 3) && (1..=3).contains(&groups[0].len());
+    let whole = groups.concat();
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !grouped || whole.is_empty() && part.is_empty() || !is_digits(&whole) || !is_digits(part) {
+        return None;
+    }
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        digits => digits,
+    };
+    Some(if part.is_empty() { format!("{minus}{whole}") } else { format!("{minus}{whole}.{part}") })
+}
+
+/// Drops the spaces, the currency and the percent sign around a number.
+fn bare(text: &str) -> String {
+    let text = text.trim().trim_end_matches('%').trim();
+    let text = text.strip_prefix("EUR").or_else(|| text.strip_suffix("EUR")).unwrap_or(text);
+    let is_sign = |c: char| matches!(c, '€' | '$' | '£') || c.is_whitespace();
+    let (minus, rest) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text),
+    };
+    format!("{minus}{}", rest.trim_matches(is_sign))
+}
+
+/// Guesses the order of dates as they are written.
+pub fn guess_dates<'t>(samples: impl IntoIterator<Item = &'t str>) -> Dates {
+    let (mut year, mut day, mut month) = (0, 0, 0);
+    for sample in samples {
+        let Some((parts, separator)) = parts(sample) else { continue };
+        match parts {
+            [first, ..] if first > 31 => year += 1,
+            [first, second, _] if first > 12 && second <= 12 => day += 2,
+            [first, second, _] if second > 12 && first <= 12 => month += 2,
+            // Slashes alone do not tell: Belgium and France write the day first.
+            _ if separator != '/' => day += 1,
+            _ => {}
+        }
+    }
+    match () {
+        () if year >= day && year >= month && year > 0 => Dates::YearFirst,
+        () if month > day => Dates::MonthFirst,
+        () if day > 0 || month > 0 => Dates::DayFirst,
+        () => Dates::YearFirst,
+    }
+}
+
+/// Reads a date; returns it as YYYY-MM-DD. A date that starts with its year is read in any order.
+pub fn date(text: &str, order: Dates) -> Option<String> {
+    let ([one, two, three], _) = parts(text)?;
+    let (year, month, day) = match order {
+        _ if one > 31 => (one, two, three),
+        Dates::YearFirst | Dates::DayFirst => (three, two, one),
+        Dates::MonthFirst => (three, one, two),
+    };
+    let year = if year < 100 { year + 2000 } else { year };
+    let date = Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    Some(date.to_string())
+}
+
+/// Returns the three numbers of a date and what separates them. A time after it is ignored.
+fn parts(text: &str) -> Option<([u32; 3], char)> {
+    let day = text.trim().split([' ', 'T']).next()?;
+    let separator = day.chars().find(|c| !c.is_ascii_digit())?;
+    if !matches!(separator, '-' | '/' | '.') {
+        return None;
+    }
+    let numbers: Option<Vec<u32>> = day.split(separator).map(|part| part.parse().ok()).collect();
+    let [one, two, three] = numbers?[..] else { return None };
+    Some(([one, two, three], separator))
+}
+
+/// Whether a spreadsheet would run this text as a formula, apart from apostrophes before it.
+fn is_formula(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
+}
+
+/// Puts an apostrophe before a text that a spreadsheet would run as a formula.
+pub fn defuse(text: &str) -> Cow<'_, str> {
+    if is_formula(text) { format!("'{text}").into() } else { text.into() }
+}
+
+/// Removes the apostrophe that [`defuse`] put there.
+pub fn undefuse(text: &str) -> &str {
+    match text.strip_prefix('\'') {
+        Some(rest) if is_formula(text) => rest,
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_with_either_sign() {
+        for (text, decimal, expected) in [
+            ("1.234,56", Decimal::Comma, Some("1234.56")),
+            ("1,234.56", Decimal::Point, Some("1234.56")),
+            ("12,5", Decimal::Comma, Some("12.5")),
+            ("-12,50", Decimal::Comma, Some("-12.50")),
+            ("12,50-", Decimal::Comma, Some("-12.50")),
+            ("€ 1.000", Decimal::Comma, Some("1000")),
+            ("-€ 5,00", Decimal::Comma, Some("-5.00")),
+            ("21%", Decimal::Point, Some("21")),
+            ("1.000.000", Decimal::Comma, Some("1000000")),
+            ("0012", Decimal::Point, Some("12")),
+            ("12,5", Decimal::Point, None),
+            ("1.2.3", Decimal::Point, None),
+            ("abc", Decimal::Point, None),
+            ("", Decimal::Point, None),
+            ("1e5", Decimal::Point, None),
+        ] {
+            assert_eq!(number(text, decimal).as_deref(), expected, "{text} {decimal:?}");
+        }
+        assert_eq!(guess_decimal(["12,50", "1.000,00"]), Decimal::Comma);
+        assert_eq!(guess_decimal(["12.50", "1,000"]), Decimal::Point);
+        assert_eq!(guess_decimal(["1.000", "12,5"]), Decimal::Comma);
+    }
+
+    #[test]
+    fn dates_are_read_in_each_order() {
+        for (text, order, expected) in [
+            ("2026-05-04", Dates::DayFirst, Some("2026-05-04")),
+            ("04-05-2026", Dates::DayFirst, Some("2026-05-04")),
+            ("4/5/26", Dates::DayFirst, Some("2026-05-04")),
+            ("05/04/2026", Dates::MonthFirst, Some("2026-05-04")),
+            ("2026-05-04 10:00", Dates::YearFirst, Some("2026-05-04")),
+            ("2026-05-04T10:00:00Z", Dates::YearFirst, Some("2026-05-04")),
+            ("31-02-2026", Dates::DayFirst, None),
+            ("tomorrow", Dates::DayFirst, None),
+            ("1-2", Dates::DayFirst, None),
+        ] {
+            assert_eq!(date(text, order).as_deref(), expected, "{text}");
+        }
+        assert_eq!(guess_dates(["04-05-2026", "12-11-2026"]), Dates::DayFirst);
+        assert_eq!(guess_dates(["05/13/2026"]), Dates::MonthFirst);
+        assert_eq!(guess_dates(["13/05/2026", "01/02/2026"]), Dates::DayFirst);
+        assert_eq!(guess_dates(["2026-05-04"]), Dates::YearFirst);
+    }
+
+    #[test]
+    fn formulas_are_defused_and_come_back() {
+        for text in ["=1+1", "+31 6", "-x", "@a", "\tx", "\rx", "'=a", "''=a", "plain", "'quoted'", "", "a=b"] {
+            let written = defuse(text);
+            assert!(!written.starts_with(['=', '+', '-', '@', '\t', '\r']), "{text:?}");
+            assert_eq!(undefuse(&written), text);
+        }
+    }
+}

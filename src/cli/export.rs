@@ -1,0 +1,62 @@
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
+
+use clap::Args;
+use engine::accounts::Account;
+use engine::app::App;
+use sheets::Format;
+
+use super::{Progress, error_line, grouped, say};
+use crate::transfer::export::Table;
+use crate::transfer::subject;
+
+#[derive(Args)]
+pub struct Export {
+    /// Id of the account
+    #[arg(long)]
+    account: String,
+    /// What to export, by the name of its list: clients, products, invoices, project_hours …
+    resource: String,
+    /// File to write, which must not exist; its extension is the format: .csv, .xlsx or .jsonl
+    file: PathBuf,
+}
+
+impl Export {
+    pub fn run(&self, app: &App) -> Result<(), String> {
+        let extension = self.file.extension().and_then(|end| end.to_str()).unwrap_or_default().to_lowercase();
+        let format = Format::named(&extension);
+        let format =
+            format.ok_or_else(|| format!("{}: the name must end in .csv, .xlsx or .jsonl", self.file.display()))?;
+        let resource = subject::to_export(&self.resource).map_err(named)?;
+        let uid = self.account.clone();
+        let account = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
+        let failed = |error: std::io::Error| format!("{}: {error}", self.file.display());
+        let file = File::create_new(&self.file).map_err(failed)?;
+        let mut out = BufWriter::new(file);
+        let (table, mut progress) = (Table::whole(resource, account.number, format), Progress::new());
+        let caller = app.acting(account, "operator");
+        let written = table.write(app, &caller, &mut out, &mut |count| {
+            progress.at(&format!("{} records", grouped(count)));
+        });
+        progress.clear();
+        let done = written.map_err(error_line).and_then(|count| {
+            out.flush().map_err(failed)?;
+            out.get_ref().sync_all().map_err(failed)?;
+            Ok(count)
+        });
+        let count = done.inspect_err(|_| {
+            // A part of the records looks like all of them.
+            let _ = std::fs::remove_file(&self.file);
+        })?;
+        say(&format!("Exported {} {} to {}.", grouped(count), self.resource, self.file.display()))
+    }
+}
+
+/// Names the argument that is wrong.
+pub fn named(error: engine::error::Error) -> String {
+    match error.faults.first() {
+        Some(fault) => format!("{}: {}", fault.field, fault.wrong.message),
+        None => error_line(error),
+    }
+}

@@ -1,0 +1,51 @@
+//! Documents of an earlier program: their original PDF, and withdrawing them while nothing has happened to them.
+
+use engine::context::Ctx;
+use engine::error::{Error, Result};
+use engine::jobs;
+use engine::records;
+use store::Tx;
+
+use super::{Document, DocumentKind, InvoiceKind, Mode, QuoteKind, Which, WorkorderKind, revenue};
+use crate::files::{self, File};
+
+/// Gives a final document that was just created its original PDF instead of one of ours; without a file, ours is typeset
+/// when somebody asks for it.
+pub fn keep_original(tx: &mut Tx, ctx: &Ctx, document: &str, file: Option<&File>) -> Result<()> {
+    // Every final document starts with revision 1.
+    for revision in [0, 1] {
+        jobs::call_off(tx, &format!("document_pdf {document} {revision}"))?;
+    }
+    let Some(file) = file else { return Ok(()) };
+    let sql = "INSERT INTO document_pdfs (account_id, document_id, revision, file_id) VALUES ($1, $2, 1, $3)";
+    tx.execute(sql, &[ctx.account.into(), document.into(), (&file.base.id).into()])?;
+    Ok(())
+}
+
+/// Removes an imported document of this table, even if it is final; returns `None` if the table has other records.
+pub fn withdraw(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<Option<()>> {
+    match table {
+        "invoices" => withdraw_one::<InvoiceKind>(tx, ctx, id).map(Some),
+        "quotes" => withdraw_one::<QuoteKind>(tx, ctx, id).map(Some),
+        "workorders" => withdraw_one::<WorkorderKind>(tx, ctx, id).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn withdraw_one<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    let document: Document<K> = records::find(tx, ctx, id)?;
+    let pdfs = "SELECT file_id FROM document_pdfs WHERE account_id = $1 AND document_id = $2";
+    let values = [ctx.account.into(), id.into()];
+    let pdfs = tx.all(pdfs, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    tx.execute("DELETE FROM document_pdfs WHERE account_id = $1 AND document_id = $2", &values)?;
+    for pdf in pdfs {
+        let file: File = records::find(tx, ctx, &pdf)?;
+        files::remove(tx, ctx, &file)?;
+    }
+    if K::WHICH == Which::Invoice {
+        let mut draft = document.clone();
+        draft.generation_mode = Mode::Draft;
+        revenue::follow(tx, ctx, Some(&document), &draft)?;
+    }
+    records::remove(tx, ctx, &document)
+}

@@ -1,0 +1,290 @@
+//! Exports: records as a table to download. The table is made while it is downloaded, from the records at that time and in
+//! constant memory.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use engine::app::App;
+use engine::call::{Answer, Call, Content, Pour, Query};
+use engine::context::{Actor, Ctx};
+use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::input::pending::Pending;
+use engine::json::write_name;
+use engine::record::{CREATED, Data, INPUT, Model, REQUIRED};
+use engine::records::{self, Work};
+use engine::resource::{Method, Resource, Returns, Verb};
+use engine::{choice, record};
+use serde_json::value::RawValue;
+use sheets::{Cell, Format, Problem, Writer};
+use store::{Migration, Tx};
+
+use super::subject::{self, Column};
+
+choice! {
+    /// The format of an exported file.
+    pub enum ExportFormat {
+        /// Comma-separated values.
+        #[default]
+        Csv = "csv",
+        /// An Excel workbook.
+        Xlsx = "xlsx",
+        /// A JSON object per line.
+        Jsonl = "jsonl",
+    }
+}
+
+record! {
+    /// Records of one resource as a table to download. The file is made while it is downloaded.
+    pub struct Export = "export" in "exports";
+
+    /// The resource, by the name of its list, such as `clients` or `project_hours`.
+    resource: String = REQUIRED.create_only().names().at_most(64).example("\"clients\"");
+    /// `csv`, `xlsx` or `jsonl`.
+    format: ExportFormat = INPUT.create_only().example("\"csv\"");
+    /// Which records: the filters of the list of the resource, by name.
+    filters: Data = INPUT.create_only().example("{}");
+}
+
+impl Model for Export {}
+
+/// The resource of exports.
+pub fn resource() -> Resource {
+    Resource::of::<Export>("Exports", "files", MIGRATIONS)
+        .list::<Export>()
+        .extension()
+        .verb(Verb::Create, create)
+        .extension()
+        .get::<Export>()
+        .extension()
+        .delete::<Export>()
+        .extension()
+        .route(Method::Get, "/{id}/file", "Download the table", file)
+        .with(|route| route.visits_many = true)
+        .returns(Returns::Content)
+        .extension()
+}
+
+fn create(call: Call) -> Result<Work> {
+    let pending: Pending<Export> = Pending::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let input = pending.checked(tx, ctx)?;
+        let mut export = input.record();
+        let resource = subject::to_export(&export.resource)?;
+        export.resource = resource.shape.table.to_string();
+        subject::check_reads(ctx, resource)?;
+        (resource.check_filters)(&filters(&export)?).map_err(within_filters)?;
+        let image = records::add_as(tx, ctx, &mut export, "created")?;
+        Ok(image.created(ctx, &export, CREATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// Names the filters that are wrong by their place in the body.
+fn within_filters(mut error: Error) -> Error {
+    for fault in &mut error.faults {
+        fault.field = format!("filters.{}", fault.field);
+    }
+    error
+}
+
+/// Returns the query with the filters of an export.
+fn filters(export: &Export) -> Result<Call> {
+    let json = export.filters.json();
+    let mut pairs = Vec::new();
+    for (name, value) in json.as_object().into_iter().flatten() {
+        let text = match value {
+            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Number(_) | serde_json::Value::Bool(_) => value.to_string(),
+            _ => {
+                let wrong = violation(FieldCode::WrongType, "must be a string, a number or a boolean");
+                return Err(Error::field(&format!("filters.{}", name.chars().take(100).collect::<String>()), wrong));
+            }
+        };
+        pairs.push((name.clone(), text));
+    }
+    let text: String = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+    Ok(Call { query: Query::parse(&text)?, strict: true, ..Call::default() })
+}
+
+fn file(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let export: Export = records::find(tx, ctx, call.id())?;
+        let resource = subject::to_export(&export.resource)?;
+        subject::check_reads(ctx, resource)?;
+        Ok(Answer::content(Content::Poured(Arc::new(Table::of(tx, ctx, resource, &export)?))))
+    }))
+}
+
+/// Number of exports that a process writes at once: each reads all records of a resource.
+const MAX_AT_ONCE: usize = 8;
+static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
+
+/// An export that is being written.
+struct Turn;
+
+impl Turn {
+    fn take() -> Result<Turn> {
+        if AT_ONCE.fetch_add(1, Ordering::Relaxed) < MAX_AT_ONCE {
+            return Ok(Turn);
+        }
+        AT_ONCE.fetch_sub(1, Ordering::Relaxed);
+        let mut busy = Error::new(Code::Overloaded, "Too many exports are being downloaded; retry in a moment.");
+        busy.retry_after = Some(5);
+        Err(busy)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        AT_ONCE.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A table of records.
+pub struct Table {
+    resource: &'static Resource,
+    account: i64,
+    filters: Call,
+    format: Format,
+    name: String,
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Table({})", self.name)
+    }
+}
+
+impl Table {
+    fn of(_: &mut Tx, ctx: &Ctx, resource: &'static Resource, export: &Export) -> Result<Table> {
+        let format = Format::named(export.format.wire()).unwrap_or(Format::Csv);
+        Ok(Table {
+            resource,
+            account: ctx.account,
+            filters: filters(export)?,
+            format,
+            name: format!("{}-{}.{}", resource.shape.table, ctx.now.date(&ctx.zone), format.name()),
+        })
+    }
+
+    /// Returns the table of all records of a resource.
+    pub fn whole(resource: &'static Resource, account: i64, format: Format) -> Table {
+        let name = resource.shape.table.to_string();
+        Table { resource, account, filters: Call::default(), format, name }
+    }
+
+    /// Writes the table, batch by batch; `seen` is told the number of records so far. Returns that number.
+    pub fn write(&self, app: &App, caller: &Actor, out: &mut dyn Write, seen: &mut dyn FnMut(u64)) -> Result<u64> {
+        let columns = subject::columns(self.resource);
+        let names: Vec<String> = columns.iter().map(|column| column.name.to_string()).collect();
+        let mut writer = Writer::new(self.format, out, &names).map_err(unwritten)?;
+        let (mut after, mut count) = (String::new(), 0);
+        loop {
+            let (own, filters, from) = (caller.clone(), self.filters.clone(), after.clone());
+            let read = self.resource.batch;
+            let batch = app.store.read_now(move |tx| {
+                let ctx = own.reading(tx)?;
+                read(tx, &ctx, &filters, &from)
+            })?;
+            for json in &batch.records {
+                write_record(&mut writer, &columns, json, self.format)?;
+            }
+            count += batch.records.len() as u64;
+            seen(count);
+            after = batch.last;
+            if after.is_empty() {
+                break;
+            }
+        }
+        writer.finish().map_err(unwritten)?;
+        Ok(count)
+    }
+}
+
+impl Pour for Table {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn content_type(&self) -> &'static str {
+        self.format.content_type()
+    }
+
+    fn pour(&self, app: &App, out: &mut dyn Write) -> Result<()> {
+        let _turn = Turn::take()?;
+        let caller = app.acting_in(self.account, "export")?;
+        self.write(app, &caller, out, &mut |_| {}).map(drop)
+    }
+}
+
+/// Converts an error of the writer. A client that is gone is not our error, but nobody sees this one.
+fn unwritten(problem: Problem) -> Error {
+    match problem {
+        Problem::TooLarge(sentence) | Problem::Malformed(sentence) => Error::new(Code::ValidationFailed, sentence),
+        Problem::Io(error) => Error::internal(format!("an export cannot be written: {error}")),
+    }
+}
+
+/// Writes a record: its columns in order, with the digits of its numbers as they are.
+fn write_record<W: Write>(writer: &mut Writer<W>, columns: &[Column], json: &[u8], format: Format) -> Result<()> {
+    type Members<'j> = HashMap<String, &'j RawValue>;
+    let unreadable = |error: serde_json::Error| Error::internal(format!("a record is not valid JSON: {error}"));
+    let members: Members = serde_json::from_slice(json).map_err(unreadable)?;
+    let meta: Members = match members.get("meta") {
+        Some(raw) => serde_json::from_str(raw.get()).map_err(unreadable)?,
+        None => HashMap::new(),
+    };
+    let value = |column: &Column| {
+        let from = if column.in_meta { &meta } else { &members };
+        from.get(column.name).map_or("null", |raw| raw.get())
+    };
+    if format == Format::Jsonl {
+        let mut line = Vec::with_capacity(json.len());
+        line.push(b'{');
+        for column in columns {
+            write_name(&mut line, column.name);
+            line.extend_from_slice(value(column).as_bytes());
+        }
+        line.push(b'}');
+        return writer.object(&line).map_err(unwritten);
+    }
+    let cells: Vec<Cell> = columns.iter().map(|column| cell(value(column))).collect();
+    writer.row(&cells).map_err(unwritten)
+}
+
+/// Returns a JSON value as a cell. Lists and objects, such as the rows of a document, are JSON in one cell.
+fn cell(json: &str) -> Cell {
+    match json.as_bytes().first() {
+        Some(b'"') => match serde_json::from_str::<String>(json) {
+            Ok(text) if text.is_empty() => Cell::Empty,
+            Ok(text) => Cell::Text(text),
+            Err(_) => Cell::Empty,
+        },
+        Some(b't') => Cell::Bool(true),
+        Some(b'f') => Cell::Bool(false),
+        Some(b'[' | b'{') if matches!(json, "[]" | "{}") => Cell::Empty,
+        Some(b'[' | b'{') => Cell::Json(json.to_string()),
+        Some(b'n') | None => Cell::Empty,
+        Some(_) => Cell::Number(json.to_string()),
+    }
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 113,
+    name: "exports",
+    sql: "
+CREATE TABLE exports (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    resource TEXT NOT NULL,
+    format TEXT NOT NULL,
+    filters TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX exports_created ON exports (account_id, created_at, id);
+",
+}];

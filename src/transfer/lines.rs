@@ -1,0 +1,132 @@
+//! The lines of an import and what they became: for errors by line, and for undoing it.
+
+use engine::choice;
+use engine::context::Ctx;
+use engine::error::{Error, Result};
+use store::{Migration, Tx};
+
+choice! {
+    /// What a line became.
+    pub enum Outcome {
+        /// A new record.
+        #[default]
+        Created = "created",
+        /// A change of an existing record.
+        Updated = "updated",
+        /// Nothing, since the record exists.
+        Skipped = "skipped",
+        /// Nothing, since it is invalid.
+        Failed = "failed",
+        /// A new record that was removed again.
+        Removed = "removed",
+        /// A new record that was not removed again.
+        Kept = "kept",
+    }
+}
+
+/// A record that a line made or changed, or what is wrong with the line.
+pub struct Entry {
+    /// The number of the line.
+    pub line: i64,
+    /// 1 for the record itself, 0 for the client of a document: the last one is removed first.
+    pub part: i64,
+    /// The table of the record.
+    pub table: String,
+    /// The record.
+    pub id: String,
+    /// Its version at that time.
+    pub version: i64,
+    /// What the line became.
+    pub outcome: Outcome,
+    /// What is wrong, or why it stays.
+    pub message: String,
+}
+
+/// Writes an entry.
+pub fn add(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry) -> Result<()> {
+    let sql =
+        "INSERT INTO import_lines (account_id, import_id, line, part, record_table, record_id, record_version, outcome,
+               message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    tx.send(
+        sql,
+        &[
+            ctx.account.into(),
+            import.into(),
+            entry.line.into(),
+            entry.part.into(),
+            (&entry.table).into(),
+            (&entry.id).into(),
+            entry.version.into(),
+            entry.outcome.wire().into(),
+            (&entry.message).into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Changes the outcome of an entry.
+pub fn end(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry) -> Result<()> {
+    let sql = "UPDATE import_lines SET outcome = $1, message = $2
+               WHERE account_id = $3 AND import_id = $4 AND line = $5 AND part = $6";
+    tx.send(
+        sql,
+        &[
+            entry.outcome.wire().into(),
+            (&entry.message).into(),
+            ctx.account.into(),
+            import.into(),
+            entry.line.into(),
+            entry.part.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Returns up to a number of entries with this outcome, last line first.
+pub fn some(tx: &mut Tx, ctx: &Ctx, import: &str, outcome: Outcome, most: usize) -> Result<Vec<Entry>> {
+    let sql = format!(
+        "SELECT line, part, record_table, record_id, record_version, message FROM import_lines
+         WHERE account_id = $1 AND import_id = $2 AND outcome = $3 ORDER BY line DESC, part DESC LIMIT {most}"
+    );
+    tx.all(&sql, &[ctx.account.into(), import.into(), outcome.wire().into()], |row| {
+        Ok::<_, Error>(Entry {
+            line: row.int(0)?,
+            part: row.int(1)?,
+            table: row.text(2)?.to_string(),
+            id: row.text(3)?.to_string(),
+            version: row.int(4)?,
+            outcome,
+            message: row.text(5)?.to_string(),
+        })
+    })
+}
+
+/// Deletes the entries of an import.
+pub fn forget(tx: &mut Tx, ctx: &Ctx, import: &str) -> Result<()> {
+    tx.execute(
+        "DELETE FROM import_lines WHERE account_id = $1 AND import_id = $2",
+        &[ctx.account.into(), import.into()],
+    )?;
+    Ok(())
+}
+
+/// The table of lines.
+pub const MIGRATION: Migration = Migration {
+    number: 115,
+    name: "lines of imports",
+    sql: "
+CREATE TABLE import_lines (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    import_id TEXT NOT NULL,
+    line BIGINT NOT NULL,
+    part BIGINT NOT NULL,
+    record_table TEXT NOT NULL,
+    record_id TEXT NOT NULL,
+    record_version BIGINT NOT NULL,
+    outcome TEXT NOT NULL,
+    message TEXT NOT NULL,
+    PRIMARY KEY (account_id, import_id, line, part)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX import_lines_outcome ON import_lines (account_id, import_id, outcome, line, part);
+",
+};

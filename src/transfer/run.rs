@@ -1,0 +1,452 @@
+//! Runs an import: a transaction per batch of lines, each of which creates the records and moves the import ahead. After a
+//! crash it continues with the first line that was not committed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use engine::app::App;
+use engine::authors::Authority;
+use engine::call::Call;
+use engine::contents::{MAX_SIZE, Upload, content_type, hex};
+use engine::context::{Actor, Ctx};
+use engine::error::{Class, Code, Error, Result};
+use engine::jobs::{Claimed, Ending, Job};
+use engine::json::Json;
+use engine::record::When;
+use engine::records;
+use engine::resource::Method;
+use engine::who::Who;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use sheets::archive::Archive;
+use sheets::{Line, MAX_UNPACKED};
+use store::Tx;
+
+use super::check::{self, SUMMED};
+use super::import::{Existing, Import, ImportStatus, Objects};
+use super::lines::{self, Entry, Outcome};
+use super::mapping::{Built, Plan};
+use super::{old, subject};
+use crate::automation::matching::IMPORT;
+use crate::documents::old as documents;
+use crate::files::{self, File};
+
+/// Number of lines per transaction: others wait for it.
+const TOGETHER: usize = 100;
+/// Number of errors that are listed.
+pub const MAX_ERRORS: usize = 100;
+
+/// The job that runs an import.
+#[derive(Serialize, Deserialize)]
+pub struct RunImport {
+    /// The import.
+    pub import: String,
+}
+
+impl Job for RunImport {
+    const KIND: &'static str = "import_run";
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let ended = run(app, claimed.account, &self.import, &mut |_| {})?;
+        // The command line runs it at the same time; if it dies, this job continues.
+        Ok(if ended { Ending::Done } else { Ending::Wait(app.clock.now().plus_seconds(5)) })
+    }
+}
+
+/// Returns the caller that the records of an import name: the import itself.
+pub fn acting(app: &App, account: i64, import: &Import) -> Result<Actor> {
+    let name = format!("import of {}", import.resource.replace('_', " "));
+    let mut caller = app.acting_in(account, Who::other(IMPORT, &import.base.id, &name))?;
+    caller.request_id = import.base.id.as_str().into();
+    Ok(caller)
+}
+
+/// Runs an import to its end, unless another process does; returns whether it has ended. `seen` is told the number of
+/// processed lines.
+pub fn run(app: &App, account: i64, id: &str, seen: &mut dyn FnMut(i64)) -> Result<bool> {
+    let reader = app.acting_in(account, RunImport::KIND)?;
+    let own = id.to_string();
+    let (import, file, pdfs) = app.store.read_now(move |tx| {
+        let ctx = reader.reading(tx)?;
+        let import: Import = records::find(tx, &ctx, &own)?;
+        let file = file(tx, &ctx, &import.file_id.0)?;
+        let pdfs = file_or_none(tx, &ctx, &import.pdfs_file_id.0)?;
+        Ok::<_, Error>((import, file, pdfs))
+    })?;
+    if import.status != ImportStatus::Running {
+        return Ok(true);
+    }
+    let caller = acting(app, account, &import)?;
+    let Some(file) = file else { return end(app, &caller, id, "The file of the import was deleted.") };
+    let bytes = check::content(app, &file)?;
+    let found = check::found(&import, &bytes)?;
+    let header = sheets::header(&bytes, &found).map_err(check::unreadable)?;
+    let pdfs = match pdfs {
+        Some(pdfs) => Some(Archive::open(check::content(app, &pdfs)?, MAX_UNPACKED).map_err(check::unreadable)?),
+        None => None,
+    };
+    let plan = Arc::new(check::plan(&import, &header)?);
+    let mut running = Running { app, caller, plan, import, pdfs, batch: Vec::new(), stopped: None };
+    let (mut place, mut failed) = (0, None);
+    let read = sheets::read(&bytes, &found, &mut |line| {
+        place += 1;
+        // An earlier attempt has committed these.
+        if place <= running.import.processed {
+            return ControlFlow::Continue(());
+        }
+        running.batch.push(line);
+        if running.batch.len() < TOGETHER {
+            return ControlFlow::Continue(());
+        }
+        let done = running.commit();
+        seen(running.import.processed);
+        match done {
+            Ok(()) if running.stopped.is_none() => ControlFlow::Continue(()),
+            Ok(()) => ControlFlow::Break(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    read.map_err(check::unreadable)?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if running.stopped.is_none() && !running.batch.is_empty() {
+        running.commit()?;
+        seen(running.import.processed);
+    }
+    match running.stopped {
+        Some(Stop::Taken) => Ok(false),
+        Some(Stop::Failure(why)) => end(app, &running.caller, id, &why),
+        None => end(app, &running.caller, id, ""),
+    }
+}
+
+/// Why an import does not continue.
+enum Stop {
+    /// Another process runs it.
+    Taken,
+    /// Its author may not do this any more.
+    Failure(String),
+}
+
+/// Returns a file, if it still exists.
+fn file(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<File>> {
+    match records::find::<File>(tx, ctx, id) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.code == Code::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn file_or_none(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<File>> {
+    if id.is_empty() { Ok(None) } else { file(tx, ctx, id) }
+}
+
+/// An import in progress.
+struct Running<'r> {
+    app: &'r App,
+    caller: Actor,
+    plan: Arc<Plan>,
+    import: Import,
+    pdfs: Option<Archive>,
+    batch: Vec<Line>,
+    /// Why it cannot continue.
+    stopped: Option<Stop>,
+}
+
+/// What a batch did, beside its records.
+struct Done {
+    import: Import,
+    stopped: Option<Stop>,
+}
+
+impl Running<'_> {
+    /// Creates the records of the collected lines, in one transaction with the progress of the import.
+    fn commit(&mut self) -> Result<()> {
+        let lines = std::mem::take(&mut self.batch);
+        let built: Vec<(i64, Built)> =
+            lines.iter().map(|line| (line.number as i64, self.plan.build(&line.cells))).collect();
+        let pdfs = self.store_pdfs(&built)?;
+        let (own, plan, before) = (self.caller.clone(), self.plan.clone(), self.import.clone());
+        let done = self.app.store.write_now(self.caller.account.number, move |tx| {
+            let ctx = own.writing(tx)?;
+            commit(tx, ctx, &plan, &before, &built, &pdfs)
+        })?;
+        self.import = done.import;
+        self.stopped = done.stopped;
+        Ok(())
+    }
+
+    /// Stores the original PDFs of a batch; a job deletes those that get no record.
+    fn store_pdfs(&mut self, built: &[(i64, Built)]) -> Result<HashMap<i64, Upload>> {
+        let mut uploads = HashMap::new();
+        let Some(archive) = &mut self.pdfs else { return Ok(uploads) };
+        for (line, built) in built {
+            let number = built.body.iter().find(|(name, _)| name == "number");
+            let named = match (number, built.pdf.as_str()) {
+                (_, name) if !name.is_empty() => name.to_string(),
+                (Some((_, Json::Text(number))), _) => format!("{number}.pdf"),
+                _ => continue,
+            };
+            let Some(bytes) = archive.file(&named, MAX_SIZE as u64).map_err(check::unreadable)? else { continue };
+            uploads.insert(*line, upload(self.app, &self.caller, &named, bytes)?);
+        }
+        Ok(uploads)
+    }
+}
+
+/// Stores a content that waits for its record.
+pub fn upload(app: &App, caller: &Actor, name: &str, bytes: Vec<u8>) -> Result<Upload> {
+    let content = format!("{}/{}", caller.account.uid, app.ids.next());
+    let name = engine::contents::clean_name(name);
+    let upload = Upload {
+        content_type: content_type(&bytes[..bytes.len().min(4096)], &name).to_string(),
+        size: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
+        sha256: hex(&Sha256::digest(&bytes)),
+        pixels: 0,
+        content: content.clone(),
+        name,
+    };
+    let (own, key) = (caller.clone(), content.clone());
+    app.store.write_now(caller.account.number, move |tx| {
+        let ctx = own.writing(tx)?;
+        files::announce(tx, &ctx, &key)
+    })?;
+    let pieces = futures_util::stream::iter([Ok::<_, blobs::Error>(bytes::Bytes::from(bytes))]);
+    let kept = tokio::runtime::Handle::current().block_on(app.blobs.keep(&content, pieces));
+    kept.map_err(|error| Error::internal(format!("a file cannot be stored: {error}")))?;
+    Ok(upload)
+}
+
+fn commit(
+    tx: &mut Tx,
+    mut ctx: Ctx,
+    plan: &Plan,
+    before: &Import,
+    built: &[(i64, Built)],
+    pdfs: &HashMap<i64, Upload>,
+) -> Result<Done> {
+    let mut import: Import = records::find(tx, &ctx, &before.base.id)?;
+    if import.status != ImportStatus::Running || import.processed != before.processed {
+        return Ok(Done { import, stopped: Some(Stop::Taken) });
+    }
+    ctx.key = match import.authority(tx, &ctx)? {
+        Authority::Ended(why) => {
+            return Ok(Done { import, stopped: Some(Stop::Failure(format!("The import stopped: {why}."))) });
+        }
+        authority => authority.key(),
+    };
+    if let Err(error) = subject::check_writes(&ctx, plan.resource) {
+        return Ok(Done { import, stopped: Some(Stop::Failure(error.message)) });
+    }
+    let mut errors: Vec<Value> = serde_json::from_str(&import.errors.0).unwrap_or_default();
+    for (line, built) in built {
+        let made = tx.savepoint(|tx| make(tx, &ctx, plan, &import, *line, built, pdfs.get(line)));
+        let (count, entry) = match made {
+            Ok(Outcome::Created) => (&mut import.created, None),
+            Ok(Outcome::Updated) => (&mut import.updated, None),
+            Ok(_) => (&mut import.skipped, None),
+            Err(error) if is_ours(&error) => return Err(error),
+            Err(error) => (&mut import.failed, Some(sentence(plan, &error))),
+        };
+        *count += 1;
+        if let Some(message) = entry.filter(|_| errors.len() < MAX_ERRORS) {
+            errors.push(json!({"line": line, "message": message}));
+        }
+    }
+    import.errors = Objects::from(errors);
+    import.processed += built.len() as i64;
+    save_progress(tx, &ctx, &import)?;
+    Ok(Done { import, stopped: None })
+}
+
+/// Whether an error is about the server, so that another attempt may succeed.
+fn is_ours(error: &Error) -> bool {
+    matches!(error.code.declared().class, Class::Internal | Class::Unavailable | Class::Timeout | Class::TooMany)
+}
+
+/// Returns what is wrong with a line in one sentence.
+fn sentence(plan: &Plan, error: &Error) -> String {
+    if error.faults.is_empty() {
+        return error.message.clone();
+    }
+    let each = error.faults.iter().map(|fault| format!("{} {}", plan.column_of(&fault.field), fault.wrong.message));
+    each.take(5).collect::<Vec<_>>().join("; ")
+}
+
+/// Writes the fields that change with every batch.
+pub fn save_progress(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<()> {
+    let sql = "UPDATE imports SET processed = $1, created = $2, updated = $3, skipped = $4, failed = $5, removed = $6,
+               errors = $7 WHERE account_id = $8 AND id = $9";
+    tx.execute(
+        sql,
+        &[
+            import.processed.into(),
+            import.created.into(),
+            import.updated.into(),
+            import.skipped.into(),
+            import.failed.into(),
+            import.removed.into(),
+            (&import.errors.0).into(),
+            ctx.account.into(),
+            (&import.base.id).into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Creates or changes the record of a line.
+fn make(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    plan: &Plan,
+    import: &Import,
+    line: i64,
+    built: &Built,
+    pdf: Option<&Upload>,
+) -> Result<Outcome> {
+    let table = plan.resource.shape.table;
+    let entry = |id: &str, version: i64, outcome: Outcome| Entry {
+        line,
+        part: 1,
+        table: table.to_string(),
+        id: id.to_string(),
+        version,
+        outcome,
+        message: String::new(),
+    };
+    if let Some(id) = existing(tx, ctx, plan, import, built)? {
+        if import.existing == Existing::Skip {
+            return Ok(Outcome::Skipped);
+        }
+        change(tx, ctx, plan, built, &id)?;
+        lines::add(tx, ctx, &import.base.id, &entry(&id, 0, Outcome::Updated))?;
+        return Ok(Outcome::Updated);
+    }
+    let mut body = built.body.clone();
+    if !built.client.is_empty() && !body.iter().any(|(name, _)| name == "client_id") {
+        if let Some((client, is_new)) = old::client(tx, ctx, &built.client)? {
+            if is_new {
+                let new = Entry { part: 0, table: "clients".to_string(), ..entry(&client, 1, Outcome::Created) };
+                lines::add(tx, ctx, &import.base.id, &new)?;
+            }
+            body.push(("client_id".to_string(), Json::Text(client)));
+        }
+    }
+    let built = Built { body, parent: built.parent.clone(), client: BTreeMap::new(), pdf: String::new() };
+    let answer = plan.prepare(&built)?(tx, ctx)?;
+    let made: Value = serde_json::from_slice(&answer.data).unwrap_or_default();
+    let id = made["id"].as_str().unwrap_or_default().to_string();
+    let mut version = answer.version.unwrap_or(1);
+    if old::is_document(plan.resource) && made["meta"]["generation_mode"] == "final" {
+        let file = pdf.map(|upload| files::add(tx, ctx, upload)).transpose()?;
+        documents::keep_original(tx, ctx, &id, file.as_ref())?;
+    }
+    // What follows from the creation may have changed the record already.
+    version = version.max(version_of(tx, ctx, table, &id)?.unwrap_or(version));
+    lines::add(tx, ctx, &import.base.id, &entry(&id, version, Outcome::Created))?;
+    Ok(Outcome::Created)
+}
+
+/// Returns the version of a record.
+pub fn version_of(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<Option<i64>> {
+    let sql = format!("SELECT version FROM {table} WHERE account_id = $1 AND id = $2");
+    Ok(tx.first(&sql, &[ctx.account.into(), id.into()], |row| row.int(0))?)
+}
+
+/// Returns the record that a line is about, if there is one.
+fn existing(tx: &mut Tx, ctx: &Ctx, plan: &Plan, import: &Import, built: &Built) -> Result<Option<String>> {
+    let by = import.match_by.as_str();
+    let Some((_, Json::Text(value))) = built.body.iter().find(|(name, _)| name == by) else { return Ok(None) };
+    let Some(field) = plan.resource.fields.iter().find(|field| field.name == by) else { return Ok(None) };
+    if value.contains('\0') {
+        return Ok(None);
+    }
+    let condition = match () {
+        () if field.is_address() => "lower(email) = lower($2)".replace("email", field.name),
+        () if field.rules.is_unique() => format!("\"{by}\" = $2 AND \"{by}\" <> ''"),
+        () => format!("\"{by}\" = $2"),
+    };
+    let table = plan.resource.shape.table;
+    let sql = format!("SELECT id FROM {table} WHERE account_id = $1 AND {condition} ORDER BY created_at, id LIMIT 2");
+    let ids = tx.all(&sql, &[ctx.account.into(), value.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    if ids.len() > 1 {
+        let message = format!("More than one record has the {by} '{value}'.");
+        return Err(Error::new(Code::Duplicate, message));
+    }
+    Ok(ids.into_iter().next())
+}
+
+/// Changes a record to what its line says.
+fn change(tx: &mut Tx, ctx: &Ctx, plan: &Plan, built: &Built, id: &str) -> Result<()> {
+    let route = subject::route_of(plan.resource, Method::Patch);
+    let route = route.ok_or_else(|| Error::new(Code::MethodNotAllowed, "These records cannot be changed."))?;
+    let may_change = |name: &str| plan.resource.fields.iter().any(|field| field.name == name && field.rules.patch);
+    let body: Vec<(String, Json)> = built.body.iter().filter(|(name, _)| may_change(name)).cloned().collect();
+    if body.is_empty() {
+        return Ok(());
+    }
+    let mut path = vec![id.to_string()];
+    if !plan.resource.shape.parent.is_empty() {
+        path.insert(0, built.parent.clone());
+    }
+    (route.handler)(Call { path, body: Some(Json::Object(body)), early: true, ..Call::default() })?(tx, ctx).map(drop)
+}
+
+/// Ends an import, with the sums of what it made.
+fn end(app: &App, caller: &Actor, id: &str, failure: &str) -> Result<bool> {
+    let (own, id, failure) = (caller.clone(), id.to_string(), failure.to_string());
+    app.store.write_now(caller.account.number, move |tx| {
+        let ctx = own.writing(tx)?;
+        let before: Import = records::find(tx, &ctx, &id)?;
+        if before.status != ImportStatus::Running {
+            return Ok(true);
+        }
+        let mut import = before.clone();
+        import.status = if failure.is_empty() { ImportStatus::Done } else { ImportStatus::Failed };
+        import.failure.clone_from(&failure);
+        import.ended_at = When(Some(ctx.now));
+        import.report = compared(tx, &ctx, &before)?;
+        records::change(tx, &ctx, &before, &mut import, "finished")?;
+        Ok(true)
+    })
+}
+
+/// Compares the sums of the file with those of the records that were made.
+fn compared(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<engine::record::Data> {
+    let report = import.report.json();
+    let mut source = BTreeMap::new();
+    for name in SUMMED {
+        if let Some(sum) = report["source"][*name].as_str().and_then(old::cents) {
+            source.insert(*name, sum);
+        }
+    }
+    if source.is_empty() {
+        return Ok(import.report.clone());
+    }
+    let sums: Vec<String> =
+        SUMMED.iter().map(|name| format!("CAST(coalesce(sum(made.{name}), 0) AS BIGINT)")).collect();
+    let sql = format!(
+        "SELECT {} FROM import_lines lines CROSS JOIN {} made
+         WHERE lines.account_id = $1 AND lines.import_id = $2 AND lines.outcome = $3 AND lines.part = 1
+           AND made.account_id = $1 AND made.id = lines.record_id",
+        sums.join(", "),
+        import.resource
+    );
+    let values = [ctx.account.into(), (&import.base.id).into(), Outcome::Created.wire().into()];
+    let found = tx.first(&sql, &values, |row| {
+        SUMMED
+            .iter()
+            .enumerate()
+            .map(|(place, name)| Ok((*name, i128::from(row.int(place)?))))
+            .collect::<Result<BTreeMap<_, _>>>()
+    })?;
+    let mut imported = found.unwrap_or_default();
+    imported.retain(|name, _| source.contains_key(name));
+    Ok(check::report(&source, Some(&imported)))
+}

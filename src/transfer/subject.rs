@@ -1,0 +1,114 @@
+//! What can be exported and imported: the resources of the registry, their columns and the scopes that they require.
+
+use engine::context::Ctx;
+use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::record::{DETAIL, FieldInfo};
+use engine::registry::registry;
+use engine::resource::{Method, RequestBody, Resource, Route};
+use engine::text::did_you_mean;
+
+/// The areas whose records are not imported: they hold secrets, send mail or act by themselves.
+const NOT_IMPORTED: &[&str] = &["keys", "users", "webhooks", "automation", "files", "settings"];
+
+/// Returns the resources that can be exported, each once.
+pub fn exported() -> impl Iterator<Item = &'static Resource> {
+    registry().resources.iter().filter(|resource| resource.is_kept() && list_route(resource).is_some())
+}
+
+/// Returns the resources that can be imported.
+pub fn imported() -> impl Iterator<Item = &'static Resource> {
+    exported().filter(|resource| !NOT_IMPORTED.contains(&resource.area) && create_route(resource).is_some())
+}
+
+fn list_route(resource: &'static Resource) -> Option<&'static Route> {
+    resource.routes.iter().find(|route| route.method == Method::Get && route.path == resource.path)
+}
+
+/// Returns the route that creates a record.
+pub fn create_route(resource: &'static Resource) -> Option<&'static Route> {
+    let creates = |route: &&Route| route.method == Method::Post && route.body == RequestBody::Create;
+    resource.routes.iter().find(|route| creates(route) && route.path == resource.path)
+}
+
+/// Returns the route that changes or deletes a record.
+pub fn route_of(resource: &'static Resource, method: Method) -> Option<&'static Route> {
+    let own = |route: &&Route| {
+        route
+            .path
+            .strip_prefix(resource.path.as_str())
+            .is_some_and(|rest| rest.starts_with("/{") && rest.ends_with('}') && rest.matches('/').count() == 1)
+    };
+    resource.routes.iter().filter(own).find(|route| route.method == method)
+}
+
+/// Finds a resource to export by name.
+pub fn to_export(name: &str) -> Result<&'static Resource> {
+    named(name, exported())
+}
+
+/// Finds a resource to import by name.
+pub fn to_import(name: &str) -> Result<&'static Resource> {
+    named(name, imported())
+}
+
+fn named(name: &str, all: impl Iterator<Item = &'static Resource>) -> Result<&'static Resource> {
+    let wanted = name.replace('-', "_");
+    let all: Vec<&'static Resource> = all.collect();
+    let found = all.iter().find(|resource| resource.shape.table == wanted).copied();
+    found.ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|resource| resource.shape.table).collect();
+        let hint = did_you_mean(&wanted, names.iter().copied());
+        let message = format!("must be one of: {}{hint}", names.join(", "));
+        Error::field("resource", violation(FieldCode::InvalidChoice, message))
+    })
+}
+
+/// Rejects a caller who may not read the records.
+pub fn check_reads(ctx: &Ctx, resource: &'static Resource) -> Result<()> {
+    list_route(resource).map_or(Ok(()), |route| check_scopes(ctx, route))
+}
+
+/// Rejects a caller who may not create the records.
+pub fn check_writes(ctx: &Ctx, resource: &'static Resource) -> Result<()> {
+    create_route(resource).map_or(Ok(()), |route| check_scopes(ctx, route))
+}
+
+fn check_scopes(ctx: &Ctx, route: &Route) -> Result<()> {
+    match route.lacks(|scope| ctx.may(scope)) {
+        Some(scope) => Err(Error::new(Code::Forbidden, format!("The key does not have the scope '{scope}'."))),
+        None => Ok(()),
+    }
+}
+
+/// A column of an export.
+pub struct Column {
+    /// Its name: that of the field.
+    pub name: &'static str,
+    /// Whether it is in the `meta` of the record.
+    pub in_meta: bool,
+}
+
+/// Returns the columns of an export: the fields that the API shows of a single record, and its times.
+pub fn columns(resource: &'static Resource) -> Vec<Column> {
+    let shape = resource.shape;
+    let mut columns = vec![Column { name: "id", in_meta: false }];
+    for field in &resource.fields {
+        let in_meta = field.rules.in_meta;
+        let is_shown = field.rules.views.includes(DETAIL) || in_meta && shape.meta.includes(DETAIL);
+        if is_shown || field.name == shape.parent {
+            columns.push(Column { name: field.name, in_meta });
+        }
+    }
+    for (name, shown) in [("created_at", shape.created_at), ("updated_at", shape.updated_at)] {
+        if shown.includes(DETAIL) || shape.meta.includes(DETAIL) {
+            columns.push(Column { name, in_meta: !shown.includes(DETAIL) });
+        }
+    }
+    columns
+}
+
+/// Returns the fields that an import may fill, with that of the parent.
+pub fn fields(resource: &'static Resource) -> impl Iterator<Item = &'static FieldInfo> {
+    let parent = resource.shape.parent;
+    resource.fields.iter().filter(move |field| field.rules.create || field.name == parent && !parent.is_empty())
+}
