@@ -35,7 +35,7 @@ class Load:
         for thread in self.running:
             thread.join()
 
-    def wait_for(self, more, seconds=60):
+    def wait_for(self, more, seconds=180):
         """Waits for this many acknowledged writes."""
         goal, end = len(self.acknowledged) + more, time.monotonic() + seconds
         while len(self.acknowledged) < goal:

@@ -25,7 +25,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def until(what, done, seconds=60):
+def until(what, done, seconds=180):
     """Waits until `done` returns something true, and returns it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
