@@ -50,7 +50,7 @@ use crate::support::ticket_status::RenameStatus;
 use crate::support::{renaming, ticket, ticket_channel, ticket_message, ticket_status};
 use crate::transfer::run::RunImport;
 use crate::transfer::undo::UndoImport;
-use crate::transfer::{export, import, lines};
+use crate::transfer::{export, lines, routes};
 use crate::typesetting::{self, turns};
 use crate::upkeep::anchor::SendHeads;
 use crate::upkeep::scheduled;
@@ -120,7 +120,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         listed::resource(),
         all_hours::resource(),
         export::resource(),
-        import::resource(),
+        routes::resource(),
     ]),
     migrations: migrations(),
     defaults: &[

@@ -8,6 +8,7 @@ pub mod lines;
 pub mod mapping;
 pub mod old;
 pub mod operator;
+pub mod routes;
 pub mod run;
 pub mod sources;
 pub mod subject;

@@ -1,28 +1,13 @@
-//! Imports: a file whose lines become records. It is checked first, and runs when somebody says so.
+//! The record of an import: how its file is read, what the check found, and how far it is.
 
-use engine::app::App;
 use engine::authors::{Author, AuthorType, Authority};
-use engine::call::{Answer, Call};
-use engine::context::{Actor, Ctx};
-use engine::error::{Code, Error, FieldCode, Result, violation};
-use engine::input::pending::Pending;
-use engine::input::{self, Input};
-use engine::jobs::{self, NewJob};
+use engine::context::Ctx;
+use engine::error::{Code, Error, FieldCode, Result, Violation, violation};
 use engine::json::Json;
-use engine::record::{
-    ACTED, COMPUTED, CREATED, Data, INPUT, Kind, Link, Model, NOWHERE, REQUIRED, Rules, UPDATED, When,
-};
-use engine::records::{self, Work};
-use engine::resource::{Method, Resource, Returns, Verb};
-use engine::tables::Logged;
+use engine::record::{COMPUTED, Data, INPUT, Kind, Link, Model, NOWHERE, REQUIRED, Rules, When};
 use engine::{choice, record};
 use serde_json::{Value as Schema, json};
 use store::{Migration, Row, Tx, Value};
-
-use super::run::RunImport;
-use super::undo::UndoImport;
-use super::{check, lines, sources, subject};
-use crate::files::File;
 
 choice! {
     /// The encoding of a file.
@@ -140,7 +125,7 @@ impl Kind for Objects {
         Err(store::Error::unreadable("it is not a list of JSON objects"))
     }
 
-    fn from_json(_: &Json, _: &Rules) -> Result<Self, engine::error::Violation> {
+    fn from_json(_: &Json, _: &Rules) -> Result<Self, Violation> {
         Err(violation(FieldCode::ReadOnly, "cannot be set here"))
     }
 
@@ -246,7 +231,7 @@ impl Import {
     }
 
     /// Rejects what cannot be done in this status.
-    fn must_be(&self, allowed: &[ImportStatus], what: &str) -> Result<()> {
+    pub fn must_be(&self, allowed: &[ImportStatus], what: &str) -> Result<()> {
         if allowed.contains(&self.status) {
             return Ok(());
         }
@@ -255,150 +240,8 @@ impl Import {
     }
 }
 
-/// The resource of imports.
-pub fn resource() -> Resource {
-    Resource::of::<Import>("Imports", "files", MIGRATIONS)
-        .list::<Import>()
-        .extension()
-        .verb(Verb::Create, create)
-        .extension()
-        .get::<Import>()
-        .extension()
-        .verb(Verb::Patch, patch)
-        .extension()
-        .verb(Verb::Delete, delete)
-        .extension()
-        .route(Method::Post, "/{id}/run", "Run an import", run)
-        .returns(Returns::Item(ACTED))
-        .extension()
-        .route(Method::Post, "/{id}/undo", "Remove what an import created", undo)
-        .returns(Returns::Item(ACTED))
-        .extension()
-        .logged(Logged::Except(PROGRESS))
-}
-
-fn create(call: Call) -> Result<Work> {
-    let pending: Pending<Import> = Pending::create(&call)?;
-    Ok(Box::new(move |tx, ctx| {
-        let input = pending.checked(tx, ctx)?;
-        let mut import = input.record();
-        let resource = subject::to_import(&import.resource)?;
-        import.resource = resource.shape.table.to_string();
-        sources::named(&import.source)?;
-        import.signed(ctx);
-        let (file, warnings) = (file_of(tx, ctx, &import)?, input.warnings.clone());
-        Ok(Answer::after(move |app, caller| {
-            let checked = checked(app, caller, &import, &file)?;
-            let warnings = warnings.clone();
-            Ok(Box::new(move |tx, ctx| {
-                let mut import = checked.clone();
-                let image = records::add_as(tx, ctx, &mut import, "created")?;
-                Ok(image.created(ctx, &import, CREATED).with_texts("warnings", &warnings))
-            }))
-        }))
-    }))
-}
-
-/// Returns the file of an import, whose caller must be allowed to create the records.
-fn file_of(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<File> {
-    subject::check_writes(ctx, subject::to_import(&import.resource)?)?;
-    if !ctx.may("files.read") {
-        return Err(Error::new(Code::Forbidden, "The key does not have the scope 'files.read'."));
-    }
-    if import.file_id.0.is_empty() {
-        return Err(Error::new(Code::InvalidTransition, "The file of the import was deleted."));
-    }
-    records::find(tx, ctx, &import.file_id.0)
-}
-
-/// Reads the file and checks all of its lines.
-fn checked(app: &App, caller: &Actor, import: &Import, file: &File) -> Result<Import> {
-    let bytes = check::content(app, file)?;
-    check::check(app, caller, import, &bytes)
-}
-
-fn patch(call: Call) -> Result<Work> {
-    let pending: Pending<Import> = Pending::patch(&call, false)?;
-    Ok(Box::new(move |tx, ctx| {
-        let before: Import = records::find_to_change(tx, ctx, &call)?;
-        before.must_be(&[ImportStatus::Checked], "changed")?;
-        let input: Input<Import> = pending.checked(tx, ctx)?.clone();
-        let mut import = before.clone();
-        input.merge_into(&mut import);
-        let (file, id) = (file_of(tx, ctx, &import)?, import.base.id.clone());
-        Ok(Answer::after(move |app, caller| {
-            let checked = checked(app, caller, &import, &file)?;
-            let (id, version, warnings) = (id.clone(), before.base.version, input.warnings.clone());
-            Ok(Box::new(move |tx, ctx| {
-                let before: Import = records::find(tx, ctx, &id)?;
-                if before.base.version != version {
-                    return Err(Error::new(Code::InvalidTransition, "The import was changed meanwhile. Retry."));
-                }
-                let mut import = checked.clone();
-                records::change(tx, ctx, &before, &mut import, "updated")?;
-                Ok(Answer::record(ctx, &import, UPDATED).with_texts("warnings", &warnings))
-            }))
-        }))
-    }))
-}
-
-fn run(call: Call) -> Result<Work> {
-    let warnings = input::nothing(&call)?;
-    Ok(Box::new(move |tx, ctx| {
-        let before: Import = records::find_to_change(tx, ctx, &call)?;
-        let import = start(tx, ctx, &before)?;
-        Ok(Answer::record(ctx, &import, ACTED).with_texts("warnings", &warnings))
-    }))
-}
-
-/// Starts an import that was checked.
-pub fn start(tx: &mut Tx, ctx: &Ctx, before: &Import) -> Result<Import> {
-    before.must_be(&[ImportStatus::Checked], "run")?;
-    file_of(tx, ctx, before)?;
-    if before.valid_lines == 0 {
-        return Err(Error::new(Code::ValidationFailed, "No line of the file can be imported; see `problems`."));
-    }
-    let mut import = before.clone();
-    import.signed(ctx);
-    import.status = ImportStatus::Running;
-    import.started_at = When(Some(ctx.now));
-    records::change(tx, ctx, before, &mut import, "started")?;
-    let job =
-        NewJob::of(ctx, &RunImport { import: import.base.id.clone() })?.keyed(format!("import {}", import.base.id));
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
-    Ok(import)
-}
-
-fn undo(call: Call) -> Result<Work> {
-    let warnings = input::nothing(&call)?;
-    Ok(Box::new(move |tx, ctx| {
-        let before: Import = records::find_to_change(tx, ctx, &call)?;
-        before.must_be(&[ImportStatus::Done, ImportStatus::Failed, ImportStatus::Undone], "undone")?;
-        subject::check_writes(ctx, subject::to_import(&before.resource)?)?;
-        let mut import = before.clone();
-        import.signed(ctx);
-        import.status = ImportStatus::Undoing;
-        records::change(tx, ctx, &before, &mut import, "updated")?;
-        let job = UndoImport { import: import.base.id.clone() };
-        let job = NewJob::of(ctx, &job)?.keyed(format!("import {}", import.base.id));
-        jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
-        Ok(Answer::record(ctx, &import, ACTED).with_texts("warnings", &warnings))
-    }))
-}
-
-fn delete(call: Call) -> Result<Work> {
-    input::nothing(&call)?;
-    Ok(Box::new(move |tx, ctx| {
-        let import: Import = records::find_to_change(tx, ctx, &call)?;
-        let ended = [ImportStatus::Checked, ImportStatus::Done, ImportStatus::Undone, ImportStatus::Failed];
-        import.must_be(&ended, "deleted")?;
-        lines::forget(tx, ctx, &import.base.id)?;
-        records::remove(tx, ctx, &import)?;
-        Ok(Answer::empty())
-    }))
-}
-
-const MIGRATIONS: &[Migration] = &[Migration {
+/// The table of imports.
+pub const MIGRATIONS: &[Migration] = &[Migration {
     number: 114,
     name: "imports",
     sql: "

@@ -7,7 +7,8 @@ use engine::error::{Error, Result};
 use engine::record::{Link, Record as _};
 use engine::records;
 
-use super::import::{Import, start};
+use super::import::Import;
+use super::routes::start;
 use super::{check, run};
 use crate::files::{self, File};
 

@@ -65,18 +65,26 @@ fn named(name: &str, all: impl Iterator<Item = &'static Resource>) -> Result<&'s
 
 /// Rejects a caller who may not read the records.
 pub fn check_reads(ctx: &Ctx, resource: &'static Resource) -> Result<()> {
-    list_route(resource).map_or(Ok(()), |route| check_scopes(ctx, route))
+    require(ctx, list_route(resource), None)
 }
 
 /// Rejects a caller who may not create the records.
 pub fn check_writes(ctx: &Ctx, resource: &'static Resource) -> Result<()> {
-    create_route(resource).map_or(Ok(()), |route| check_scopes(ctx, route))
+    require(ctx, create_route(resource), None)
 }
 
-fn check_scopes(ctx: &Ctx, route: &Route) -> Result<()> {
-    match route.lacks(|scope| ctx.may(scope)) {
-        Some(scope) => Err(Error::new(Code::Forbidden, format!("The key does not have the scope '{scope}'."))),
-        None => Ok(()),
+/// Rejects a caller who may not create the records, or not read the file that they come from.
+pub fn check_imports(ctx: &Ctx, resource: &'static Resource) -> Result<()> {
+    require(ctx, create_route(resource), Some("files.read"))
+}
+
+fn require(ctx: &Ctx, route: Option<&'static Route>, also: Option<&'static str>) -> Result<()> {
+    let lacks = route.and_then(|route| route.lacks(|scope| ctx.may(scope)));
+    let missing: Vec<String> =
+        lacks.into_iter().chain(also.filter(|scope| !ctx.may(scope))).map(|scope| format!("'{scope}'")).collect();
+    match missing.len() {
+        0 => Ok(()),
+        _ => Err(Error::new(Code::Forbidden, format!("The key does not have the scope {}.", missing.join(" or ")))),
     }
 }
 

@@ -510,11 +510,12 @@ fn etags_guard_changes(db: Db) {
         let is_text = |field: &&FieldInfo| {
             let schema = (field.schema)(&field.rules);
             let formed = ["enum", "pattern", "x-form"].iter().any(|key| schema.get(key).is_some());
-            let checked = ["default_vat_code", "mail_hours_from", "mail_hours_until"];
+            let checked = ["default_vat_code", "mail_hours_from", "mail_hours_until", "match_by"];
             schema["type"] == "string" && !formed && field.rules.refers.is_empty() && !checked.contains(&field.name)
         };
         let change = match patch.fields.iter().find(is_text) {
             Some(text) => json!({text.name: "changed"}),
+            None if resource.shape.table == "imports" => json!({"decimal_sign": "comma"}),
             None => json!({patch.fields[0].name: false}),
         };
         let changed = client.patch(&path, change).expect(200);

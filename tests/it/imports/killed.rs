@@ -13,7 +13,7 @@ use crate::support::Db;
 
 on_both![an_import_survives_kills,];
 
-const LINES: usize = 3000;
+const LINES: usize = 1500;
 
 fn an_import_survives_kills(db: Db) {
     let mut binary = Binary::start(&db, "", &[]);
@@ -29,7 +29,7 @@ fn an_import_survives_kills(db: Db) {
             break;
         }
         assert!(started.elapsed() < Duration::from_secs(180), "{state:#}");
-        if kills < 3 && state["processed"].as_i64().unwrap() >= (kills + 1) * 500 {
+        if kills < 2 && state["processed"].as_i64().unwrap() >= (kills + 1) * 400 {
             binary.signal(rustix::process::Signal::KILL);
             let _ = binary.child.wait();
             binary = Binary::start(&db, &binary.client.key.clone(), &[]);

@@ -7,11 +7,11 @@ use axum::body::Body;
 use axum::http::Response;
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::reply;
-use super::upload::encoded;
 use crate::app::App;
 use crate::call::Pour;
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ pub async fn pour(app: &Arc<App>, poured: Arc<dyn Pour>) -> Result<Response<Body
     });
     // An error before the first byte is a response of its own.
     let first = receiver.recv().await.transpose()?;
-    let body = Body::from_stream(unfold((first, receiver), rest));
+    let body = Body::from_stream(unfold((first, receiver), rest).fuse());
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     let kind = poured.content_type();
@@ -75,4 +75,10 @@ impl Write for Pieces {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Encodes a name according to RFC 8187.
+pub(super) fn encoded(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

@@ -13,7 +13,7 @@ use futures_util::TryStreamExt;
 use futures_util::stream::unfold;
 use sha2::{Digest, Sha256};
 
-use super::pouring::pour;
+use super::pouring::{encoded, pour};
 use super::responses::Unsent;
 use super::{bodies, reply};
 use crate::app::App;
@@ -311,10 +311,4 @@ pub async fn send(app: &Arc<App>, content: &Content, unsent: Unsent) -> Result<R
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
     Ok(response)
-}
-
-/// Encodes a name according to RFC 8187.
-pub(super) fn encoded(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
