@@ -1,5 +1,5 @@
 // Single keys work outside fields only and can be switched off. A screen registers its keys while it is shown.
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { chosen } from "./drafts.js";
 
 /** @typedef {{ key: string, label: string, run: (event: KeyboardEvent) => void, always?: boolean }} Shortcut */
@@ -10,7 +10,8 @@ const registered = new Set();
 /** Registers shortcuts while the component is shown. `key` is "j", "Ctrl+s" or "g i" (two keys in a row).
  * @param {Shortcut[]} shortcuts */
 export function useKeys(shortcuts) {
-  useEffect(() => {
+  // Before the browser paints: a key never acts on what was shown before.
+  useLayoutEffect(() => {
     const own = { current: shortcuts };
     registered.add(own);
     return () => void registered.delete(own);

@@ -236,9 +236,24 @@ mod tests {
             ("words.js", "export const t = 1;\nlet rest;\nexport { rest as more };\n"),
         ]);
         let joined = Joined::of(&sources);
-        insta::assert_snapshot!(
-            joined.files.iter().fold(String::new(), |all, (path, text)| format!("{all}=== {path}\n{text}"))
+        let text = |file: &str| joined.files[file].as_str();
+        assert_eq!(
+            joined.files.keys().collect::<Vec<_>>(),
+            ["app.js", "rest.js", "screens/home.js", "screens/other.js"]
         );
+        for part in [
+            "export const $vendor_preact = (() => {\nconst k=1;function n(){}\nreturn { h: k, n: n };\n})();",
+            "return { t: t, more: rest };",
+            "const { h: make } = $vendor_preact;\nconst { t: t } = $words;\nconst { a, b } = make;",
+            "void Promise.resolve($list); void import(\"./rest.js\").then((all) => all.$clock); void import(\"./screens/home.js\");",
+        ] {
+            assert!(text("app.js").contains(part), "{}", text("app.js"));
+        }
+        // The start comes last: what it calls is there.
+        assert!(text("app.js").find("$list =") < text("app.js").find("$app ="));
+        assert!(text("rest.js").starts_with("import { $words } from \"./app.js\";\n"), "{}", text("rest.js"));
+        let home = "import { $words } from \"../app.js\";\nimport { $clock } from \"../rest.js\";\nconst { Clock: Clock } = $clock;\nconst { t: t } = $words;\nimport { x } from \"./other.js\";\nclass Home {}\nvoid import(\"../rest.js\").then((all) => all.$clock);\n\nexport { Home as Home };\n";
+        assert_eq!(text("screens/home.js"), home);
         assert_eq!(joined.file_of("list.js"), "app.js");
         assert_eq!(joined.file_of("clock.js"), "rest.js");
         assert_eq!(joined.file_of("screens/home.js"), "screens/home.js");

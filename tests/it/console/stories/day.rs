@@ -133,9 +133,13 @@ fn it_is_paid_and_credited(browser: &mut Chromium, client: &Client, invoice: &st
         browser.wait_until("document.querySelector('dialog[open]') === null");
         browser.wait_until(&format!("document.querySelector('.big-amount')?.innerText.includes('{open}') === true"));
         browser.key("p");
-        browser.wait_until("document.getElementById('pay-amount') !== null");
+        // The dialog takes the focus when it opens: what is typed before goes elsewhere.
+        browser.wait_until(
+            "document.getElementById('pay-amount')?.closest('dialog').contains(document.activeElement) === true",
+        );
         if !amount.is_empty() {
             browser.type_in("pay-amount", amount);
+            browser.wait_until(&format!("document.getElementById('pay-amount').value.startsWith('{amount}')"));
         }
         browser.press("button", "Boeken");
         browser.wait_until("document.querySelector('dialog[open]') === null");

@@ -95,7 +95,9 @@ fn two_people_change_one_draft(browser: &mut Chromium, client: &Client) {
     browser.sees("heeft dit op");
     browser.key("Ctrl+s");
     // The rows of the other person are shown, not only kept.
-    browser.wait_until("[...document.querySelectorAll('.cell-name :is(input, textarea)')].some((cell) => cell.value === 'Steenoven')");
+    browser.wait_until(
+        "[...document.querySelectorAll('.cell-name :is(input, textarea)')].some((cell) => cell.value === 'Steenoven')",
+    );
     browser.sees("Opgeslagen");
     let saved = client.get(&path).data();
     assert_eq!((&saved["title"], &saved["rows"][0]["name"]), (&json!("Nieuwe oven"), &json!("Steenoven")));
