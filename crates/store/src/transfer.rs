@@ -164,7 +164,7 @@ impl Transfer<'_> {
         let mut options = Options::new(self.to.clone());
         (options.writers, options.readers) = (1, 1);
         let store = Store::open(&options)?;
-        let tables = store.read_now(|tx| schema::names(tx))?;
+        let tables = store.read_now(schema::names)?;
         if tables.is_empty() {
             let source = self.source.to_string();
             store.write_now(0, move |tx: &mut Tx| {
