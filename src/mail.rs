@@ -531,7 +531,9 @@ fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec
             Ok((name, bytes.to_vec()))
         }
         Some(Content::Written { name, text, .. }) => Ok((name, text.into_bytes())),
-        Some(Content::Page(_) | Content::Poured(_)) | None => Err(Error::internal(format!("the {about} {id} has no PDF"))),
+        Some(Content::Page(_) | Content::Poured(_)) | None => {
+            Err(Error::internal(format!("the {about} {id} has no PDF")))
+        }
     }
 }
 
