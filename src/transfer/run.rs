@@ -329,14 +329,16 @@ fn make(
         return Ok(Outcome::Updated);
     }
     let mut body = built.body.clone();
-    if !built.client.is_empty() && !body.iter().any(|(name, _)| name == "client_id") {
-        if let Some((client, is_new)) = old::client(tx, ctx, &built.client)? {
-            if is_new {
-                let new = Entry { part: 0, table: "clients".to_string(), ..entry(&client, 1, Outcome::Created) };
-                lines::add(tx, ctx, &import.base.id, &new)?;
-            }
-            body.push(("client_id".to_string(), Json::Text(client)));
+    let names_client = body.iter().any(|(name, _)| name == "client_id");
+    if !built.client.is_empty()
+        && !names_client
+        && let Some((client, is_new)) = old::client(tx, ctx, &built.client)?
+    {
+        if is_new {
+            let new = Entry { part: 0, table: "clients".to_string(), ..entry(&client, 1, Outcome::Created) };
+            lines::add(tx, ctx, &import.base.id, &new)?;
         }
+        body.push(("client_id".to_string(), Json::Text(client)));
     }
     let built = Built { body, parent: built.parent.clone(), client: BTreeMap::new(), pdf: String::new() };
     let answer = plan.prepare(&built)?(tx, ctx)?;

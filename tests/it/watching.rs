@@ -82,7 +82,7 @@ fn requests_jobs_calls_and_transactions_are_traced(db: Db) {
     let found = loop {
         let found = spans(&collector.received());
         let has = |name: &str| found.iter().any(|span| span.name == name);
-        if !outside.received().is_empty() && has("GET /v1/products") && found.iter().any(|span| has_job(span)) {
+        if !outside.received().is_empty() && has("GET /v1/products") && found.iter().any(has_job) {
             break stop_and_read(binary, &collector);
         }
         assert!(started.elapsed() < Duration::from_secs(60), "{:?}", names(&found));

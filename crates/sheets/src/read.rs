@@ -174,7 +174,7 @@ fn excel_cell(value: &DataRef) -> Cell {
 fn json_lines(
     bytes: &[u8],
     found: &Found,
-    take: &mut dyn FnMut(usize, serde_json::Map<String, Value>, &str) -> ControlFlow<()>,
+    mut take: impl FnMut(usize, serde_json::Map<String, Value>, &str) -> ControlFlow<()>,
 ) -> Result<()> {
     let text = decode(bytes, found.encoding);
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -193,7 +193,7 @@ fn json_lines(
 
 fn json_names(bytes: &[u8], found: &Found, names: &mut Vec<String>) -> Result<()> {
     let mut known = std::collections::HashSet::new();
-    json_lines(bytes, found, &mut |_, object, _| {
+    json_lines(bytes, found, |_, object, _| {
         for name in object.keys().filter(|name| known.insert((*name).clone())).cloned().collect::<Vec<_>>() {
             names.push(name);
         }
@@ -202,7 +202,7 @@ fn json_names(bytes: &[u8], found: &Found, names: &mut Vec<String>) -> Result<()
 }
 
 fn json_rows(bytes: &[u8], found: &Found, names: &[String], take: Take) -> Result<()> {
-    json_lines(bytes, found, &mut |number, object, line| {
+    json_lines(bytes, found, |number, object, line| {
         // The digits of numbers as they are written.
         let raw: std::collections::HashMap<String, &RawValue> = serde_json::from_str(line).unwrap_or_default();
         let cell = |name: &String| match object.get(name) {

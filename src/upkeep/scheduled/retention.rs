@@ -59,17 +59,16 @@ impl Keep {
         all.sort_unstable_by(|a, b| b.cmp(a));
         let mut kept = vec![false; all.len()];
         kept.iter_mut().take(1).for_each(|newest| *newest = true);
-        let of_hour =
-            |at: &DateTime| (i64::from(at.date().year()), i64::from(at.date().day_of_year()), i64::from(at.hour()));
-        let of_day = |at: &DateTime| (i64::from(at.date().year()), i64::from(at.date().day_of_year()), 0);
+        let of_hour = |at: &DateTime| (at.date().year(), at.date().day_of_year(), at.hour());
+        let of_day = |at: &DateTime| (at.date().year(), at.date().day_of_year(), 0);
         let of_week = |at: &DateTime| {
             let week = at.date().iso_week_date();
-            (i64::from(week.year()), i64::from(week.week()), 0)
+            (week.year(), i16::from(week.week()), 0)
         };
-        let of_month = |at: &DateTime| (i64::from(at.date().year()), i64::from(at.date().month()), 0);
-        type Period = (i64, i64, i64);
-        let periods: [(usize, &dyn Fn(&DateTime) -> Period); 4] =
-            [(self.hours, &of_hour), (self.days, &of_day), (self.weeks, &of_week), (self.months, &of_month)];
+        let of_month = |at: &DateTime| (at.date().year(), i16::from(at.date().month()), 0);
+        type Period = fn(&DateTime) -> (i16, i16, i8);
+        let periods: [(usize, Period); 4] =
+            [(self.hours, of_hour), (self.days, of_day), (self.weeks, of_week), (self.months, of_month)];
         for (most, period) in periods {
             let (mut last, mut count) = (None, 0);
             for ((at, _), kept) in all.iter().zip(&mut kept) {

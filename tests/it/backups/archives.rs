@@ -56,7 +56,7 @@ fn an_archive_is_restored_and_served(db: Db) {
     let file = folder.path().join("monday.kantoor");
     backed_up(&db, &file, &["--with-key"]);
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(entries(folder.path()), [file.clone()], "nothing else is left");
+    assert_eq!(entries(folder.path()), std::slice::from_ref(&file), "nothing else is left");
     let again = kantoor(&db, &["backup", file.to_str().unwrap()]);
     assert!(complained(&again).contains("already exists"));
     drop(running);
