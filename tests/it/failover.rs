@@ -21,7 +21,7 @@ const ROUNDS: usize = 4;
 
 /// Waits for a condition on the other side.
 #[track_caller]
-fn until(what: &str, mut done: impl FnMut() -> bool) {
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
         assert!(started.elapsed() < Duration::from_secs(90), "{what}: it does not come");
@@ -30,13 +30,13 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// A PostgreSQL server.
-struct Node {
+pub struct Node {
     folder: PathBuf,
-    port: u16,
+    pub port: u16,
 }
 
 impl Node {
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("postgres://kantoor@127.0.0.1:{}/postgres", self.port)
     }
 
@@ -75,13 +75,13 @@ fn children(parent: u32) -> Vec<u32> {
 }
 
 /// A primary and its standby, with a proxy between them.
-struct Pair {
+pub struct Pair {
     programs: PathBuf,
     /// The user that runs PostgreSQL when we are root.
     owner: Option<String>,
-    primary: Node,
-    standby: Node,
-    between: Proxy,
+    pub primary: Node,
+    pub standby: Node,
+    pub between: Proxy,
     made: usize,
     /// Last, so that it is dropped last.
     folder: tempfile::TempDir,
@@ -89,7 +89,7 @@ struct Pair {
 
 impl Pair {
     /// Returns `None` where PostgreSQL is not installed.
-    fn start() -> Option<Pair> {
+    pub fn start() -> Option<Pair> {
         let Some(programs) = std::env::var_os("KANTOOR_TEST_POSTGRES_BIN") else {
             eprintln!("skipped: KANTOOR_TEST_POSTGRES_BIN names no folder with initdb and pg_basebackup");
             return None;
@@ -189,7 +189,7 @@ impl Drop for Pair {
     }
 }
 
-fn append(file: &Path, text: &str) {
+pub fn append(file: &Path, text: &str) {
     let old = std::fs::read_to_string(file).unwrap();
     std::fs::write(file, old + text).unwrap();
 }

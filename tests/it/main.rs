@@ -10,6 +10,7 @@ mod cli;
 mod clock_jumps;
 mod closing;
 mod closures;
+mod cluster;
 mod connections;
 mod console;
 mod conventions;

@@ -19,6 +19,7 @@ pub struct Config {
     pub secret_key_file: String,
     pub secret_key: String,
     pub database_url: String,
+    pub database_standby: String,
     pub public_url: String,
     pub files: String,
     pub s3_endpoint: String,
@@ -99,8 +100,18 @@ pub struct Config {
 pub const LEAST_BODIES_MIB: u64 = 5;
 
 /// The settings whose values are secrets.
-const SECRETS: &[&str] =
-    &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key", "oidc_client_secret"];
+const SECRETS: &[&str] = &[
+    "database_url",
+    "database_standby",
+    "secret_key",
+    "s3_secret_key",
+    "smtp_password",
+    "mollie_key",
+    "oidc_client_secret",
+];
+
+/// Those that are secret if they contain a password.
+const URLS: &[&str] = &["database_url", "database_standby"];
 
 /// The start of the names of environment variables.
 pub const PREFIX: &str = "KANTOOR_";
@@ -225,8 +236,9 @@ impl Config {
     pub fn shown(&self) -> String {
         let mut shown = self.clone();
         shown.database_url = hide_password(&self.database_url);
+        shown.database_standby = hide_password(&self.database_standby);
         let Ok(mut table) = toml::Table::try_from(&shown) else { return String::new() };
-        for name in SECRETS.iter().filter(|name| **name != "database_url") {
+        for name in SECRETS.iter().filter(|name| !URLS.contains(name)) {
             if let Some(toml::Value::String(secret)) = table.get_mut(*name)
                 && !secret.is_empty()
             {
@@ -238,7 +250,7 @@ impl Config {
 
     /// Whether a value of this setting is a secret. An address of a database is one only if it has a password.
     pub fn is_secret(name: &str, value: &str) -> bool {
-        SECRETS.contains(&name) && !value.is_empty() && (name != "database_url" || has_password(value))
+        SECRETS.contains(&name) && !value.is_empty() && (!URLS.contains(&name) || has_password(value))
     }
 }
 

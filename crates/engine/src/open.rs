@@ -194,6 +194,7 @@ pub fn open_store(config: &Config) -> Result<Store> {
     let mut options = Options::new(database(config));
     options.readers = config.database_readers;
     options.writers = config.database_writers;
+    options.standby.clone_from(&config.database_standby);
     options.queue = config.write_queue;
     options.timeout = Duration::from_secs(config.database_timeout_seconds.max(1));
     Ok(Store::open(&options)?)

@@ -1,7 +1,7 @@
 //! The address of a PostgreSQL: what it says of TLS, and the one way to a connection.
 //!
 //! The driver knows `sslmode` up to `require`. `verify-ca`, `verify-full` and `sslrootcert` are
-//! taken out before it reads the address, and mean what they mean to every other program.
+//! taken out before it reads the address, and mean what they mean to every other program. `pool_mode` is our own.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -31,6 +31,8 @@ pub(crate) struct Address {
     mode: Mode,
     roots: String,
     tls: Connector,
+    /// Whether a pooler may give each transaction another session.
+    pooled: bool,
 }
 
 /// How much a connection is protected, from least to most.
@@ -67,13 +69,25 @@ impl Mode {
 impl Address {
     /// Reads an address, and the file with certificates that it may name.
     pub(crate) fn parse(text: &str) -> Result<Address> {
+        Address::read(text, TargetSessionAttrs::ReadWrite)
+    }
+
+    /// Reads the address of a standby. Its connections may also lead to a primary: the replica that was promoted.
+    pub(crate) fn parse_standby(text: &str) -> Result<Address> {
+        Address::read(text, TargetSessionAttrs::Any).map_err(|error| match error {
+            Error::Unavailable(what) => Error::Unavailable(what.replace("the database URL", "the URL of the standby")),
+            error => error,
+        })
+    }
+
+    fn read(text: &str, target: TargetSessionAttrs) -> Result<Address> {
         let (ours, rest) = take_out(text);
         let mut config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
             // Which part of it is wrong stands in the cause.
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
             wrong(&format!("{error}{cause}"))
         })?;
-        set_defaults(&mut config);
+        set_defaults(&mut config, target);
         let given = |name: &str| ours.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let mut mode = match (given("sslmode"), config.get_ssl_mode()) {
             (Some(name), _) => Mode::named(name)?,
@@ -105,10 +119,15 @@ impl Address {
             (_, None | Some("system")) => Trust::of_system(mode == Mode::VerifyFull).map_err(Error::Unavailable)?,
             (_, Some(file)) => Trust::of_file(Path::new(file), mode == Mode::VerifyFull).map_err(|why| wrong(&why))?,
         };
+        let pooled = match given("pool_mode") {
+            None | Some("session") => false,
+            Some("transaction") => true,
+            Some(other) => return Err(wrong(&format!("pool_mode must be session or transaction, not '{other}'"))),
+        };
         let direct = config.get_ssl_negotiation() == SslNegotiation::Direct;
         let tls = Connector::new(trust, direct).map_err(Error::Unavailable)?;
         let roots = roots.unwrap_or_default().to_string();
-        Ok(Address { servers: one_by_one(&config)?, last: Arc::default(), mode, roots, tls })
+        Ok(Address { servers: one_by_one(&config)?, last: Arc::default(), mode, roots, tls, pooled })
     }
 
     /// Makes a connection to the server that takes writes. All connections are made here.
@@ -141,6 +160,11 @@ impl Address {
             }
             Err(Failure::Said(error)) => Err(self.explained(&error)),
         }
+    }
+
+    /// Whether the server is reached through a pooler that may give each transaction another session.
+    pub(crate) fn is_pooled(&self) -> bool {
+        self.pooled
     }
 
     /// Returns the name of the database.
@@ -211,7 +235,7 @@ fn wrong(what: &str) -> Error {
     Error::Unavailable(format!("the database URL is not valid: {what}"))
 }
 
-fn set_defaults(config: &mut Config) {
+fn set_defaults(config: &mut Config, target: TargetSessionAttrs) {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT);
     }
@@ -227,7 +251,7 @@ fn set_defaults(config: &mut Config) {
     }
     // A standby would answer with what was, and take no writes; after a failover it may be the first that is named.
     if config.get_target_session_attrs() == TargetSessionAttrs::Any {
-        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        config.target_session_attrs(target);
     }
 }
 
@@ -330,7 +354,7 @@ fn take_out(text: &str) -> (Vec<(String, String)>, String) {
 
 fn is_ours(option: &str, ours: &mut Vec<(String, String)>) -> bool {
     match option.split_once('=') {
-        Some((key @ ("sslmode" | "sslrootcert"), value)) => {
+        Some((key @ ("sslmode" | "sslrootcert" | "pool_mode"), value)) => {
             ours.push((key.to_string(), value.to_string()));
             true
         }

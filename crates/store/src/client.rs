@@ -6,6 +6,7 @@
 //! Statements whose result is not needed are pipelined: the server executes them while this thread continues. Their
 //! results are read, in order, before that of the next statement that waits.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -74,6 +75,33 @@ pub(crate) fn ends_connection(fault: &Fault) -> bool {
     matches!(severity, Some(Severity::Fatal | Severity::Panic))
 }
 
+/// A statement that the server has parsed once.
+#[derive(Clone)]
+pub(crate) enum Prepared {
+    /// The session has it.
+    Named(Statement),
+    /// It is sent and planned each time, with the types of its values.
+    Typed(Arc<str>, Arc<[Type]>),
+}
+
+impl Prepared {
+    async fn execute(&self, client: &tokio_postgres::Client, values: &[Value<'_>]) -> Result<u64, Fault> {
+        match self {
+            Prepared::Named(statement) => client.execute_raw(statement, values).await,
+            Prepared::Typed(sql, types) => {
+                let values: Vec<(&(dyn ToSql + Sync), Type)> =
+                    typed(values, types).map(|(value, kind)| (value as _, kind)).collect();
+                client.execute_typed(sql, &values).await
+            }
+        }
+    }
+}
+
+/// The values with their types.
+fn typed<'v, 'a>(values: &'v [Value<'a>], types: &'v [Type]) -> impl ExactSizeIterator<Item = (&'v Value<'a>, Type)> {
+    values.iter().zip(types.iter().cloned())
+}
+
 /// A pending result.
 type Answer = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
 
@@ -135,9 +163,9 @@ impl Client {
         }
     }
 
-    /// Sets the timeout of all further calls.
-    pub(crate) fn set_deadline(&mut self, deadline: Duration) {
-        self.wire.deadline = deadline;
+    /// Sets the timeout of all further calls, and returns the one before.
+    pub(crate) fn set_deadline(&mut self, deadline: Duration) -> Duration {
+        std::mem::replace(&mut self.wire.deadline, deadline)
     }
 
     /// Whether the server has warned since this was last asked.
@@ -149,26 +177,36 @@ impl Client {
         self.wire.over || self.client.is_closed()
     }
 
-    pub(crate) fn prepare(&mut self, sql: &str) -> Result<Statement, Failure> {
+    /// Prepares a statement. `pooled`: only its types are remembered, because the next transaction may have another session.
+    pub(crate) fn prepare(&mut self, sql: &str, pooled: bool) -> Result<Prepared, Failure> {
         let Client { sent, client, wire } = self;
-        wire.wait(sent, client.prepare(sql))
+        let statement = wire.wait(sent, client.prepare(sql))?;
+        if pooled {
+            // Dropping the statement closes it on the server, within the same transaction.
+            return Ok(Prepared::Typed(sql.into(), statement.params().into()));
+        }
+        Ok(Prepared::Named(statement))
     }
 
-    pub(crate) fn execute(&mut self, statement: &Statement, values: &[&(dyn ToSql + Sync)]) -> Result<u64, Failure> {
+    pub(crate) fn execute(&mut self, prepared: &Prepared, values: &[Value]) -> Result<u64, Failure> {
         let Client { sent, client, wire } = self;
-        wire.wait(sent, client.execute(statement, values))
+        wire.wait(sent, prepared.execute(client, values))
     }
 
     /// Calls `take` for every row as it arrives, until it returns false.
     pub(crate) fn each(
         &mut self,
-        statement: &Statement,
-        values: &[&(dyn ToSql + Sync)],
+        prepared: &Prepared,
+        values: &[Value],
         take: &mut dyn FnMut(&Row) -> bool,
     ) -> Result<(), Failure> {
         let Client { sent, client, wire } = self;
         wire.wait(sent, async {
-            let mut rows = pin!(client.query_raw(statement, values.iter().copied()).await?);
+            let rows = match prepared {
+                Prepared::Named(statement) => client.query_raw(statement, values).await?,
+                Prepared::Typed(sql, types) => client.query_typed_raw(sql, typed(values, types)).await?,
+            };
+            let mut rows = pin!(rows);
             // The driver discards the rows that nobody takes.
             while rows.try_next().await?.is_some_and(|row| take(&row)) {}
             Ok(())
@@ -187,16 +225,16 @@ impl Client {
     }
 
     /// Sends a statement; the next call that waits reports its failure.
-    pub(crate) fn send(&mut self, statement: &Statement, values: &[Value]) -> Result<(), Failure> {
-        let (client, statement) = (self.client.clone(), statement.clone());
+    pub(crate) fn send(&mut self, prepared: &Prepared, values: &[Value]) -> Result<(), Failure> {
+        let (client, prepared) = (self.client.clone(), prepared.clone());
         let values: Vec<Value<'static>> = values.iter().map(Value::owned).collect();
-        self.put(Box::pin(async move { Ok(client.execute_raw(&statement, values).await.map(drop)?) }), true)
+        self.put(Box::pin(async move { Ok(prepared.execute(&client, &values).await.map(drop)?) }), true)
     }
 
     /// Sends statements that take no values; without `flush` they go with the next ones.
-    pub(crate) fn send_script(&mut self, sql: &'static str, flush: bool) -> Result<(), Failure> {
-        let client = self.client.clone();
-        self.put(Box::pin(async move { Ok(client.batch_execute(sql).await?) }), flush)
+    pub(crate) fn send_script(&mut self, sql: impl Into<Cow<'static, str>>, flush: bool) -> Result<(), Failure> {
+        let (client, sql) = (self.client.clone(), sql.into());
+        self.put(Box::pin(async move { Ok(client.batch_execute(&sql).await?) }), flush)
     }
 
     /// Sends statements together with the next ones; `take` is given what [`Client::ask`] answers.

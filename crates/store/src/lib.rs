@@ -28,6 +28,7 @@ mod seen;
 pub mod seen;
 mod soundness;
 mod sqlite;
+mod standby;
 mod stats;
 mod tls;
 mod transfer;
@@ -80,12 +81,21 @@ pub struct Options {
     pub queue: usize,
     /// How long PostgreSQL may take for a statement, and how long it may be silent.
     pub timeout: Duration,
+    /// The URL of a standby that reads may go to; empty for none.
+    pub standby: String,
 }
 
 impl Options {
     /// Sensible sizes for `database`.
     pub fn new(database: Database) -> Options {
-        Options { database, readers: 8, writers: 4, queue: 4096, timeout: Duration::from_secs(15) }
+        Options {
+            database,
+            readers: 8,
+            writers: 4,
+            queue: 4096,
+            timeout: Duration::from_secs(15),
+            standby: String::new(),
+        }
     }
 }
 
@@ -128,7 +138,10 @@ impl Store {
                 let writer = Writer::start(sessions, options.queue, &stats)?;
                 let urgent = postgres::Writing::open(address.clone(), options.timeout, &stats)?;
                 let urgent = Writer::start(vec![urgent], options.queue, &stats)?;
-                let pool = postgres::Pool::new(address, options.readers, options.timeout, &stats);
+                let mut pool = postgres::Pool::new(address, options.readers, options.timeout, &stats);
+                if !options.standby.is_empty() {
+                    pool = pool.with_standby(Address::parse_standby(&options.standby)?);
+                }
                 (Readers::Postgres(Box::new(pool)), writer, Some(urgent))
             }
         };

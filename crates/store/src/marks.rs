@@ -15,7 +15,7 @@ const ANSWER: Duration = Duration::from_secs(6);
 
 /// Rows of disconnected writers are deleted after a day. A user without the right to create or write the table goes
 /// without.
-const INTRODUCE: &str = "
+const TABLE: &str = "
 DO $$ BEGIN
     IF to_regclass('writer_marks') IS NULL THEN
         PERFORM pg_advisory_xact_lock(7120562);
@@ -25,13 +25,19 @@ DO $$ BEGIN
     END IF;
 END $$;
 DELETE FROM writer_marks WHERE writer IN (
-    SELECT writer FROM writer_marks WHERE written_at < now() - INTERVAL '1 day' FOR UPDATE SKIP LOCKED);
-PREPARE writer_mark (TEXT) AS
-    INSERT INTO writer_marks (writer, token, checks, written_at) VALUES ($1, gen_random_uuid()::TEXT, 0, now())
-    ON CONFLICT (writer) DO UPDATE SET token = excluded.token, written_at = excluded.written_at
-    RETURNING token;
-INSERT INTO writer_marks (writer, token, checks, written_at) VALUES (gen_random_uuid()::TEXT, '', 0, now())
+    SELECT writer FROM writer_marks WHERE written_at < now() - INTERVAL '1 day' FOR UPDATE SKIP LOCKED)";
+const INTRODUCE: &str =
+    "INSERT INTO writer_marks (writer, token, checks, written_at) VALUES (gen_random_uuid()::TEXT, '', 0, now())
     RETURNING writer";
+
+/// Returns the statement that writes a new token for a writer.
+fn marking(writer: &str) -> String {
+    format!(
+        "INSERT INTO writer_marks (writer, token, checks, written_at) VALUES ({writer}, gen_random_uuid()::TEXT, 0, now())
+         ON CONFLICT (writer) DO UPDATE SET token = excluded.token, written_at = excluded.written_at
+         RETURNING token"
+    )
+}
 
 /// Closures see what was committed while they waited for the account: READ COMMITTED, whatever the server's default is.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
@@ -40,6 +46,8 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(crate) struct Mark {
     /// Empty if there is no table for it.
     writer: String,
+    /// The statement that each transaction begins with.
+    write: String,
     /// The token of the last transaction, once the server has returned it.
     token: Arc<OnceLock<String>>,
 }
@@ -47,29 +55,35 @@ pub(crate) struct Mark {
 impl Mark {
     /// Creates a row for a new connection. A connection never reuses the row of another: a server process that is still
     /// committing for a lost connection locks its row.
-    pub(crate) fn introduce(client: &mut Client) -> Result<Mark> {
-        match client.ask(INTRODUCE) {
-            Ok(writer) => Ok(Mark { writer: writer.unwrap_or_default(), token: Arc::default() }),
+    pub(crate) fn introduce(client: &mut Client, pooled: bool) -> Result<Mark> {
+        // A pooler gives the next transaction another session, which does not know what was prepared in this one.
+        let prepare = if pooled { String::new() } else { format!("PREPARE writer_mark (TEXT) AS {};", marking("$1")) };
+        let writer = match client.ask(&format!("{TABLE}; {prepare} {INTRODUCE}")) {
+            Ok(writer) => writer.unwrap_or_default(),
             Err(failure) => match Error::from(failure) {
                 Error::Database(why) => {
                     tracing::warn!(%why, "Kantoor may not write to its table writer_marks: if the connection to PostgreSQL is lost during a commit, it cannot be determined whether the write was committed.");
-                    Ok(Mark { writer: String::new(), token: Arc::default() })
+                    String::new()
                 }
-                error => Err(error),
+                error => return Err(error),
             },
-        }
+        };
+        let quoted = format!("'{writer}'");
+        let write = if pooled { marking(&quoted) } else { format!("EXECUTE writer_mark ({quoted})") };
+        Ok(Mark { writer, write, token: Arc::default() })
     }
 
     /// Begins a transaction, with the mark as its first write. It locks the row, so a lookup of the mark waits until this
-    /// transaction has ended. This does not wait for the result, which must arrive before the commit is sent.
-    pub(crate) fn begin(&mut self, client: &mut Client) -> Result<(), Failure> {
+    /// transaction has ended. This does not wait for the result, which must arrive before the commit is sent. `settings`
+    /// apply to this transaction.
+    pub(crate) fn begin(&mut self, client: &mut Client, settings: &str) -> Result<(), Failure> {
         // An empty token belongs to a writer that has committed nothing; it must never match.
         self.token = Arc::default();
         if self.writer.is_empty() {
-            return client.send_script(BEGIN, false);
+            return client.send_script(format!("{BEGIN}; {settings}"), false);
         }
         let token = self.token.clone();
-        client.send_ask(format!("{BEGIN}; EXECUTE writer_mark ('{}')", self.writer), move |said| {
+        client.send_ask(format!("{BEGIN}; {settings}{}", self.write), move |said| {
             match said.filter(|said| !said.is_empty()).map(|said| token.set(said)) {
                 Some(Ok(())) => Ok(()),
                 _ => Err(Failure::Silence(Error::Disconnected("the transaction has no mark".into()))),

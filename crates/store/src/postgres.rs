@@ -4,12 +4,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_postgres::Statement;
-use tokio_postgres::types::ToSql;
 
 use crate::address::Address;
-use crate::client::{Client, Failure};
+use crate::client::{Client, Failure, Prepared};
 use crate::marks::Mark;
+use crate::standby::Standby;
 use crate::stats::statement_ran;
 use crate::writer::Session;
 use crate::{Error, Result, Stats, Tx, Value};
@@ -33,33 +32,43 @@ const GROWTH: u64 = 8;
 /// How long the outcome of a commit is looked up. The caller waits, and so do all queued writes.
 const FATE: Duration = Duration::from_secs(10);
 
+/// How PostgreSQL notices that this node is gone; a pooler has its own settings.
+const SOCKET: &str = "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 2;
+    SET tcp_user_timeout = 5000";
+
 /// A connection with its prepared statements.
 pub(crate) struct Connection {
     client: Client,
-    statements: HashMap<String, Statement>,
+    statements: HashMap<String, Prepared>,
     /// The rows that the transaction has locked.
     held: Vec<(&'static str, i64)>,
     /// How many transactions it has had.
     transactions: u64,
     /// The number of writes at which its statements are planned again.
     planned_until: u64,
+    /// Settings that every transaction begins with, because the session may be another each time; otherwise empty.
+    settings: String,
 }
 
 impl Connection {
     /// `limit` is the timeout of a statement, `idle` that of an idle transaction.
     pub(crate) fn open(address: &Address, limit: Duration, idle: Duration) -> Result<Connection> {
         let mut client = address.connect()?;
-        client.script(&format!(
-            "SET TIME ZONE 'UTC'; SET lock_timeout = {}; SET statement_timeout = {};
-             SET idle_in_transaction_session_timeout = {}; SET client_min_messages = 'warning';
-             SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 2;
-             SET tcp_user_timeout = 5000",
+        let set = if address.is_pooled() { "SET LOCAL" } else { "SET" };
+        let mut settings = format!(
+            "{set} TIME ZONE 'UTC'; {set} lock_timeout = {}; {set} statement_timeout = {};
+             {set} idle_in_transaction_session_timeout = {}; {set} client_min_messages = 'warning';",
             LOCKED.as_millis(),
             limit.as_millis(),
             idle.as_millis()
-        ))?;
+        );
+        if !address.is_pooled() {
+            client.script(&format!("{settings} {SOCKET}"))?;
+            settings.clear();
+        }
         client.set_deadline(limit + GRACE);
-        Ok(Connection { client, statements: HashMap::new(), held: Vec::new(), transactions: 0, planned_until: PLANNED })
+        let (statements, held) = (HashMap::new(), Vec::new());
+        Ok(Connection { client, statements, held, transactions: 0, planned_until: PLANNED, settings })
     }
 
     /// Makes PostgreSQL plan statements again when the database may have grown; `writes` is the number of writes of this
@@ -73,6 +82,21 @@ impl Connection {
         }
         self.planned_until = done * GROWTH;
         self.client.send_script("DISCARD PLANS", false)
+    }
+
+    /// Begins a transaction that only reads, without waiting for the result.
+    fn begin_reading(&mut self, writes: u64) -> Result<(), Failure> {
+        let begin = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {}", self.settings);
+        self.client.send_script(begin, false)?;
+        self.keep_plans_fresh(writes)
+    }
+
+    /// Returns the number that a statement outside a transaction returns, if any.
+    pub(crate) fn ask_number(&mut self, sql: &str, deadline: Duration) -> Result<Option<u64>> {
+        let usual = self.client.set_deadline(deadline);
+        let said = self.client.ask(sql);
+        self.client.set_deadline(usual);
+        Ok(said?.and_then(|text| text.parse().ok()))
     }
 
     /// Records that the transaction has locked a row; returns whether that is new.
@@ -91,7 +115,7 @@ impl Connection {
 
     pub(crate) fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
         let statement = self.prepare(sql)?;
-        let done = self.client.execute(&statement, &borrowed(values));
+        let done = self.client.execute(&statement, values);
         self.forget_on_error(sql, done)
     }
 
@@ -119,7 +143,7 @@ impl Connection {
         take: &mut dyn FnMut(&tokio_postgres::Row) -> bool,
     ) -> Result<()> {
         let statement = self.prepare(sql)?;
-        let done = self.client.each(&statement, &borrowed(values), take);
+        let done = self.client.each(&statement, values, take);
         self.forget_on_error(sql, done)
     }
 
@@ -136,21 +160,17 @@ impl Connection {
         Ok(done?)
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement> {
+    fn prepare(&mut self, sql: &str) -> Result<Prepared> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.client.prepare(sql)?;
+        let statement = self.client.prepare(sql, !self.settings.is_empty())?;
         if self.statements.len() >= STATEMENTS {
             self.statements.clear();
         }
         self.statements.insert(sql.to_string(), statement.clone());
         Ok(statement)
     }
-}
-
-fn borrowed<'v>(values: &'v [Value]) -> Vec<&'v (dyn ToSql + Sync)> {
-    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
 /// Connections for reading.
@@ -164,6 +184,8 @@ pub(crate) struct Pool {
     returned: Condvar,
     /// As many as connections.
     turns: Arc<Semaphore>,
+    /// Reads go there first.
+    standby: Option<Box<Standby>>,
 }
 
 #[derive(Default)]
@@ -179,7 +201,15 @@ struct PoolState {
 impl Pool {
     pub(crate) fn new(address: Address, limit: usize, patience: Duration, stats: &Arc<Stats>) -> Pool {
         let (stats, state, returned, limit) = (stats.clone(), Mutex::default(), Condvar::new(), limit.max(1));
-        Pool { address, limit, patience, stats, state, returned, turns: Arc::new(Semaphore::new(limit)) }
+        let turns = Arc::new(Semaphore::new(limit));
+        Pool { address, limit, patience, stats, state, returned, turns, standby: None }
+    }
+
+    /// Reads from a standby where that returns the same; `address` is the standby's.
+    pub(crate) fn with_standby(mut self, address: Address) -> Pool {
+        let pool = Pool::new(address, self.limit, self.patience, &self.stats);
+        self.standby = Some(Box::new(Standby::new(pool, self.address.clone(), &self.stats)));
+        self
     }
 
     /// Waits until a connection is most likely free. Requests that wait here, rather than for the connection itself,
@@ -195,27 +225,14 @@ impl Pool {
 
     /// Runs `work` in a transaction that only reads, again if the connection is lost. What it returned last counts.
     pub(crate) fn read(&self, work: &mut dyn FnMut(&mut Tx)) -> Result<()> {
+        if self.standby.as_ref().is_some_and(|standby| standby.read(work)) {
+            return Ok(());
+        }
         let (mut tries, started) = (0, Instant::now());
         loop {
             tries += 1;
             let mut lease = self.take()?;
-            let conn = lease.connection()?;
-            // Both are sent with the statements of the closure, whose results show whether the connection still works.
-            let begun = conn
-                .keep_plans_fresh(self.stats.writes.load(Ordering::Relaxed))
-                .and_then(|()| conn.client.send_script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", false));
-            let (done, trouble) = match begun.map_err(Error::from) {
-                Ok(()) => {
-                    let mut tx = Tx::postgres(conn);
-                    work(&mut tx);
-                    (Ok(()), tx.trouble())
-                }
-                Err(error) => (Err(error.clone()), Some(error)),
-            };
-            let ended = conn.client.send_script("COMMIT", true);
-            if trouble.is_some() || ended.is_err() {
-                lease.spoil();
-            }
+            let (done, trouble) = self.run(&mut lease, work)?;
             let Some(trouble) = trouble.filter(|trouble| trouble.is_retryable() || *trouble == Error::Undo) else {
                 return done;
             };
@@ -227,6 +244,45 @@ impl Pool {
                 return done;
             }
         }
+    }
+
+    /// Runs `work` once, on a connection that `fits`; returns whether one did and nothing failed.
+    pub(crate) fn read_once(
+        &self,
+        fits: &mut dyn FnMut(&mut Connection) -> Result<bool>,
+        work: &mut dyn FnMut(&mut Tx),
+    ) -> Result<bool> {
+        let mut lease = self.take()?;
+        match fits(lease.connection()?) {
+            Ok(true) => {}
+            // The next connection may lead to another server.
+            fitted => {
+                lease.spoil();
+                return fitted;
+            }
+        }
+        let (done, trouble) = self.run(&mut lease, work)?;
+        Ok(done.is_ok() && trouble.is_none())
+    }
+
+    /// Runs `work` in a transaction. Returns whether it ran, and the first error that it met.
+    fn run(&self, lease: &mut Lease, work: &mut dyn FnMut(&mut Tx)) -> Result<(Result<()>, Option<Error>)> {
+        let conn = lease.connection()?;
+        // Both are sent with the statements of the closure, whose results show whether the connection still works.
+        let begun = conn.begin_reading(self.stats.writes.load(Ordering::Relaxed));
+        let (done, trouble) = match begun.map_err(Error::from) {
+            Ok(()) => {
+                let mut tx = Tx::postgres(conn);
+                work(&mut tx);
+                (Ok(()), tx.trouble())
+            }
+            Err(error) => (Err(error.clone()), Some(error)),
+        };
+        let ended = conn.client.send_script("COMMIT", true);
+        if trouble.is_some() || ended.is_err() {
+            lease.spoil();
+        }
+        Ok((done, trouble))
     }
 
     fn drop_idle(&self, gone: bool) {
@@ -331,13 +387,14 @@ impl Writing {
         };
         conn.client.set_deadline(limit);
         conn.held.clear();
-        conn.keep_plans_fresh(self.stats.writes.load(Ordering::Relaxed))?;
+        let pooled = self.address.is_pooled();
         let mark = match &mut self.mark {
             Some(mark) => mark,
-            None => self.mark.insert(Mark::introduce(&mut conn.client).map_err(Failure::Silence)?),
+            None => self.mark.insert(Mark::introduce(&mut conn.client, pooled).map_err(Failure::Silence)?),
         };
         statement_ran();
-        mark.begin(&mut conn.client)?;
+        mark.begin(&mut conn.client, &conn.settings)?;
+        conn.keep_plans_fresh(self.stats.writes.load(Ordering::Relaxed))?;
         if careful { conn.client.settle() } else { Ok(()) }
     }
 

@@ -42,6 +42,10 @@ pub struct Stats {
     pub holds: [AtomicU64; HOLDS.len() + 1],
     /// How long all of them held their writer, in nanoseconds.
     pub held: AtomicU64,
+    /// Reads that a standby answered, and those that went to the primary because it was behind or lost.
+    pub standby_reads: AtomicU64,
+    /// See [`Stats::standby_reads`].
+    pub standby_missed: AtomicU64,
 }
 
 impl Stats {

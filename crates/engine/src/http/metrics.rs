@@ -31,6 +31,13 @@ pub async fn text(app: &App) -> String {
         ("store_writes_total", "counter", "Writes", stats.writes.load(Ordering::Relaxed)),
         ("store_statements_total", "counter", "Statements", stats.statements()),
         ("store_retries_total", "counter", "Retried writes", stats.retries.load(Ordering::Relaxed)),
+        ("store_standby_reads_total", "counter", "Reads from the standby", stats.standby_reads.load(Ordering::Relaxed)),
+        (
+            "store_standby_missed_total",
+            "counter",
+            "Reads from the primary because the standby was behind or lost",
+            stats.standby_missed.load(Ordering::Relaxed),
+        ),
         ("store_waiting", "gauge", "Queued writes", app.store.waiting() as u64),
         ("http_bodies_bytes", "gauge", "Bytes of request bodies in progress", app.bodies.total()),
         ("http_responses_bytes", "gauge", "Bytes of responses that are not yet sent", app.responses.total()),
