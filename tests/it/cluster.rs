@@ -1,0 +1,216 @@
+//! Parts of a cluster between the nodes and the primary: a pooler that gives each transaction another session, and a
+//! standby that answers reads.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::failover::{Pair, append, until};
+use crate::proxy::Proxy;
+use crate::support::{Client, Db, Server, execute};
+
+/// PgBouncer in transaction mode, with fewer sessions than one node has connections.
+struct Pooler {
+    process: Child,
+    port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Pooler {
+    /// Returns `None` where PgBouncer is not installed.
+    fn start(db: &Db) -> Option<Pooler> {
+        let Some(program) =
+            ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|path| std::path::Path::new(path).exists())
+        else {
+            assert!(std::env::var_os("CI").is_none(), "PgBouncer is not installed");
+            eprintln!("skipped: PgBouncer is not installed");
+            return None;
+        };
+        let config: postgres::Config = db.url.parse().unwrap();
+        let postgres::config::Host::Tcp(host) = &config.get_hosts()[0] else { panic!("{config:?}") };
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let folder = tempfile::Builder::new().prefix("kantoor-pooler").tempdir_in("/tmp").unwrap();
+        let file = folder.path().join("pgbouncer.ini");
+        let text = format!(
+            "[databases]\n{name} = host={host} port={theirs} user={user}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
+             listen_port = {port}\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nunix_socket_dir =\n",
+            name = db.name(),
+            theirs = config.get_ports()[0],
+            user = config.get_user().unwrap(),
+        );
+        std::fs::write(&file, "").unwrap();
+        append(&file, &text);
+        let mut command = Command::new(program);
+        if rustix::process::getuid().is_root() {
+            // It does not run as root.
+            let status = Command::new("chmod").args(["-R", "a+rX"]).arg(folder.path()).status().unwrap();
+            assert!(status.success());
+            command = Command::new("setpriv");
+            command.args(["--reuid=nobody", "--clear-groups"]).arg(program);
+        }
+        let process = command.arg(&file).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("the pooler", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Some(Pooler { process, port, _folder: folder })
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Creates and finalizes invoices, and reads each; returns their numbers.
+fn invoices(client: &Client, count: usize) -> Vec<String> {
+    let rows = json!([{"name": "x", "unit_price": "12.50", "quantity": 2}]);
+    (0..count)
+        .map(|number| {
+            let made = client.post("/v1/invoices", json!({"title": format!("{number}"), "rows": rows})).expect(201);
+            client.patch(&format!("/v1/invoices/{}", made.id()), json!({"footer": "Thank you"})).expect(200);
+            client.act(&format!("/v1/invoices/{}/generate", made.id())).expect(200);
+            let read = client.get(&format!("/v1/invoices/{}", made.id())).expect(200).data();
+            client.get("/v1/invoices?per_page=5&status=open").expect(200);
+            read["number"].as_str().unwrap().to_string()
+        })
+        .collect()
+}
+
+#[test]
+fn nodes_share_the_sessions_of_a_pooler() {
+    let Some(db) = Db::postgres() else { return };
+    let Some(pooler) = Pooler::start(&db) else { return };
+    let direct = db.url.clone();
+    let name = db.name();
+    let user = direct.split("//").nth(1).unwrap().split('@').next().unwrap().to_string();
+    let url = format!("postgres://{user}@127.0.0.1:{}/{name}?sslmode=disable&pool_mode=transaction", pooler.port);
+    let server = Server::with(db, |config| config.database_url = url.clone());
+    let mut config = server.app.config.clone();
+    config.database_url.clone_from(&url);
+    let other = server.another_node(config);
+    let one = server.client();
+    let two = server.client();
+    let elsewhere = Client::new(other, one.key.clone(), one.account);
+    let mut numbers = std::thread::scope(|scope| {
+        let threads = [&one, &elsewhere, &two].map(|client| scope.spawn(move || invoices(client, 8)));
+        let [first, second, third] = threads.map(|thread| thread.join().unwrap());
+        assert_eq!(third.len(), 8);
+        [first, second].concat()
+    });
+    numbers.sort();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 16, "{numbers:?}");
+    let list = one.get("/v1/invoices?per_page=100").expect(200).data();
+    assert_eq!(list.as_array().unwrap().len(), 16);
+    let sessions =
+        format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}' AND application_name = 'kantoor'");
+    let mut client = postgres::Client::connect(&direct, postgres::NoTls).unwrap();
+    let count: i64 = client.query_one(&sessions, &[]).unwrap().get(0);
+    assert!((1..=4).contains(&count), "{count} sessions");
+    let left: i64 = client.query_one("SELECT count(*) FROM pg_prepared_statements", &[]).unwrap().get(0);
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn pg_dump_does_not_run_through_a_pooler() {
+    let db = Db::at_address("postgres://kantoor@127.0.0.1:9/x?pool_mode=transaction".into());
+    let mut config = db.config();
+    config.database_url = "postgres://kantoor@127.0.0.1:9/x?pool_mode=statement".into();
+    let said = engine::open::open_store(&config).err().unwrap().to_string();
+    assert!(said.contains("pool_mode must be session or transaction, not 'statement'"), "{said}");
+}
+
+/// Changes a record on one node and reads it on the other, again and again.
+fn follows(writer: &Client, reader: &Client, path: &str, rounds: usize, what: &str) {
+    for round in 0..rounds {
+        let name = format!("{what} {round}");
+        writer.patch(path, json!({"name": name})).expect(200);
+        assert_eq!(reader.get(path).expect(200).data()["name"], json!(name), "{what}: round {round}");
+    }
+}
+
+#[test]
+fn reads_from_a_standby_see_every_acknowledged_write() {
+    let Some(pair) = Pair::start() else { return };
+    // Commits do not wait for the standby, so that it may be behind.
+    execute(&pair.primary.url(), "ALTER SYSTEM SET synchronous_standby_names = ''");
+    execute(&pair.primary.url(), "SELECT pg_reload_conf()");
+    let way = Proxy::to(pair.standby.port);
+    let db = Db::at_address(format!("{}?sslmode=disable", pair.primary.url()));
+    let mut config = db.config();
+    config.database_standby = format!("postgres://kantoor@127.0.0.1:{}/postgres?sslmode=disable", way.port);
+    let standby = config.database_standby.clone();
+    let server = Server::with(db, |own| own.database_standby = standby);
+    let mut second = server.app.config.clone();
+    second.database_standby.clear();
+    let writer_address = server.another_node(second);
+    let reader = server.client();
+    let writer = Client::new(writer_address, reader.key.clone(), reader.account);
+    let reads = || server.metric("kantoor_store_standby_reads_total");
+    let missed = || server.metric("kantoor_store_standby_missed_total");
+    let path = format!("/v1/products/{}", writer.post("/v1/products", json!({"name": "Chair"})).expect(201).id());
+
+    follows(&writer, &reader, &path, 40, "streaming");
+    until("reads from the standby", || {
+        reader.get(&path).expect(200);
+        reads() > 10
+    });
+
+    // It receives the log but does not replay it.
+    execute(&pair.standby.url(), "SELECT pg_wal_replay_pause()");
+    let before = missed();
+    follows(&writer, &reader, &path, 10, "paused");
+    assert!(missed() > before, "the primary answers for a standby that is behind");
+    execute(&pair.standby.url(), "SELECT pg_wal_replay_resume()");
+    let before = reads();
+    until("reads from the standby again", || {
+        reader.get(&path).expect(200);
+        reads() > before
+    });
+
+    // It no longer receives the log: it may have been left behind by a failover.
+    pair.between.cut();
+    follows(&writer, &reader, &path, 10, "cut");
+    // It does not respond, and then it is gone.
+    way.silence(true);
+    follows(&writer, &reader, &path, 5, "silent");
+    way.cut();
+    follows(&writer, &reader, &path, 5, "gone");
+}
+
+#[test]
+fn concurrent_reads_from_a_standby_are_never_stale() {
+    let Some(pair) = Pair::start() else { return };
+    execute(&pair.primary.url(), "ALTER SYSTEM SET synchronous_standby_names = ''");
+    execute(&pair.primary.url(), "SELECT pg_reload_conf()");
+    let db = Db::at_address(format!("{}?sslmode=disable", pair.primary.url()));
+    let standby = format!("{}?sslmode=disable", pair.standby.url());
+    let server = Server::with(db, |config| config.database_standby = standby);
+    let clients: Vec<Client> = (0..4).map(|_| server.client()).collect();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Load that keeps the log moving.
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let busy = server.client();
+                while !stop.load(Ordering::Relaxed) {
+                    busy.post("/v1/products", json!({"name": "x"})).expect(201);
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+        }
+        let readers = clients.iter().map(|client| {
+            scope.spawn(move || {
+                let made = client.post("/v1/products", json!({"name": "Chair"})).expect(201).id();
+                follows(client, client, &format!("/v1/products/{made}"), 30, "own writes");
+            })
+        });
+        let readers: Vec<_> = readers.collect();
+        let ended: Vec<_> = readers.into_iter().map(|reader| reader.join()).collect();
+        stop.store(true, Ordering::Relaxed);
+        assert!(ended.iter().all(Result::is_ok));
+    });
+    assert!(server.metric("kantoor_store_standby_reads_total") > 0);
+}
