@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -20,9 +21,15 @@ class Failed(Exception):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Returns a port that no outgoing connection takes while its server is being restarted."""
+    while True:
+        port = random.randrange(12000, 19000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def until(what, done, seconds=180):
@@ -223,6 +230,9 @@ class Postgres:
         self.process = subprocess.Popen(command, cwd="/", stdout=log, stderr=log)
 
         def accepts():
+            if self.process.poll() is not None:
+                said = (self.folder.parent / "postgres.log").read_text(errors="replace")
+                raise Failed(f"PostgreSQL ended with {self.process.returncode}: {said[-2000:]}")
             ready = [self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", "kantoor"]
             return subprocess.run(ready).returncode == 0
 

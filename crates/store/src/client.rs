@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::{Error as Fault, Severity};
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Config, Connection, Row, SimpleQueryMessage, Socket, Statement};
 
 use crate::{Error, Result, Value};

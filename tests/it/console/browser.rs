@@ -239,7 +239,9 @@ impl Chromium {
             let asked = document.map(|id| json!({"objectId": id, "role": role, "accessibleName": name}));
             let found = asked.and_then(|asked| self.try_call("Accessibility.queryAXTree", asked)).unwrap_or_default();
             let nodes = found["nodes"].as_array().cloned().unwrap_or_default();
-            if let Some(node) = nodes.iter().find(|node| node["ignored"] != true) {
+            // What was just typed may enable a button only in the next frame.
+            let usable = |node: &Value| started.elapsed() > PATIENCE / 3 || !is_disabled(node);
+            if let Some(node) = nodes.iter().find(|node| node["ignored"] != true && usable(node)) {
                 return node["backendDOMNodeId"].clone();
             }
             assert!(started.elapsed() < PATIENCE, "no {role} '{name}'\n{}\n{:#?}", self.words(), self.problems);
@@ -288,10 +290,15 @@ impl Chromium {
     /// Replaces what the field with this id contains.
     #[track_caller]
     pub fn type_in(&mut self, id: &str, text: &str) {
-        self.evaluate(&format!(
-            "(() => {{ const field = document.getElementById({}); field.focus(); field.select?.(); }})()",
-            json!(id)
-        ));
+        let id = json!(id);
+        let focus =
+            format!("(() => {{ const field = document.getElementById({id}); field.focus(); field.select?.(); }})()");
+        self.evaluate(&focus);
+        // A dialog that has just opened moves the focus to its first field once.
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+        if self.evaluate(&format!("document.activeElement?.id === {id}")) != true {
+            self.evaluate(&focus);
+        }
         self.type_text(text);
     }
 
@@ -383,4 +390,10 @@ impl Drop for Chromium {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whether a node of the accessibility tree is disabled.
+fn is_disabled(node: &Value) -> bool {
+    let properties = node["properties"].as_array();
+    properties.is_some_and(|all| all.iter().any(|one| one["name"] == "disabled" && one["value"]["value"] == true))
 }
