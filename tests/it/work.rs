@@ -84,6 +84,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("LIMIT 1001) AS attention", "looks at a thousand deals at most"),
     ("ORDER BY deliveries.id DESC LIMIT", "a page of mail"),
     ("AS summed", "adds up to a limit, on the threads of slow reads"),
+    (".id > $2 ORDER BY clients.id LIMIT 500", "an export reads 500 records at a time"),
     ("LIMIT 1000) AS queued", "counts at most a thousand queued deliveries of an endpoint"),
     ("AND at >= $4 AND at <= $5 ORDER BY seq", "a backtest, which has its own limits and reads outside the writer"),
 ];
