@@ -117,7 +117,6 @@ fn nodes_share_the_sessions_of_a_pooler() {
 #[test]
 fn pg_dump_does_not_run_through_a_pooler() {
     let Some(db) = Db::postgres() else { return };
-    drop(Server::start(Db::at_address(db.url.clone())));
     let file = db.folder.path().join("backup");
     let backup = |mode: &str| {
         let url = format!("{}&pool_mode={mode}", db.url);
