@@ -42,7 +42,7 @@ impl Store {
             }
             Readers::Postgres(pool) => {
                 let copy = folder.join(POSTGRES_COPY);
-                let done = dump(pool.address(), &copy, work)?;
+                let done = dump(pool.primary.address(), &copy, work)?;
                 Ok((copy, done))
             }
         }

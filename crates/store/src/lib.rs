@@ -57,6 +57,7 @@ use tracing::{Instrument as _, Level, Span};
 
 use address::Address;
 use apart::SlowReads;
+use standby::Servers;
 use writer::{Answered, Writer};
 
 /// Which database to open.
@@ -117,7 +118,7 @@ struct Inner {
 
 enum Readers {
     Sqlite(sqlite::Pool),
-    Postgres(Box<postgres::Pool>),
+    Postgres(Box<Servers>),
 }
 
 impl Store {
@@ -138,10 +139,9 @@ impl Store {
                 let writer = Writer::start(sessions, options.queue, &stats)?;
                 let urgent = postgres::Writing::open(address.clone(), options.timeout, &stats)?;
                 let urgent = Writer::start(vec![urgent], options.queue, &stats)?;
-                let mut pool = postgres::Pool::new(address, options.readers, options.timeout, &stats);
-                if !options.standby.is_empty() {
-                    pool = pool.with_standby(Address::parse_standby(&options.standby)?);
-                }
+                let pool = postgres::Pool::new(address, options.readers, options.timeout, &stats);
+                let standby = Some(options.standby.as_str()).filter(|url| !url.is_empty());
+                let pool = Servers::new(pool, standby.map(Address::parse_standby).transpose()?);
                 (Readers::Postgres(Box::new(pool)), writer, Some(urgent))
             }
         };
@@ -159,7 +159,8 @@ impl Store {
             Database::Sqlite(path) => Readers::Sqlite(sqlite::Pool::new(path)),
             Database::Postgres(url) => {
                 let address = Address::parse(url)?;
-                Readers::Postgres(Box::new(postgres::Pool::new(address, options.readers, options.timeout, &stats)))
+                let pool = postgres::Pool::new(address, options.readers, options.timeout, &stats);
+                Readers::Postgres(Box::new(Servers::new(pool, None)))
             }
         };
         let inner = Inner { readers, apart: SlowReads::start()?, writer: None, urgent: None, stats };
@@ -203,7 +204,7 @@ impl Store {
             Readers::Postgres(pool) => {
                 let store = self.clone();
                 let read = async move {
-                    let turn = pool.turn().await?;
+                    let turn = pool.primary.turn().await?;
                     let read = tokio::task::spawn_blocking(move || {
                         let done = store.read_now(work);
                         drop(turn);

@@ -8,7 +8,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::address::Address;
 use crate::client::{Client, Failure, Prepared};
 use crate::marks::Mark;
-use crate::standby::Standby;
 use crate::stats::statement_ran;
 use crate::writer::Session;
 use crate::{Error, Result, Stats, Tx, Value};
@@ -184,8 +183,6 @@ pub(crate) struct Pool {
     returned: Condvar,
     /// As many as connections.
     turns: Arc<Semaphore>,
-    /// Reads go there first.
-    standby: Option<Box<Standby>>,
 }
 
 #[derive(Default)]
@@ -202,14 +199,16 @@ impl Pool {
     pub(crate) fn new(address: Address, limit: usize, patience: Duration, stats: &Arc<Stats>) -> Pool {
         let (stats, state, returned, limit) = (stats.clone(), Mutex::default(), Condvar::new(), limit.max(1));
         let turns = Arc::new(Semaphore::new(limit));
-        Pool { address, limit, patience, stats, state, returned, turns, standby: None }
+        Pool { address, limit, patience, stats, state, returned, turns }
     }
 
-    /// Reads from a standby where that returns the same; `address` is the standby's.
-    pub(crate) fn with_standby(mut self, address: Address) -> Pool {
-        let pool = Pool::new(address, self.limit, self.patience, &self.stats);
-        self.standby = Some(Box::new(Standby::new(pool, self.address.clone(), &self.stats)));
-        self
+    /// Returns a pool of the same size for another server.
+    pub(crate) fn for_standby(&self, address: Address) -> Pool {
+        Pool::new(address, self.limit, self.patience, &self.stats)
+    }
+
+    pub(crate) fn stats(&self) -> &Arc<Stats> {
+        &self.stats
     }
 
     /// Waits until a connection is most likely free. Requests that wait here, rather than for the connection itself,
@@ -225,9 +224,6 @@ impl Pool {
 
     /// Runs `work` in a transaction that only reads, again if the connection is lost. What it returned last counts.
     pub(crate) fn read(&self, work: &mut dyn FnMut(&mut Tx)) -> Result<()> {
-        if self.standby.as_ref().is_some_and(|standby| standby.read(work)) {
-            return Ok(());
-        }
         let (mut tries, started) = (0, Instant::now());
         loop {
             tries += 1;

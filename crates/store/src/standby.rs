@@ -27,8 +27,30 @@ const WRITTEN: &str = "SELECT pg_current_wal_flush_lsn() - '0/0'";
 /// No row unless it receives the log: what a standby that was left behind by a failover has replayed may have been lost.
 const REPLAYED: &str = "SELECT pg_last_wal_replay_lsn() - '0/0' FROM pg_stat_wal_receiver";
 
+/// The servers that answer reads.
+pub(crate) struct Servers {
+    pub(crate) primary: Pool,
+    standby: Option<Standby>,
+}
+
+impl Servers {
+    pub(crate) fn new(primary: Pool, standby: Option<Address>) -> Servers {
+        let standby = standby
+            .map(|address| Standby::new(primary.for_standby(address), primary.address().clone(), primary.stats()));
+        Servers { primary, standby }
+    }
+
+    /// Runs `work` in a transaction that only reads; what it returned last counts.
+    pub(crate) fn read(&self, work: &mut dyn FnMut(&mut Tx)) -> Result<()> {
+        if self.standby.as_ref().is_some_and(|standby| standby.read(work)) {
+            return Ok(());
+        }
+        self.primary.read(work)
+    }
+}
+
 /// The standby of a primary.
-pub(crate) struct Standby {
+struct Standby {
     pool: Pool,
     primary: Address,
     asked: Mutex<Asked>,
@@ -52,12 +74,12 @@ struct Asked {
 }
 
 impl Standby {
-    pub(crate) fn new(pool: Pool, primary: Address, stats: &Arc<Stats>) -> Standby {
+    fn new(pool: Pool, primary: Address, stats: &Arc<Stats>) -> Standby {
         Standby { pool, primary, asked: Mutex::default(), answered: Condvar::new(), stats: stats.clone() }
     }
 
     /// Runs `work` on the standby; returns false if the primary has to run it.
-    pub(crate) fn read(&self, work: &mut dyn FnMut(&mut Tx)) -> bool {
+    fn read(&self, work: &mut dyn FnMut(&mut Tx)) -> bool {
         if self.asked().rests_until.is_some_and(|until| Instant::now() < until) {
             self.stats.standby_missed.fetch_add(1, Ordering::Relaxed);
             return false;
