@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::address::Address;
 use crate::postgres::{Connection, Pool};
-use crate::{Result, Stats, Tx};
+use crate::{Error, Result, Stats, Tx};
 
 /// How long a read waits for the standby to catch up before it goes to the primary.
 const BEHIND: Duration = Duration::from_millis(20);
@@ -73,6 +73,16 @@ struct Asked {
     rests_until: Option<Instant>,
 }
 
+impl Asked {
+    fn rests(&self) -> bool {
+        self.rests_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn rest(&mut self) {
+        self.rests_until = Some(Instant::now() + REST);
+    }
+}
+
 impl Standby {
     fn new(pool: Pool, primary: Address, stats: &Arc<Stats>) -> Standby {
         Standby { pool, primary, asked: Mutex::default(), answered: Condvar::new(), stats: stats.clone() }
@@ -80,7 +90,7 @@ impl Standby {
 
     /// Runs `work` on the standby; returns false if the primary has to run it.
     fn read(&self, work: &mut dyn FnMut(&mut Tx)) -> bool {
-        if self.asked().rests_until.is_some_and(|until| Instant::now() < until) {
+        if self.asked().rests() {
             self.stats.standby_missed.fetch_add(1, Ordering::Relaxed);
             return false;
         }
@@ -90,7 +100,7 @@ impl Standby {
         });
         let done = matches!(read, Ok(true));
         if !done {
-            self.asked().rests_until = Some(Instant::now() + REST);
+            self.asked().rest();
         }
         let counter = if done { &self.stats.standby_reads } else { &self.stats.standby_missed };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -107,6 +117,10 @@ impl Standby {
         // A question that is on its way may have been answered before the write of this caller.
         let needed = asked.begun + 1;
         while asked.done < needed {
+            // If the question of another caller has just failed, this one does not wait for the same failure again.
+            if asked.rests() {
+                return Err(Error::Disconnected("the primary does not say how far its log is".into()));
+            }
             if asked.busy {
                 asked = self.answered.wait(asked).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -118,6 +132,9 @@ impl Standby {
             asked = self.asked();
             asked.busy = false;
             self.answered.notify_all();
+            if answer.is_err() {
+                asked.rest();
+            }
             let (conn, position) = answer?;
             (asked.conn, asked.done, asked.position) = (Some(conn), own, position);
         }

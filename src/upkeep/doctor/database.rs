@@ -74,7 +74,9 @@ fn about(tx: &mut Tx, config: &Config) -> Result<Vec<Finding>> {
             found.push(Finding::problem("database", what, format!("Set {name} = on in postgresql.conf.")));
         }
     }
-    let (most, own) = (set(tx, "max_connections")?, config.database_readers + config.database_writers + 2);
+    // One more for urgent writes, and one that asks for the end of the log before a read from a standby.
+    let others = 1 + usize::from(!config.database_standby.is_empty());
+    let (most, own) = (set(tx, "max_connections")?, config.database_readers + config.database_writers + others);
     if most.parse().is_ok_and(|most: usize| most < 2 * own) {
         let what = format!("PostgreSQL accepts {most} connections, and each node uses up to {own}.");
         found.push(Finding::advice("database", what, "Raise max_connections, or lower database_readers."));
