@@ -1,5 +1,5 @@
 // Find (Ctrl K): one field for going, doing and finding.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { dialog, div, h, input, li, span, ul } from "./html.js";
@@ -23,7 +23,8 @@ function Find({ close }) {
   const [records, setRecords] = useState(/** @type {Hit[]} */ ([]));
   const [active, setActive] = useState(0);
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => { box.current?.showModal(); }, []);
+  // Before the next frame, so that no letter is typed elsewhere.
+  useLayoutEffect(() => { box.current?.showModal(); }, []);
   useEffect(() => {
     const words = typed.trim();
     if (words.length === 0) return setRecords([]);

@@ -79,7 +79,10 @@ class Client:
     def send(self, method, path, body=None, headers=None, timeout=20):
         """Returns the status and the body; raises OSError or HTTPException if there is no response."""
         if self.http is None:
-            self.http = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+            self.http = http.client.HTTPConnection("127.0.0.1", self.port)
+        self.http.timeout = timeout
+        if self.http.sock is not None:
+            self.http.sock.settimeout(timeout)
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json", **(headers or {})}
         if body is not None and not isinstance(body, (str, bytes)):
             body = json.dumps(body)

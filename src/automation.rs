@@ -34,6 +34,7 @@ pub(crate) mod steps;
 pub mod template;
 pub(crate) mod trigger;
 pub(crate) mod validate;
+pub(crate) mod versions;
 pub(crate) mod vocabulary;
 pub mod worker;
 

@@ -132,7 +132,7 @@ record! {
     /// The number of the project.
     project_number: String = COMPUTED.nullable();
     /// Whether the invoice is a credit invoice.
-    is_credit: bool = COMPUTED;
+    is_credit: bool = COMPUTED.filter();
     /// Your own reference; must be unique.
     external_id: String = GIVEN.nullable_once_made().search().filter().unique(&[]).example("\"\"");
     /// Rows: `name` or `title`, `quantity`, `unit`, `unit_price`, and `vat_code` or `vat_rate`. Can be changed while the document

@@ -2,26 +2,28 @@
 //! recorded before it starts, so that a mail that may have arrived twice is known.
 
 pub(crate) mod hours;
+pub(crate) mod link;
 pub(crate) mod listed;
 pub(crate) mod outcome;
+mod standing;
+mod transport;
 mod trial;
+pub(crate) mod waiting;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use engine::app::App;
 use engine::call::Content;
 use engine::clock::Moment;
-use engine::config::Config;
 use engine::context::{Actor, Ctx};
-use engine::error::{Code, Error, Result};
+use engine::error::{Error, Result};
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
+use engine::perform;
 use engine::record::{Kind, Record};
 use engine::registry::registry;
-use engine::services::Services;
-use engine::{choice, perform};
-use mail::{Attachment, Failure, Mail, NamedAddress, Route, Security, Sender, SmtpSettings};
+use mail::{Attachment, Failure, Mail, NamedAddress, Sender};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
@@ -31,35 +33,9 @@ use crate::settings::corporate_identity::CorporateIdentity;
 use crate::settings::email_domain::{DomainStatus, DomainType, Verifier};
 use crate::settings::{NOT_SENT, Settings};
 use hours::Timing;
-
-choice! {
-    /// The status of the delivery of a mail to one recipient.
-    pub enum Standing {
-        /// Waiting for the first attempt.
-        #[default]
-        Queued = "queued",
-        /// An attempt is in progress, or was interrupted.
-        Sending = "sending",
-        /// An attempt failed; another follows.
-        Retrying = "retrying",
-        /// Accepted by the mail server.
-        Sent = "sent",
-        /// Written to a folder, because the server has no mail settings.
-        Stored = "stored",
-        /// Given up.
-        Failed = "failed",
-        /// Not sent, because the account has a test clock.
-        Recorded = "recorded",
-        /// Not sent, because what it asks for happened before it left.
-        Canceled = "canceled",
-    }
-}
-
-impl Standing {
-    /// The statuses of deliveries that are over.
-    const OVER: &[Standing] =
-        &[Standing::Sent, Standing::Stored, Standing::Failed, Standing::Recorded, Standing::Canceled];
-}
+use link::{Kept, Link};
+pub use standing::Standing;
+pub(crate) use transport::{open, sender};
 
 /// The moment at which a mail leaves, on the account's clock. Mail of earlier versions left at once.
 pub(crate) const LEAVING: Migration = Migration {
@@ -138,6 +114,8 @@ pub struct Letter {
     pub reply_to: String,
     /// When it may leave.
     pub timing: Timing,
+    /// The link in its text that works once.
+    pub link: Link,
 }
 
 /// Size in bytes above which a document takes seconds to typeset.
@@ -167,12 +145,13 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
             to.join(", ").into(),
             cc.join(", ").into(),
             (&letter.subject).into(),
-            (&letter.body).into(),
-            (&letter.html).into(),
+            letter.link.mask(&letter.body).into(),
+            letter.link.mask(&letter.html).into(),
             letter.attach_pdf.into(),
             leaves_at.0.into(),
         ],
     )?;
+    letter.link.keep(tx, &ctx.site.vault, ctx.account, &id)?;
     usage::count_mails(tx, ctx, to.len() + cc.len())?;
     let (status, reason) = match Settings::is_sealed(tx, ctx)? {
         true => (Standing::Recorded, NOT_SENT),
@@ -342,6 +321,10 @@ fn end_try(
             (&told.delivery).into(),
         ];
         tx.execute(sql, &values)?;
+        // A mail that failed can be sent again.
+        if told.has_link && matches!(outcome, outcome::Outcome::Sent | outcome::Outcome::Stored) {
+            link::forget(tx, ctx.account, &told.mail)?;
+        }
         Ok::<_, Error>(())
     })
 }
@@ -452,6 +435,7 @@ pub(crate) struct Queued {
     body: String,
     html: String,
     attach_pdf: bool,
+    link: Kept,
 }
 
 impl Queued {
@@ -460,7 +444,7 @@ impl Queued {
             "SELECT created_at, id, about, about_id, from_name, from_email, reply_to, recipients, copies, subject,
                           body, html, attach_pdf, kind
                    FROM mails WHERE account_id = $1 AND id = $2";
-        tx.first(sql, &[account.into(), id.into()], |row| {
+        let mut found = tx.first(sql, &[account.into(), id.into()], |row| {
             let text = |column: usize| row.text(column).map(str::to_string);
             Ok::<_, Error>(Queued {
                 created_at: row.int(0)?,
@@ -477,8 +461,13 @@ impl Queued {
                 html: text(11)?,
                 attach_pdf: row.int(12)? != 0,
                 kind: text(13)?,
+                link: Kept::default(),
             })
-        })
+        })?;
+        if let Some(mail) = found.as_mut().filter(|mail| link::KINDS.contains(&mail.kind.as_str())) {
+            mail.link = Kept::of(tx, account, id)?;
+        }
+        Ok(found)
     }
 }
 
@@ -496,14 +485,15 @@ fn build(app: &App, account: i64, queued: &Queued) -> Result<(String, Vec<u8>)> 
     }
     let reply_to = (!queued.reply_to.is_empty() && queued.reply_to != from)
         .then(|| NamedAddress { name: queued.from_name.clone(), email: queued.reply_to.clone() });
+    let unmasked = |text: &str| queued.link.unmask(&app.site.vault, account, &queued.id, text);
     let mail = Mail {
         from: NamedAddress { name: queued.from_name.clone(), email: from.clone() },
         reply_to,
         to: split(&queued.to),
         cc: split(&queued.cc),
         subject: queued.subject.clone(),
-        text: queued.body.clone(),
-        html: queued.html.clone(),
+        text: unmasked(&queued.body)?,
+        html: unmasked(&queued.html)?,
         attachments,
         message_id: queued.id.clone(),
         date_ms: queued.created_at,
@@ -565,34 +555,4 @@ pub(crate) fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, S
         None => crate::settings::corporate_identity::default_one(tx, ctx)?,
     };
     Ok((identity.name.clone(), identity.email.0.clone()))
-}
-
-/// Opens the mail transport of the settings.
-pub(crate) fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
-    services.add(sender(config)?);
-    Ok(())
-}
-
-/// Returns the mail transport of the settings, which has not connected yet.
-pub(crate) fn sender(config: &Config) -> Result<Sender> {
-    let route = if config.smtp_host.is_empty() {
-        Route::Folder(config.data.join("mail"))
-    } else {
-        let mut settings = SmtpSettings::new(&config.smtp_host, config.smtp_port);
-        settings.security = match config.smtp_security.as_str() {
-            "tls" => Security::Tls,
-            "starttls" => Security::StartTls,
-            "none" => Security::None,
-            other => {
-                let message = format!("smtp_security is '{other}', but must be starttls, tls or none.");
-                return Err(Error::new(Code::Unavailable, message));
-            }
-        };
-        settings.user.clone_from(&config.smtp_user);
-        settings.password.clone_from(&config.smtp_password);
-        settings.timeout = Duration::from_secs(config.smtp_timeout_seconds);
-        settings.ca_file = (!config.smtp_ca_file.is_empty()).then(|| config.smtp_ca_file.clone().into());
-        Route::Smtp(settings)
-    };
-    Sender::new(route).map_err(|error| Error::new(Code::Unavailable, format!("Mail cannot be sent: {error}.")))
 }

@@ -20,6 +20,7 @@ use engine::{heads, migrations};
 use store::Tx;
 
 use crate::keys::{old, operator};
+use crate::mail::link;
 use crate::people::sealing;
 use crate::settings::{Language, Settings};
 use crate::{demo, registry};
@@ -38,6 +39,10 @@ fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     registry::install();
     let app = open::open_as(config, trusts_all)?;
     operator::log_old_keys(&app)?;
+    if app.carried.is_from_before(link::MIGRATION.number) {
+        operator::log_digests(&app)?;
+        link::seal_old(&app)?;
+    }
     if app.carried.is_from_before(sealing::MIGRATION.number) {
         sign_rows(&app, &app.site.vault, true)?;
     }
@@ -100,7 +105,8 @@ fn opening(app: &App, name: &str, test_clock: Option<Moment>, with_demo: bool) -
     Ok(Opening {
         name: name.to_string(),
         zone: accounts::DEFAULT_ZONE.to_string(),
-        language: Language::default(),
+        // The business of the demo is Dutch.
+        language: if with_demo { Language::Dutch } else { Language::default() },
         test_clock,
         with_demo,
         live: false,

@@ -33,7 +33,7 @@ use engine::error_codes;
 error_codes! {
     /// The user is the last active owner of the account. Make another user an owner first.
     LAST_OWNER = "last_owner", Conflict, retry: true;
-    /// The link has been used, has expired or is not complete. The message says how to get a new one.
+    /// The link has been used, has expired, was replaced or withdrawn, or is not complete. The message says how to get a new one.
     LINK_INVALID = "link_invalid", Conflict, retry: false;
     /// The account requires a second factor, and the person of the session has none yet. Add one at `/two-factor`.
     TWO_FACTOR_REQUIRED = "two_factor_required", Forbidden, retry: false;
@@ -45,4 +45,6 @@ error_codes! {
     ISSUER_FAILED = "issuer_failed", Forbidden, retry: true;
     /// No user has the e-mail address with which the person signed in at the OpenID Connect issuer.
     NO_SUCH_USER = "no_such_user", Forbidden, retry: true;
+    /// The access of the person who signed in at the OpenID Connect issuer is suspended. An owner can restore it.
+    USER_SUSPENDED = "user_suspended", Forbidden, retry: true;
 }

@@ -1,5 +1,7 @@
 //! The registry: the only module that knows all others.
 
+mod examples;
+
 use std::sync::LazyLock;
 
 use engine::ahead::RetryTable;
@@ -160,16 +162,22 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         ("people", include_str!("../docs/people.md")),
         ("console", include_str!("../docs/console.md")),
         ("import", include_str!("../docs/import.md")),
+        ("install", include_str!("../docs/install.md")),
         ("operations", include_str!("../docs/operations.md")),
         ("backup", include_str!("../docs/backup.md")),
+        ("scale", include_str!("../docs/scale.md")),
+        ("proofs", include_str!("../docs/proofs.md")),
         ("security", include_str!("../docs/security.md")),
         ("performance", include_str!("../docs/performance.md")),
     ],
+    needed: examples::NEEDED,
+    notes: examples::NOTES,
     error_codes: &[documents::CODES, run::CODES, client_link::CODES, providers::CODES, people::CODES],
     events: catalogue::all(),
+    to_read: Some(automation::needs::to_receive),
     described: &[webhooks::openapi::describe],
     listener: Some(automation::LISTENER),
-    on_event: &[note_timers, note_set_up, automation::library::follow_language],
+    on_event: &[note_timers, note_set_up, automation::library::follow_language, mail::waiting::follow_hours],
     guards: &[
         Guard { table: "files", check: corporate_identity::guard_logo },
         Guard { table: "files", check: typesetting::guard_pdf },
@@ -220,7 +228,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     purges: PURGES,
     due_work: DUE_WORK,
     background: BACKGROUND,
-    secrets: &[settings::MOLLIE_KEY, endpoint::SECRET, endpoint::OLD_SECRET, factor::SECRET],
+    secrets: &[settings::MOLLIE_KEY, endpoint::SECRET, endpoint::OLD_SECRET, factor::SECRET, mail::link::LINK],
     after_crash: &[runner::be_careful],
 });
 
@@ -273,6 +281,8 @@ fn migrations() -> Vec<Migration> {
         timers::MIGRATION,
         mail::MIGRATION,
         mail::LEAVING,
+        mail::waiting::WAITING,
+        mail::link::MIGRATION,
         documents::pdf::MIGRATION,
         usage::MIGRATION,
         run::NODES,
@@ -284,6 +294,7 @@ fn migrations() -> Vec<Migration> {
         here::MIGRATION,
         LISTED,
         ADDRESSES,
+        SETS,
         backups::MIGRATION,
         lines::MIGRATION,
     ];
@@ -319,6 +330,19 @@ CREATE INDEX clients_email ON clients (account_id, lower(email), created_at, id)
 CREATE INDEX suppliers_email ON suppliers (account_id, lower(email), created_at, id);
 CREATE INDEX tickets_email ON tickets (account_id, lower(client_email), created_at, id);
 CREATE INDEX users_email_folded ON users (account_id, lower(email), created_at, id);
+",
+};
+
+/// Indexes for lists filtered by a field with few values.
+const SETS: Migration = Migration {
+    number: 117,
+    name: "filters on sets of values",
+    sql: "
+CREATE INDEX invoices_credit ON invoices (account_id, is_credit, created_at, id);
+CREATE INDEX quotes_credit ON quotes (account_id, is_credit, created_at, id);
+CREATE INDEX workorders_credit ON workorders (account_id, is_credit, created_at, id);
+CREATE INDEX subscriptions_term ON subscriptions (account_id, term, created_at, id);
+CREATE INDEX flows_category ON flows (account_id, category, created_at, id);
 ",
 };
 
@@ -366,6 +390,7 @@ static PURGES: &[Purge] = &[
     token::purge,
     throttle::purge,
     factor::purge,
+    mail::link::purge,
 ];
 
 /// The daily work, in this order.

@@ -11,7 +11,7 @@ pub mod tax_rate;
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, violation};
-use engine::input::{self, Input};
+use engine::input::pending::Pending;
 use engine::record::{ALL, COMPUTED, DETAIL, Fields, INPUT, Kind, Model, NOWHERE, Record, Sealed, Texts, UPDATED};
 use engine::records::{self, Work};
 use engine::registry;
@@ -350,27 +350,29 @@ fn get(_: Call) -> Result<Work> {
 }
 
 fn patch(call: Call) -> Result<Work> {
-    let input: Input<Settings> = input::patch(&call)?;
+    let pending: Pending<Settings> = Pending::patch(&call, true)?;
     Ok(Box::new(move |tx, ctx| {
         let before = Settings::stored(tx, ctx)?;
         ctx.expects(before.base.version)?;
         let mut settings = before.clone();
         settings.leave_sandbox(ctx);
-        input.merge_into(&mut settings);
+        pending.merge_into(&mut settings);
+        let mut faults = pending.missing(tx, ctx)?;
+        let mut whole = FieldErrors::default();
+        settings.check(&mut whole);
+        settings.check_account(ctx, &mut whole);
+        settings.resolve_vat_code(tx, ctx, &mut whole)?;
+        faults.join(whole.into_result())?;
+        faults.into_result()?;
         if settings.mollie_key != before.mollie_key || settings.two_factor != before.two_factor {
             registry::check_confirmed(tx, ctx)?;
         }
-        let mut faults = FieldErrors::default();
-        settings.check(&mut faults);
-        settings.check_account(ctx, &mut faults);
-        settings.resolve_vat_code(tx, ctx, &mut faults)?;
-        faults.into_result()?;
         if before.base.id.is_empty() {
             records::add(tx, ctx, &mut settings)?;
         } else {
             records::change(tx, ctx, &before, &mut settings, "updated")?;
         }
-        Ok(Answer::record(ctx, &settings, UPDATED).with_texts("warnings", &input.warnings))
+        Ok(Answer::record(ctx, &settings, UPDATED).with_texts("warnings", pending.warnings()))
     }))
 }
 

@@ -77,7 +77,7 @@ record! {
     /// pending.
     status: Status = INPUT.create_only().filter().sort().example("\"active\"");
     /// Frequency of the invoices.
-    term: Term = COMPUTED;
+    term: Term = COMPUTED.filter_also("frequency");
     /// Start date.
     start_date: Day = COMPUTED.sort().range("start_from", "start_to");
     /// End date: periods that begin before it are invoiced.
@@ -202,11 +202,7 @@ impl Body for Deactivation {}
 const ENDED: &[Part] = &[
     Part("id", "string", "The subscription."),
     Part("status", "string", "`ended`."),
-    Part(
-        "end_date",
-        "string",
-        "End date; periods that begin before it are still invoiced, unless it is the start date.",
-    ),
+    Part("end_date", "date", "End date; periods that begin before it are still invoiced, unless it is the start date."),
 ];
 
 /// The mark of subscriptions that a caller ended.

@@ -70,6 +70,7 @@ function Letter({ table, id, close }) {
         div({ class: "field" }, label({ for: "send-subject" }, t("field.subject")), h(TextBox, control("subject"))),
         div({ class: "field mail-text" }, label({ for: "send-message" }, t("send.message")), h(TextBox, { ...control("message"), long: true, describedBy: "send-language" }),
           p({ class: "help", id: "send-language" }, t("send.language", { language: choiceName("", "language", usual.language) }), " ",
+            `${mail.subject} ${mail.message}`.includes("{number}") ? `${t("send.number", { placeholder: "{number}" })} ` : null,
             own ? button({ type: "button", class: "link", onClick: () => set({ subject: usual.subject, message: usual.message }) }, t("send.restore")) : may("settings.write") && tables.mail_templates ? a({ href: tables.mail_templates.address, target: "_blank" }, t("send.templates")) : null)),
         div({ class: "field switch" }, input({ id: "send-pdf", type: "checkbox", checked: mail.include_pdf, onChange: (event) => set({ include_pdf: event.currentTarget.checked }) }), label({ for: "send-pdf" }, t("send.pdf")))),
       h(Preview, { mail, path })) : null);

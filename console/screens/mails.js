@@ -1,10 +1,10 @@
 // Outgoing mail, newest first: what was sent, what failed and why, and trying again.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formKey, get, post } from "../api.js";
+import { formKey, get, post, useLoad } from "../api.js";
 import { tableOf } from "../change.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { TextBox } from "../field.js";
-import { a, div, h, label, p, span, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
+import { a, div, h, label, p, pre, span, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
 import { Button, Empty, Head, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { place } from "../router.js";
 import { may, me } from "../schema.js";
@@ -42,6 +42,13 @@ function Test({ close, done }) {
     div({ class: "field" }, label({ for: "test-to" }, t("mails.test_text")), h(TextBox, { id: "test-to", type: "email", value: to, onChange: setTo })));
 }
 
+/** @param {{ mail: Item, close: () => void }} properties */
+function Text({ mail, close }) {
+  const { answer, error } = useLoad(`/v1/mails/${mail.id}`);
+  return h(Dialog, { title: mail.subject, action: t("close"), single: true, calm: true, wide: true, close, run: async () => {} },
+    error ? h(Problem, { error }) : null, answer ? pre({ class: "code mail-text" }, answer.data.text) : error ? null : h(Skeleton, { rows: 4 }));
+}
+
 /** @param {{ mail: Item, again: () => void }} properties */
 function Row({ mail, again }) {
   const table = mail.about_id ? tableOf(mail.about) : undefined;
@@ -50,7 +57,7 @@ function Row({ mail, again }) {
     td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && mail.status !== "sent" ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, mail.reason) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
     td({ class: "card-line-2" }, mail.recipient), td({ class: "when card-none" }, h(Moment, { at: mail.created_at })),
     td({ class: "card-end" }, h(Pill, { table: "mails", field: "status", value: mail.status, tone: mail.status === "sent" ? "good" : undefined })),
-    td({ class: "card-status" }, mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, onClick: () => void retry() }, t("again")) : null));
+    td({ class: "card-status" }, h(Button, { small: true, quiet: true, onClick: () => openDialog(({ close }) => h(Text, { mail, close })) }, t("mails.show")), mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, onClick: () => void retry() }, t("again")) : null));
 }
 
 /** @param {string} status */

@@ -76,7 +76,8 @@ function Sessions() {
   const sessions = /** @type {import("../api.js").Item[]} */ (useLoad("/v1/me/sessions").answer?.data ?? []);
   return h(Card, { title: t("me.sessions") }, ul({ class: "lines" }, sessions.map((session) => li({ key: session.id },
     div(null, strong(null, browserName(session.browser)), div({ class: "soft" }, session.address, " · ", h(Moment, { at: session.last_used_at }))),
-    session.current ? span({ class: "pill good" }, t("me.this_one")) : h(Button, { small: true, onClick: () => void remove(`/v1/me/sessions/${session.id}`).then(() => say(t("me.session_ended")), sayError) }, t("me.end_session"))))));
+    session.current ? span({ class: "pill good" }, t("me.this_one")) : h(Button, { small: true, onClick: () => void remove(`/v1/me/sessions/${session.id}`).then(() => say(t("me.session_ended")), sayError) }, t("me.end_session"))))),
+    sessions.length > 1 ? div({ class: "card-foot" }, h(Button, { onClick: () => void post("/v1/me/sessions/end-others", undefined).then(() => say(t("me.others_ended")), sayError) }, t("me.end_others"))) : null);
 }
 
 /** @param {string} agent */

@@ -68,7 +68,11 @@ pub fn is_built_in(name: &str) -> bool {
 
 /// Returns a hint at the event that was probably meant, or an empty string.
 pub fn guess(name: &str) -> String {
-    let name = canonical(name);
+    let small = name.to_lowercase();
+    if small != name && find(&small).is_some() {
+        return format!("; did you mean '{small}'?");
+    }
+    let name = canonical(&small);
     let names = || registry().events.iter().filter(|event| event.origin != Origin::Trial).map(|event| &*event.name);
     let record = name.split_once('.').map_or("", |(record, _)| record);
     let of_record: Vec<&str> = names().filter(|own| own.split('.').next() == Some(record)).collect();
@@ -77,8 +81,18 @@ pub fn guess(name: &str) -> String {
     match (near.is_empty(), of_record.is_empty()) {
         (false, _) => near,
         (true, false) => format!("; the events of this record are: {}", of_record.join(", ")),
-        (true, true) => did_you_mean(&name, names()),
+        (true, true) => {
+            let others: Vec<Cow<str>> = names().map(other_name).collect();
+            did_you_mean(&name, names().chain(others.iter().map(|other| &**other)))
+        }
     }
+}
+
+/// Returns a hint at the prefix that was probably meant, such as `invoice.*`, or an empty string.
+fn guess_prefix(record: &str) -> String {
+    let sent = registry().events.iter().filter(|event| event.origin == Origin::Program);
+    let records = sent.filter_map(|event| event.name.split('.').next()).chain(["client"]);
+    did_you_mean(&record.to_lowercase(), records).replace("'?", ".*'?")
 }
 
 /// Returns why a name or a prefix in the list of an endpoint never matches an event, if so.
@@ -89,12 +103,18 @@ pub fn never_sent(pattern: &str) -> Option<String> {
         return None;
     }
     let fired = TRIGGERED;
-    if find(&name).is_some_and(|event| event.origin == Origin::Callers) {
+    let is_of = |origin: Origin| {
+        let fits = |event: &EventType| event.origin == origin && matches(&name, &event.name);
+        registry().events.iter().any(fits)
+    };
+    if is_of(Origin::Trial) {
+        return Some(format!("'{pattern}' is only sent by the test of an endpoint, whatever events it lists"));
+    }
+    if is_of(Origin::Callers) {
         return Some(format!("'{pattern}' never happens by itself; events that are fired are sent as '{fired}'"));
     }
     let hint = match name.strip_suffix(".*") {
-        Some(record) => did_you_mean(record, registry().events.iter().filter_map(|event| event.name.split('.').next()))
-            .replace("'?", ".*'?"),
+        Some(record) => guess_prefix(record),
         None => guess(&name),
     };
     let hint = if hint.is_empty() { format!("; events that are fired are sent as '{fired}'") } else { hint };
@@ -189,6 +209,8 @@ mod tests {
             ("invoice.payd", "; did you mean 'invoice.paid'?"),
             ("invoices.paid", "; did you mean 'invoice.paid'?"),
             ("client.creatd", "; did you mean 'customer.created'?"),
+            ("INVOICE.PAID", "; did you mean 'invoice.paid'?"),
+            ("clients.created", "; did you mean 'client.created'?"),
             ("order.shipped", ""),
             ("a.b", ""),
         ] {
@@ -199,7 +221,14 @@ mod tests {
         assert_eq!(never_sent("*"), None);
         assert_eq!(never_sent("client.updated"), None);
         assert_eq!(never_sent("invoce.*").unwrap(), "'invoce.*' matches no event; did you mean 'invoice.*'?");
-        assert!(never_sent("planning.updated").unwrap().contains("sent as 'automation.triggered'"));
+        assert_eq!(never_sent("clients.*").unwrap(), "'clients.*' matches no event; did you mean 'client.*'?");
+        assert_eq!(never_sent("Invoice.*").unwrap(), "'Invoice.*' matches no event; did you mean 'invoice.*'?");
+        assert!(never_sent("INVOICE.PAID").unwrap().ends_with("did you mean 'invoice.paid'?"));
+        assert!(never_sent("webhook.test").unwrap().contains("the test of an endpoint"));
+        for own in ["planning.updated", "planning.*"] {
+            let why = never_sent(own).unwrap();
+            assert!(why.contains("never happens by itself") && why.contains("sent as 'automation.triggered'"), "{why}");
+        }
         assert!(
             never_sent("order.shipped").unwrap().ends_with("events that are fired are sent as 'automation.triggered'")
         );

@@ -45,7 +45,7 @@ record! {
     /// Description.
     description: String = INPUT.create_only().long().example("\"Somebody calls when an order is worth it.\"");
     /// Category, such as `invoicing` or `sales`.
-    category: String = INPUT.create_only().example("\"sales\"");
+    category: String = INPUT.create_only().filter().example("\"sales\"");
     /// `event`: a built-in event; `custom`: any other key; `schedule`: a cron schedule.
     trigger_type: TriggerType = REQUIRED.create_only().filter().example("\"custom\"");
     /// The event or key that triggers the flow, or a cron expression in the account's time zone.
@@ -97,7 +97,7 @@ impl Model for Flow {
             TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
                 let hint = events::guess(&self.trigger_key);
                 let message =
-                    format!("is not an event of the service{hint}; use the trigger_type custom for keys of your own");
+                    format!("is not an event of the service; keys of your own have the trigger_type custom{hint}");
                 faults.add("trigger_key", violation(FieldCode::InvalidChoice, message));
             }
             _ => {}
@@ -338,7 +338,8 @@ fn with_good_addresses(
         };
         let lists = lint::Lists::read(tx, ctx)?;
         let found = doubt.into_iter().chain(lint::of(&new.subject(), &lists, &new.conditions.0, &new.steps.0));
-        let warnings: Vec<String> = input.warnings.iter().cloned().chain(found).collect();
+        let missing = lint::references::of(tx, ctx, new.about(), &new.steps.0)?;
+        let warnings: Vec<String> = input.warnings.iter().cloned().chain(found).chain(missing).collect();
         Ok(save(tx, ctx, call, input)?.with_texts("warnings", &warnings))
     };
     Box::new(move |tx, ctx| {
@@ -354,9 +355,22 @@ fn with_good_addresses(
     })
 }
 
+/// Reads the flow in a body. A step that is invalid by itself does not hide what is wrong with the others.
+fn read(call: &Call) -> Result<Input<Flow>> {
+    input::create_with(call, |input: &Input<Flow>, faults| {
+        let Some(Json::Object(members)) = &call.body else { return };
+        // Valid ones have been checked.
+        let is_unread = !input.values().steps.0.is_array();
+        let steps = members.iter().find(|(name, _)| name == "steps" && is_unread);
+        if let Some(steps) = steps.and_then(|(_, steps)| plain(steps).ok()) {
+            validate::check(&steps, input.values().about(), faults);
+        }
+    })
+}
+
 /// `POST /v1/automation/flows`
 fn create(call: Call) -> Result<Work> {
-    let input: Input<Flow> = input::create(&call)?;
+    let input = read(&call)?;
     Ok(with_good_addresses(
         input,
         |tx, ctx, _, input| {
@@ -372,7 +386,7 @@ fn create(call: Call) -> Result<Work> {
 
 /// `PUT /v1/automation/flows/{id}`
 fn replace(call: Call) -> Result<Work> {
-    let input: Input<Flow> = input::create(&call)?;
+    let input = read(&call)?;
     Ok(with_good_addresses(
         input,
         |tx, ctx, call, input| {

@@ -3,6 +3,7 @@
 //! data.
 
 mod lists;
+pub mod references;
 mod steps;
 mod subject;
 
@@ -57,6 +58,9 @@ fn templates(subject: &Subject, steps: &Value) -> Vec<String> {
                 let why = undefined(&parts, &before).or_else(|| subject.lacks(&parts));
                 warnings.extend(why.map(|why| format!("steps[{place}].{field}: {why}")));
             }
+            let items = template::items_in(value);
+            let why = items.iter().filter_map(|(list, member)| subject.lacks_item(list, member));
+            warnings.extend(why.map(|why| format!("steps[{place}].{field}: {why}")));
         }
         before.extend(step["name"].as_str());
     }
@@ -88,6 +92,18 @@ fn lint_condition(subject: &Subject, lists: &Lists, condition: &Value, path: &st
     let names: Vec<&str> = names.collect();
     if let Some(why) = subject.lacks(&names) {
         return Some(format!("{path}.field: {why}"));
+    }
+    if let [PathPart::Name(root), PathPart::Name(list), PathPart::Index(_), PathPart::Name(member), ..] =
+        parts.as_slice()
+        && matches!(root.as_str(), "data" | "record")
+        && let Some(why) = subject.lacks_item(list, member)
+    {
+        return Some(format!("{path}.field: {why}"));
+    }
+    if let ["data", member, name] = names.as_slice()
+        && let Some(field) = subject.field_of_member(member, name)
+    {
+        return compared(field, condition).map(|why| format!("{path}.value: '{member}.{name}' {why}"));
     }
     let is_whole = names.len() == parts.len();
     let ["data" | "record", name, deeper @ ..] = names.as_slice() else { return None };

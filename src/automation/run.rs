@@ -255,8 +255,8 @@ const STEPS: &[Part] = &[
         "string",
         "Status: pending, running, waiting, pending_approval, retrying, success, failed, skipped or cancelled.",
     ),
-    Part("started_at", "string", "When the step was first attempted, or empty."),
-    Part("finished_at", "string", "When the step ended, or empty."),
+    Part("started_at", "date-time or empty", "When the step was first attempted, or empty."),
+    Part("finished_at", "date-time or empty", "When the step ended, or empty."),
     Part("attempts", "integer", "Number of attempts."),
     Part(
         "result",

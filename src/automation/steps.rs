@@ -19,7 +19,9 @@ use super::matching::{self, Fired, Sent};
 use super::needs;
 use super::template::{self, Names};
 use crate::automation::run::Run;
+use crate::mail::hours::Timing;
 use crate::mail::{self, Letter};
+use crate::people::user;
 use crate::settings::Settings;
 
 /// The outcome of a step.
@@ -231,7 +233,11 @@ fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> 
     }
     let (from_name, reply_to) = mail::identity_of(tx, ctx, "")?;
     let subject = text(step, "subject", names)?.replace(['\n', '\r'], " ");
+    // What a flow tells the owners does not disturb a client.
+    let owners = user::owner_emails(tx, ctx)?;
+    let is_own = |address: &String| owners.iter().any(|owner| owner.eq_ignore_ascii_case(address));
     let letter = Letter {
+        timing: if to.iter().chain(&cc).all(is_own) { Timing::AtOnce } else { Timing::BySender },
         about: about.unwrap_or("run"),
         about_id: if about.is_some() { run.entity_id.clone() } else { run.base.id.clone() },
         kind: "flow".to_string(),

@@ -59,7 +59,7 @@ fn shown(ctx: &Ctx) -> Result<Answer> {
 
 fn check(ctx: &Ctx) -> Result<()> {
     if !ctx.has_test_clock {
-        let message = "This account has no test clock. Create an account with --test-clock to advance its clock.";
+        let message = "This account has no test clock. Create an account with --test-clock 2026-01-01T09:00:00Z to advance its clock.";
         return Err(Error::new(Code::Forbidden, message));
     }
     Ok(())

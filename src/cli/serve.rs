@@ -94,6 +94,9 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
             "No mail is sent, because smtp_host is not set: mail is stored as .eml files."
         );
     }
+    if app.config.files.starts_with("s3://") {
+        tokio::spawn(check_files(app.clone()));
+    }
     notify::notify("READY=1");
     tokio::spawn(notify::watch());
     server::serve(app.clone(), listener, told_to_stop()).await;
@@ -108,6 +111,13 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     }
     tracing::info!("Kantoor has stopped.");
     Ok(())
+}
+
+/// Logs that contents of files cannot be stored. The start does not wait for it: a store may come back at any time.
+async fn check_files(app: Arc<App>) {
+    if let Err(cause) = app.blobs.check().await {
+        tracing::error!(files = app.config.files, %cause, "Files cannot be stored or read; `kantoor doctor` says more.");
+    }
 }
 
 /// Creates the owner of the demo; returns how to sign in.

@@ -15,6 +15,10 @@ impl TypesetWorker {
         // Requests have priority, and when the machine runs out of memory this process is killed before the server.
         let _ = nice(5);
         let _ = std::fs::write("/proc/self/oom_score_adj", "500");
-        pdf::work(std::io::stdin().lock(), std::io::stdout().lock()).map_err(|error| error.to_string())
+        match pdf::work(std::io::stdin().lock(), std::io::stdout().lock()) {
+            // The server has stopped, and nobody waits for the document.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            done => done.map_err(|error| error.to_string()),
+        }
     }
 }

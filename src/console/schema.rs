@@ -168,7 +168,11 @@ impl Seen<'_> {
         add(&mut out, "patch", json!(patch));
         add(&mut out, "required", json!(create && rules.required));
         if self.list.is_some() {
-            add(&mut out, "filter", json!(if rules.filter { field.name } else { rules.filter_as }));
+            add(
+                &mut out,
+                "filter",
+                json!(if rules.filter && rules.filter_as.is_empty() { field.name } else { rules.filter_as }),
+            );
             add(&mut out, "many", json!(rules.filter_many));
             add(&mut out, "range", rules.range.map_or(Value::Null, |(from, to)| json!([from, to])));
             add(&mut out, "sort", json!(self.sorts.contains(&field.name)));

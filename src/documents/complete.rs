@@ -63,7 +63,8 @@ impl<K: DocumentKind> Document<K> {
         }
         for (place, row) in self.rows.0.iter().enumerate().filter(|(_, row)| row.unstated) {
             let warning = format!(
-                "Row {place} ('{}') names no VAT rate, so it has 0%. Send vat_code or vat_rate, or set default_vat_code in the settings.",
+                "Row {} ('{}') names no VAT rate, so it has 0%. Send vat_code or vat_rate, or set default_vat_code in the settings.",
+                place + 1,
                 row.name
             );
             let required = "or vat_rate is required in a final document";

@@ -54,7 +54,7 @@ impl Kind for Places {
     }
 
     fn schema(_: &Rules) -> Schema {
-        json!({"type": "array", "items": {"type": "integer", "minimum": 0}})
+        json!({"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": true})
     }
 }
 
@@ -172,7 +172,10 @@ fn chosen(source: &Invoice, wish: &Credit) -> Result<Vec<usize>> {
         return Ok(left);
     }
     match wish.row_indexes.0.iter().find(|place| rows[**place].credited) {
-        Some(place) => already(format!("Row {place} of {} has already been credited.", source.number)),
+        Some(place) => {
+            let (row, name) = (place + 1, &rows[*place].name);
+            already(format!("Row {row} ('{name}') of {} has already been credited.", source.number))
+        }
         None => Ok(wish.row_indexes.0.clone()),
     }
 }

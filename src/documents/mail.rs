@@ -14,6 +14,7 @@ use store::Tx;
 use super::complete::warned;
 use super::mail_html::{self, in_html};
 use super::mail_text::Text;
+use super::placeholders::NUMBER;
 use super::request::Request;
 pub use super::send_type::SendType;
 use super::{Document, DocumentKind, Which, make_final, pdf, quote, with_finalized};
@@ -27,9 +28,9 @@ input! {
 
     /// Recipients, separated by commas; at most fifty, including `cc`.
     to: Emails = REQUIRED.at_most(8192).example("\"anna@bakkerij-de-ster.example\"");
-    /// The subject.
+    /// The subject. It can have the placeholders of mail templates, such as `{number}`.
     subject: String = REQUIRED.at_most(998).example("\"Your invoice\"");
-    /// The message.
+    /// The message. It can have the placeholders of mail templates, such as `{number}`.
     message: String = REQUIRED.long().example("\"Please find the document attached.\"");
     /// Recipients of a copy, separated by commas.
     cc: Emails = INPUT.at_most(8192).example("\"\"");
@@ -79,13 +80,17 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
     let wish = input.record();
     Ok(Box::new(move |tx, ctx| {
         let mut document: Document<K> = records::find_to_change(tx, ctx, &call)?;
+        let draft = (!document.is_final()).then(|| document.number.clone());
         let (finalized, _) = make_final(tx, ctx, &mut document)?;
         let warnings = warned(&document, finalized, &input.warnings);
         let mut wish = wish.clone();
         if !input.has("send_type") {
             wish.send_type = default_type(&document);
         }
-        let recipients = post(tx, ctx, document, &wish)?;
+        let (sender, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
+        let written = Text { subject: wish.subject, message: wish.message };
+        let Text { subject, message } = written.sent(ctx, &document, draft.as_deref(), &sender);
+        let recipients = post(tx, ctx, document, &Send { subject, message, ..wish })?;
         let data = json!({"success": true, "recipients": recipients, "recipients_list": recipients.join(", ")});
         let answer = Answer::data(Outcome::Done, data.to_string().into_bytes());
         Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
@@ -119,6 +124,7 @@ pub fn post<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>, wish: 
         to: to.clone(),
         cc: cc.clone(),
         timing: if wish.send_type.is_reminder() { Timing::OfficeHours } else { Timing::BySender },
+        ..Letter::default()
     };
     let is_awaited = mail::put(tx, ctx, &letter)?;
     let mut document = before.clone();
@@ -187,8 +193,8 @@ pub fn post_usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: Document<K>
 pub const PREVIEW: &[Part] = &[
     Part("send_type", "string", "Type of mail."),
     Part("to", "string", "Default recipient."),
-    Part("subject", "string", "Default subject."),
-    Part("message", "string", "Default message."),
+    Part("subject", "string", "Default subject; of a draft with `{number}`, which sending fills in."),
+    Part("message", "string", "Default message; of a draft with `{number}`, which sending fills in."),
     Part("from", "string", "Name of the sender."),
     Part("language", "string", "Language of the default texts: that of the document."),
     Part("attachment", "string", "File name of the PDF."),
@@ -198,7 +204,8 @@ pub const PREVIEW: &[Part] = &[
 pub const PREVIEW_QUERY: &[Part] =
     &[Part("send_type", "string", "Type of mail; by default that of the document itself.")];
 
-/// `GET …/{id}/send-preview?send_type=`: a subject and a message that can be sent unchanged.
+/// `GET …/{id}/send-preview?send_type=`: a subject and a message that can be sent unchanged. Sending finalizes a draft, so its
+/// texts are those of the final document, with the placeholder `{number}` where its number will be.
 pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
     let wanted = match call.query.get("send_type") {
         None => None,
@@ -210,6 +217,7 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let document: Document<K> = records::find(tx, ctx, call.id())?;
         let kind = wanted.unwrap_or_else(|| default_type(&document));
+        let document = document.foreseen(tx, ctx)?;
         let (name, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
         let Text { subject, message } = Text::of(tx, ctx, &document, kind, &name)?;
         let data = json!({
@@ -226,8 +234,12 @@ pub fn preview_page<K: DocumentKind>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let document: Document<K> = records::find(tx, ctx, call.id())?;
         let kind = default_type(&document);
+        let mut document = document.foreseen(tx, ctx)?;
         let (name, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
         let text = Text::of(tx, ctx, &document, kind, &name)?;
+        if document.number == NUMBER {
+            document.number.clear();
+        }
         Ok(Answer::content(Content::Page(mail_html::preview(tx, ctx, &document, &text.message))))
     }))
 }
@@ -268,7 +280,7 @@ pub const DELIVERIES: &[Part] = &[
         "boolean",
         "Whether an attempt was interrupted after the mail was handed over, so that it may have arrived twice.",
     ),
-    Part("created_at", "string", "When the delivery was queued."),
-    Part("updated_at", "string", "When the record was last changed."),
-    Part("leaves_at", "string", "When the mail leaves: after `created_at` if it waits for office hours."),
+    Part("created_at", "date-time", "When the delivery was queued."),
+    Part("updated_at", "date-time", "When the record was last changed."),
+    Part("leaves_at", "date-time", "When the mail leaves: after `created_at` if it waits for office hours."),
 ];

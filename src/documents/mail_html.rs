@@ -82,7 +82,7 @@ fn summary<K: DocumentKind>(document: &Document<K>) -> Vec<(String, String)> {
             (label("due_date"), day(document.due_date.0)),
         ]),
         (Which::Invoice, Request::Collection(date, _)) => facts.extend([
-            (label("open"), style.money(document.unpaid_amount())),
+            (label("to_collect"), style.money(document.unpaid_amount())),
             (label("collection_date"), style.date(date)),
         ]),
         (Which::Invoice, _) => facts.extend([total(), (label("date"), day(document.invoice_date.0))]),

@@ -119,6 +119,8 @@ fn sample<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, kind: SendType, language: Lan
     document.take_snapshots(tx, ctx)?;
     document.number = format!("{}{}-0001", K::WHICH.letter(), today.year());
     document.title = word("title");
+    // There is no such page, but a link that shows what it will look like.
+    document.token = "example".to_string();
     document.reference = word("reference");
     document.client_company_name = word("client");
     document.client_firstname = word("firstname");

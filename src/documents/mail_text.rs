@@ -10,7 +10,7 @@ use store::Tx;
 
 use super::mail_template::MailTemplate;
 use super::pdf::Style;
-use super::placeholders::{PLACEHOLDERS, fill};
+use super::placeholders::{NUMBER, PLACEHOLDERS, fill};
 use super::request::Request;
 use super::send_type::SendType;
 use super::{Document, DocumentKind, Language, Which};
@@ -55,6 +55,17 @@ impl Text {
         let kind = if K::WHICH == Which::Invoice && kind.is_reminder() && !asks { SendType::Invoice } else { kind };
         let template = Text::template(tx, ctx, kind, document.language)?;
         Ok(template.filled(&Facts::of(ctx, document, sender)))
+    }
+
+    /// Returns a text that somebody wrote as it is mailed: with its placeholders filled, and with the number of the document
+    /// where it has the number of the draft that it was.
+    pub fn sent<K: DocumentKind>(&self, ctx: &Ctx, document: &Document<K>, draft: Option<&str>, sender: &str) -> Text {
+        let facts = Facts::of(ctx, document, sender);
+        let written = |text: &str| {
+            let text = draft.map_or_else(|| text.to_string(), |draft| text.replace(draft, NUMBER));
+            fill(&text, |name| facts.value(name))
+        };
+        Text { subject: written(&self.subject).replace(['\n', '\r'], " "), message: written(&self.message) }
     }
 
     /// Fills the placeholders.

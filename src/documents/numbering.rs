@@ -7,6 +7,7 @@ use engine::error::Result;
 use engine::record::{Day, Record, When};
 use store::Tx;
 
+use super::placeholders::NUMBER;
 use super::{Document, DocumentKind, Mode, PaymentStatus, Which};
 
 /// Returns the number of a draft, from its id: the time of its creation and a counter within the millisecond. New numbers
@@ -26,16 +27,32 @@ impl<K: DocumentKind> Document<K> {
         if self.number.starts_with("DRAFT-") {
             self.number = next::<K>(tx, ctx, date.year())?;
         }
-        self.generation_mode = Mode::Final;
+        self.open();
         self.finalized_at = When(Some(ctx.now));
         self.revision = 1;
-        if self.payment_status == PaymentStatus::Draft {
-            self.payment_status = PaymentStatus::Open;
-        }
         if self.payment_status.is_unpaid() {
             self.note_status(ctx);
         }
         Ok(())
+    }
+
+    fn open(&mut self) {
+        self.generation_mode = Mode::Final;
+        if self.payment_status == PaymentStatus::Draft {
+            self.payment_status = PaymentStatus::Open;
+        }
+    }
+
+    /// Returns the document as it will be when it is final, as far as that is known: a draft has the placeholder of its
+    /// number.
+    pub fn foreseen(mut self, tx: &mut Tx, ctx: &Ctx) -> Result<Self> {
+        if !self.is_final() {
+            self.take_snapshots(tx, ctx)?;
+            self.resolve_dates(tx, ctx)?;
+            self.open();
+            self.number = NUMBER.to_string();
+        }
+        Ok(self)
     }
 }
 

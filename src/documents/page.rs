@@ -107,7 +107,7 @@ fn view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Value> {
     data["date_words"] = json!(day(document.invoice_date.0));
     // As printed: a workorder has no payment term.
     data["due_date_words"] = json!(day(document.due_date.0.filter(|_| !data["due_date"].is_null())));
-    data["supply_date_words"] = json!(day(document.supply_date.0));
+    data["supply_date_words"] = json!(day(document.shown_supply_date()));
     data["has_logo"] = json!(logo_of(tx, ctx, &document).is_some());
     data["website"] = json!(website(&data["sender"]["website"]));
     data["colors"] = colors(&data["colors"]);

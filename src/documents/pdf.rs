@@ -82,6 +82,13 @@ pub fn file_name<K: DocumentKind>(document: &Document<K>) -> String {
     format!("{}.pdf", document.number.replace(['/', '\\'], "-"))
 }
 
+impl<K: DocumentKind> Document<K> {
+    /// Returns the date of supply, if it is not that of the document itself.
+    pub(super) fn shown_supply_date(&self) -> Option<Date> {
+        self.supply_date.0.filter(|date| self.invoice_date.0 != Some(*date))
+    }
+}
+
 /// Fields of the response of `GET …/revisions`, for each revision.
 pub const REVISIONS: &[Part] = &[
     Part("revision", "integer", "Revision number, starting at 1."),
@@ -376,7 +383,7 @@ fn printed<K: DocumentKind>(
         "title": document.title,
         "date": document.invoice_date.0.map(|date| date.to_string()),
         "due_date": due_date.map(|date| date.to_string()),
-        "supply_date": document.supply_date.0.map(|date| date.to_string()),
+        "supply_date": document.shown_supply_date().map(|date| date.to_string()),
         "reference": document.reference,
         "original_number": original,
         "sender": {

@@ -19,6 +19,9 @@ pub const PLACEHOLDERS: [&str; 12] = [
     "link",
 ];
 
+/// The number, in texts about a document that has none yet.
+pub const NUMBER: &str = "{number}";
+
 /// Rejects a text with a placeholder that does not exist.
 pub fn check_placeholders(text: &str) -> Result<(), Violation> {
     for (_, name) in placeholders(text) {

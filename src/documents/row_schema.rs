@@ -1,44 +1,70 @@
-//! The JSON schema of rows: in responses, all members are there; in bodies, decimals may be strings.
+//! The JSON schema of rows: in responses, all members are there; in bodies, decimals may be strings, and `null` means that a
+//! member is not sent.
 
-use engine::record::Rules;
+use engine::record::{INPUT, Kind, Rules, VatRate};
 use serde_json::{Map, Value, json};
 
 /// The schema of rows whose members have these names, and their totals; `sent` are further names in bodies.
 pub fn of(names: &str, sent: &str, most: usize, rules: &Rules) -> Value {
     let names = format!("{names}{}", if is_sent(rules) { sent } else { "" });
-    let decimal = |places: u32, about: &str| {
-        let about = format!("{about} A decimal number with up to {places} decimals.");
-        match is_sent(rules) {
-            true => {
-                json!({"type": ["number", "string"], "pattern": format!("^-?\\d+(\\.\\d{{1,{places}}})?$"), "description": about})
-            }
-            false => json!({"type": "number", "description": about}),
-        }
-    };
-    let member = |name: &str| match name {
-        "quantity" => decimal(6, "How many or how much."),
-        "unit_price" => decimal(6, "Price of one unit, excluding VAT."),
-        "total_excl_vat" => {
-            decimal(2, "Total excluding VAT; if it is sent without a price, the price follows from it.")
-        }
-        "total_incl_vat" => {
-            decimal(2, "Total including VAT; if it is sent without a price, the price follows from it.")
-        }
-        "vat_rate" if is_sent(rules) => json!({"type": ["string", "number"], "description": "VAT percentage."}),
-        "vat_rate" => json!({"type": "string", "description": "VAT percentage."}),
-        "vat_code" => json!({"type": "string", "description": "The code of a tax rate."}),
-        "product_id" => json!({"type": "string", "description": "The product that the row is for."}),
-        "unit" => json!({"type": "string", "description": "Unit, such as `hour`."}),
-        "description" => json!({"type": "string", "description": "Details."}),
-        _ => json!({"type": "string", "description": "Name of the product or service."}),
-    };
     let names: Vec<&str> = names.split(' ').chain(["total_excl_vat", "total_incl_vat"]).collect();
-    let members: Map<String, Value> = names.iter().map(|name| (name.to_string(), member(name))).collect();
+    let members: Map<String, Value> =
+        names.iter().map(|name| (name.to_string(), member(name, is_sent(rules)))).collect();
     let mut row = json!({"type": "object", "properties": members});
-    if !is_sent(rules) {
+    if is_sent(rules) {
+        row["additionalProperties"] = json!(false);
+    } else {
         row["required"] = json!(names);
     }
     json!({"type": "array", "maxItems": most, "items": row})
+}
+
+fn member(name: &str, is_sent: bool) -> Value {
+    match name {
+        "quantity" => decimal(6, "How many or how much.", is_sent),
+        "unit_price" => decimal(6, "Price of one unit, excluding VAT.", is_sent),
+        "total_excl_vat" | "subtotal" => {
+            let about = "Total excluding VAT; if it is sent without a price, the price follows from it.";
+            decimal(2, about, is_sent)
+        }
+        "total_incl_vat" => {
+            let about = "Total including VAT; if it is sent without a price, the price follows from it.";
+            decimal(2, about, is_sent)
+        }
+        "vat_amount" => decimal(2, "The VAT, which is computed.", is_sent),
+        "vat_rate" if is_sent => described(VatRate::schema(&INPUT), "VAT percentage."),
+        "vat_rate" => json!({"type": "string", "description": "VAT percentage."}),
+        "vat_code" => text(&INPUT, "The code of a tax rate.", is_sent),
+        "product_id" => text(&INPUT, "The product that the row is for.", is_sent),
+        "unit" => text(&INPUT, "Unit, such as `hour`.", is_sent),
+        "description" => text(&INPUT.long(), "Details.", is_sent),
+        _ => text(&INPUT, "Name of the product or service.", is_sent),
+    }
+}
+
+fn decimal(places: u32, about: &str, is_sent: bool) -> Value {
+    let about = format!("{about} A decimal number with up to {places} decimals.");
+    if !is_sent {
+        return json!({"type": "number", "description": about});
+    }
+    let pattern = format!("^-?[0-9]{{1,12}}(\\.[0-9]{{1,{places}}})?$");
+    let schema = json!({"type": ["number", "string"], "minimum": INPUT.min, "maximum": INPUT.max, "pattern": pattern});
+    described(schema, &about)
+}
+
+fn text(rules: &Rules, about: &str, is_sent: bool) -> Value {
+    if is_sent { described(String::schema(rules), about) } else { json!({"type": "string", "description": about}) }
+}
+
+/// Adds the description of a member in bodies, which can be null.
+fn described(mut schema: Value, about: &str) -> Value {
+    let kinds = match schema["type"].take() {
+        Value::Array(kinds) => kinds,
+        kind => vec![kind],
+    };
+    schema["type"] = kinds.into_iter().chain([json!("null")]).collect();
+    schema["description"] = json!(about);
+    schema
 }
 
 fn is_sent(rules: &Rules) -> bool {

@@ -467,7 +467,7 @@ impl Kind for Rows {
 
     fn schema(rules: &Rules) -> Schema {
         let names = "name description quantity unit unit_price vat_rate vat_code product_id";
-        row_schema::of(names, " title", MAX_ROWS, rules)
+        row_schema::of(names, " title subtotal vat_amount", MAX_ROWS, rules)
     }
 
     fn is_empty(&self) -> bool {

@@ -4,6 +4,7 @@ use engine::accounts::{self, Account, NewKey};
 use engine::app::App;
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
+use engine::log;
 use engine::record::{Record, When};
 use engine::records;
 use store::Tx;
@@ -86,4 +87,39 @@ pub(crate) fn log_old_keys(app: &App) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Writes a log line for each key whose last line is of an earlier version, and so has no digest of its secret.
+pub(crate) fn log_digests(app: &App) -> Result<()> {
+    for account in app.store.read_now(Account::all)? {
+        let (number, mut after) = (account.number, Some(String::new()));
+        while let Some(from) = after {
+            let caller = app.acting(account.clone(), "kantoor");
+            after = app.store.write_now(number, move |tx| {
+                let ctx = caller.writing(tx)?;
+                log_some_digests(tx, &ctx, &from)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Handles the next hundred keys after an id; returns the last of them, if there may be more.
+fn log_some_digests(tx: &mut Tx, ctx: &Ctx, after: &str) -> Result<Option<String>> {
+    let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT 100", ApiKey::sql().select);
+    let keys = tx.all(&sql, &[ctx.account.into(), after.into()], ApiKey::from_row)?;
+    for key in &keys {
+        let (last, _) = log::of_record(tx, ctx.account, ApiKey::shape().name, &key.base.id, 0, 1)?;
+        let last = log::numbered(tx, ctx.account, &last)?;
+        // A key without any line is not one of an earlier version.
+        if last.first().is_some_and(|line| lacks_digest(line.data())) {
+            records::happened(tx, ctx, key, "imported")?;
+        }
+    }
+    Ok(keys.last().filter(|_| keys.len() == 100).map(|key| key.base.id.clone()))
+}
+
+fn lacks_digest(data: &str) -> bool {
+    let data: serde_json::Value = serde_json::from_str(data).unwrap_or_default();
+    data["hidden"]["hash"].as_str().unwrap_or_default().is_empty()
 }

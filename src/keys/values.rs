@@ -1,10 +1,12 @@
 //! The values of a key: its scopes, its networks and the hash of its secret.
 
 use engine::accounts;
+use engine::contents::hex;
 use engine::error::{FieldCode, Violation, violation};
 use engine::json::{Json, write_text};
 use engine::record::{Kind, Rules, Texts, wrong_type};
 use serde_json::{Value as Schema, json};
+use sha2::{Digest, Sha256};
 use store::{Row, Value};
 use web::Network;
 
@@ -103,7 +105,8 @@ impl Kind for Networks {
     }
 }
 
-/// The hash of a secret. It is never shown, and never in the log.
+/// The hash of a secret. It is never shown. The log has a digest of it, so that `kantoor verify` finds a key whose secret was
+/// replaced in the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hash(pub [u8; 32]);
 
@@ -124,7 +127,8 @@ impl Kind for Hash {
     }
 
     fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
-        write_text(out, "");
+        let digest = Sha256::new().chain_update("key of Kantoor in its log\n").chain_update(self.0).finalize();
+        write_text(out, &hex(&digest));
     }
 
     fn schema(_: &Rules) -> Schema {

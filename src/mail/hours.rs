@@ -53,7 +53,7 @@ pub fn held_until(tx: &mut Tx, account: i64, delivery: &str, now: Moment) -> Res
 }
 
 /// Returns the current moment if it is in office hours, otherwise the next at which they begin.
-fn next_in(hours: &OfficeHours, ctx: &Ctx) -> Moment {
+pub(super) fn next_in(hours: &OfficeHours, ctx: &Ctx) -> Moment {
     let local = ctx.now.datetime(&ctx.zone);
     let minute = i64::from(local.hour()) * 60 + i64::from(local.minute());
     let today = local.date();

@@ -1,5 +1,7 @@
-//! The API of the outbox: outgoing mail, and another attempt for mail that failed. It shows no text of a mail, since some
-//! contain links that work once.
+//! The API of the outbox: outgoing mail, and another attempt for mail that failed. Links that work once are masked in the text
+//! of a mail, except in an account that only records its mail.
+
+use std::sync::LazyLock;
 
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
@@ -15,9 +17,11 @@ use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use serde_json::{Value, json};
 use store::{Row, Tx};
 
+use super::link::{self, Kept};
 use super::trial::{self, Trial};
 use super::{Deliver, Standing};
 use crate::files::usage;
+use crate::settings::Settings;
 
 static SHAPE: Shape = Shape::new("mail", "outgoing_mails", &["A mail to one recipient."]);
 
@@ -36,7 +40,7 @@ const QUERY: &[Part] = &[
         "string",
         "Only mail before the one with this id: `meta.last_id` of the page before. A page may be empty although `meta.has_more` is true, if the caller may not read the latest 10,000.",
     ),
-    Part("limit", "integer", "Maximum number: 50 by default, 100 at most."),
+    Part("limit", "integer 1 100", "Maximum number: 50 by default, 100 at most."),
 ];
 
 const MEMBERS: &[Part] = &[
@@ -58,10 +62,22 @@ const MEMBERS: &[Part] = &[
         "boolean",
         "Whether an attempt was interrupted after the mail was handed over, so that it may have arrived twice.",
     ),
-    Part("created_at", "string", "When the mail was queued."),
-    Part("updated_at", "string", "When the status last changed."),
-    Part("leaves_at", "string", "When the mail leaves: after `created_at` if it waits for office hours."),
+    Part("created_at", "date-time", "When the mail was queued."),
+    Part("updated_at", "date-time", "When the status last changed."),
+    Part("leaves_at", "date-time", "When the mail leaves: after `created_at` if it waits for office hours."),
 ];
+
+const TEXT: &[Part] = &[
+    Part(
+        "text",
+        "string",
+        "The text of the mail. A link that works once is masked, unless the mail was only recorded and you may do what the link allows.",
+    ),
+    Part("html", "string", "The text as HTML; empty if there is none."),
+];
+
+/// The members of a mail with its text.
+static WHOLE: LazyLock<Vec<Part>> = LazyLock::new(|| [MEMBERS, TEXT].concat());
 
 /// The routes of outgoing mail.
 pub(crate) fn resource() -> Resource {
@@ -71,6 +87,9 @@ pub(crate) fn resource() -> Resource {
         .returns(Returns::Found(MEMBERS, QUERY))
         // Those that the caller may not read are passed over.
         .with(|route| route.visits_many = true)
+        .extension()
+        .route(Method::Get, "/{id}", "Retrieve a mail with its text", get)
+        .returns(Returns::Parts(&WHOLE))
         .extension()
         .route(Method::Post, "/test", "Send a test mail", trial::send)
         .body::<Trial>(RequestBody::Body)
@@ -221,6 +240,33 @@ fn shown(row: &Row) -> Result<Value> {
     }))
 }
 
+/// `GET /v1/mails/{id}`
+fn get(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let mut mail = find(tx, ctx, call.id())?;
+        let sql = "SELECT mails.id, mails.body, mails.html FROM deliveries JOIN mails
+                       ON mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id
+                   WHERE deliveries.account_id = $1 AND deliveries.id = $2";
+        let found = tx.first(sql, &[ctx.account.into(), call.id().into()], |row| {
+            Ok::<_, Error>((row.text(0)?.to_string(), [row.text(1)?.to_string(), row.text(2)?.to_string()]))
+        })?;
+        let (id, mut texts) = found.ok_or_else(|| Error::not_found("mail"))?;
+        let is_linked = link::KINDS.iter().any(|kind| mail["send_type"] == *kind);
+        let may_write = check_sender(ctx, mail["about"].as_str().unwrap_or_default()).is_ok();
+        if is_linked && may_write && mail["status"] == Standing::Recorded.wire() && Settings::is_sealed(tx, ctx)? {
+            let link = Kept::of(tx, ctx.account, &id)?;
+            if link.is_for(ctx) {
+                for text in &mut texts {
+                    *text = link.unmask(&ctx.site.vault, ctx.account, &id, text)?;
+                }
+            }
+        }
+        let [text, html] = texts;
+        (mail["text"], mail["html"]) = (text.into(), html.into());
+        Ok(Answer::json(&mail))
+    }))
+}
+
 /// `POST /v1/mails/{id}/retry`
 fn retry(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
@@ -234,6 +280,7 @@ fn retry(call: Call) -> Result<Work> {
             );
             return Err(Error::new(Code::InvalidTransition, message));
         }
+        check_link(tx, ctx, call.id(), &mail)?;
         usage::count_mails(tx, ctx, 1)?;
         let delivery = call.id().to_string();
         tx.execute(
@@ -260,6 +307,23 @@ fn find(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Value> {
         readable(ctx)
     );
     tx.first(&sql, &[ctx.account.into(), id.into()], shown)?.ok_or_else(missing)
+}
+
+/// Rejects a mail whose link no longer works.
+fn check_link(tx: &mut Tx, ctx: &Ctx, delivery: &str, mail: &Value) -> Result<()> {
+    if !link::KINDS.iter().any(|kind| mail["send_type"] == *kind) {
+        return Ok(());
+    }
+    let sql = "SELECT count(*) FROM deliveries JOIN mail_links
+                   ON mail_links.account_id = deliveries.account_id AND mail_links.id = deliveries.mail_id
+               WHERE deliveries.account_id = $1 AND deliveries.id = $2 AND mail_links.expires_at > $3";
+    match tx.int(sql, &[ctx.account.into(), delivery.into(), ctx.machine_now.0.into()])? {
+        0 => Err(Error::new(
+            Code::InvalidTransition,
+            "The link in this mail no longer works. Send the invitation again, or request a new link.",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Rejects a caller who may not change the record that a mail is about.

@@ -150,6 +150,9 @@ pub struct Told {
     recipient: String,
     attempts: i64,
     pub(super) reason: String,
+    pub(super) mail: String,
+    /// Whether the mail has a link that works once.
+    pub(super) has_link: bool,
 }
 
 impl Told {
@@ -164,6 +167,8 @@ impl Told {
             recipient: delivery.recipient.clone(),
             attempts: delivery.attempts + 1,
             reason: reason.to_string(),
+            mail: mail.id.clone(),
+            has_link: !mail.link.is_none(),
         }
     }
 }

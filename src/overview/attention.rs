@@ -23,10 +23,10 @@ static SHAPE: Shape = Shape::new("attention_item", "overview", &["Something that
 const MEMBERS: &[Part] = &[
     Part("name", "string", "What it is, such as `invoices_overdue`."),
     Part("count", "integer", "How many there are."),
-    Part("amount", "number", "What they add up to, including VAT; only for documents and deals."),
+    Part("amount", "number?", "What they add up to, including VAT; only for documents and deals."),
     Part(
         "mine",
-        "integer",
+        "integer?",
         "How many of them are assigned to the caller, 0 if a key calls; only for deals, tickets and tasks.",
     ),
     Part("capped", "boolean", "Whether there are more than were counted."),

@@ -39,7 +39,7 @@ const REVENUE: &[Part] = &[
 ];
 
 const OPEN: &[Part] = &[
-    Part("date", "string", "The day of the report: today."),
+    Part("date", "date", "The day of the report: today."),
     Part(
         "ages",
         "array",

@@ -20,7 +20,7 @@ const MAX_LENGTH: usize = 255;
 
 const QUERY: &[Part] = &[Part(
     "q",
-    "string",
+    "string 255",
     "The words to search for, ignoring case and accents: 255 characters at most. Fewer than three are compared with the latest 500 records of each type.",
 )];
 

@@ -1,7 +1,9 @@
 //! Whether the log of the account is as it was written.
 
+use engine::accounts::Account;
 use engine::call::{Answer, Call};
 use engine::error::Result;
+use engine::heads;
 use engine::log::{self, Verdict};
 use engine::record::Shape;
 use engine::records::Work;
@@ -11,15 +13,23 @@ use serde_json::json;
 static SHAPE: Shape = Shape::new("log_verification", "log_verifications", &["The outcome of verifying the log."]);
 
 const PARTS: &[Part] = &[
-    Part("intact", "boolean", "Whether every line is as it was written, and none is missing before the last one."),
-    Part("lines", "integer", "The number of lines up to the last one that is as it was written."),
+    Part(
+        "intact",
+        "boolean",
+        "Whether every line is as it was written, none is missing, and the log continues its signed head.",
+    ),
+    Part("lines", "integer", "The number of lines up to the last one that belongs to the chain."),
     Part(
         "head",
         "string",
         "The hash of the last line, which covers all lines before it; empty if the log is not intact.",
     ),
-    Part("problem", "string", "What is wrong with the first line that is not as it was written."),
-    Part("verified_at", "string", "When the log was verified."),
+    Part(
+        "problem",
+        "string",
+        "What is wrong with the log: the first line that is not as it was written, or how the log differs from its signed head.",
+    ),
+    Part("verified_at", "date-time", "When the log was verified."),
 ];
 
 /// The route that verifies the log.
@@ -36,13 +46,19 @@ pub(crate) fn resource() -> Resource {
 /// `GET /v1/audit/verification`
 fn verify(_: Call) -> Result<Work> {
     Ok(Box::new(|tx, ctx| {
-        let (lines, head, problem) = match log::verify(tx, ctx.account)? {
-            Verdict::Whole { rows, head } => (rows, head, String::new()),
-            Verdict::Broken { seq, at, why } => (seq - 1, String::new(), format!("Line {seq} of {at}: {why}")),
+        let account = Account::numbered(tx, ctx.account)?;
+        // Read before the log, which continues it.
+        let signed = heads::saved_of(tx, ctx.account)?;
+        let (lines, head, broken) = match log::verify(tx, ctx.account)? {
+            Verdict::Whole { rows, head } => (rows, head, None),
+            Verdict::Broken { seq, at, why } => (seq - 1, String::new(), Some(format!("Line {seq} of {at}: {why}"))),
         };
+        let found = heads::check(tx, Some(&ctx.site.vault), &account, signed.as_ref(), broken.is_none())?;
+        let problems: Vec<String> = broken.into_iter().chain(found.into_iter().map(|(_, what)| what)).collect();
+        let (is_intact, problem) = (problems.is_empty(), problems.join("; "));
         Ok(Answer::json(&json!({
-            "intact": problem.is_empty(), "lines": lines, "head": head, "problem": problem,
-            "verified_at": ctx.machine_now.to_string(),
+            "intact": is_intact, "lines": lines, "head": if is_intact { head } else { String::new() },
+            "problem": problem, "verified_at": ctx.machine_now.to_string(),
         })))
     }))
 }

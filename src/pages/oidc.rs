@@ -1,9 +1,11 @@
 //! The way to the OpenID Connect issuer and back.
 
 use axum::body::Body;
-use axum::http::header::{LOCATION, SET_COOKIE};
+use axum::http::header::{HeaderValue, LOCATION, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{Response, StatusCode};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use engine::error::{Error, Result};
 use engine::http::{reply, session};
 use engine::site::Site;
@@ -14,15 +16,32 @@ use crate::people::issuer::Returned;
 
 /// How long somebody may take to sign in at the issuer.
 const PATIENCE_SECONDS: i64 = 600;
+/// The longest address that the browser keeps meanwhile.
+const LONGEST_TO: usize = 2000;
 
-/// `GET /oidc/start`: leads to the issuer. The browser keeps the secret of the attempt.
-pub async fn start(visit: &Visit) -> Result<Response<Body>> {
+/// `GET /oidc/start`: leads to the issuer. The browser keeps the secret of the attempt, and where the person wanted to go.
+pub async fn start(visit: &Visit, to: &str) -> Result<Response<Body>> {
     let (address, secret) = visit.begin_at_issuer().await?;
-    let mut response = Response::new(Body::empty());
+    let (site, mut response) = (&visit.app.site, Response::new(Body::empty()));
     *response.status_mut() = StatusCode::SEE_OTHER;
     reply::insert(response.headers_mut(), LOCATION, &address);
-    reply::insert(response.headers_mut(), SET_COOKIE, &cookie(&visit.app.site, &secret, PATIENCE_SECONDS));
+    let to = if to.len() > LONGEST_TO { "" } else { to };
+    // One without an address clears that of an earlier attempt.
+    let seconds = if to.is_empty() { 0 } else { PATIENCE_SECONDS };
+    for (name, value, seconds) in [
+        (cookie_name(site), secret, PATIENCE_SECONDS),
+        (to_cookie_name(site), BASE64_URL_SAFE_NO_PAD.encode(to), seconds),
+    ] {
+        append_cookie(&mut response, &session::set_cookie(site, name, &value, seconds));
+    }
     Ok(response)
+}
+
+/// Returns the address that the person wanted to go to when the attempt started. Whoever uses it checks that it is ours.
+pub fn to(visit: &Visit, head: &Parts) -> String {
+    let sealed = session::cookie_in(&head.headers, to_cookie_name(&visit.app.site)).unwrap_or_default();
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(sealed).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 /// `GET /oidc/callback`: where the issuer leads back to.
@@ -39,15 +58,23 @@ pub async fn callback(visit: &Visit, head: &Parts) -> Result<Outcome> {
     visit.sign_in_by_issuer(secret, &returned).await
 }
 
-/// Removes the secret of the attempt from the browser.
-pub fn forget(site: &Site) -> String {
-    cookie(site, "", 0)
+/// Removes what the browser kept about the attempt.
+pub fn forget(site: &Site, response: &mut Response<Body>) {
+    for name in [cookie_name(site), to_cookie_name(site)] {
+        append_cookie(response, &session::set_cookie(site, name, "", 0));
+    }
 }
 
-fn cookie(site: &Site, secret: &str, seconds: i64) -> String {
-    session::set_cookie(site, cookie_name(site), secret, seconds)
+fn append_cookie(response: &mut Response<Body>, cookie: &str) {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
 }
 
 fn cookie_name(site: &Site) -> &'static str {
     if site.is_secure() { "__Host-kantoor-oidc" } else { "kantoor-oidc" }
+}
+
+fn to_cookie_name(site: &Site) -> &'static str {
+    if site.is_secure() { "__Host-kantoor-oidc-to" } else { "kantoor-oidc-to" }
 }

@@ -24,7 +24,9 @@ use crate::people::second_step::Given;
 use crate::people::session::LONGEST_SECONDS;
 use crate::people::status::Language;
 use crate::people::token::{self, Purpose};
-use crate::people::{ISSUER_FAILED, LINK_INVALID, NO_SUCH_USER, PASSWORD_REQUIRED, TWO_FACTOR_REQUIRED, issuer};
+use crate::people::{
+    ISSUER_FAILED, LINK_INVALID, NO_SUCH_USER, PASSWORD_REQUIRED, TWO_FACTOR_REQUIRED, USER_SUSPENDED, issuer,
+};
 
 /// Returns the path of a page for the metrics.
 pub fn route(path: &str) -> &'static str {
@@ -71,6 +73,9 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     }
     if page.name == "sign_in" {
         page.fields["issuer"] = json!(issuer::name(&app.config));
+        let to = page.fields["to"].as_str().unwrap_or_default();
+        let to: String = form_urlencoded::byte_serialize(to.as_bytes()).collect();
+        page.fields["start"] = json!(if to.is_empty() { String::new() } else { format!("?to={to}") });
     }
     let mut response = match done {
         Ok(Shown::Page) => page.draw(&nonce),
@@ -82,10 +87,8 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
         Err(error) => page.refused(&error, &request_id, &nonce),
     };
     reply::finish(&mut response, &request_id);
-    if head.uri.path() == CALLBACK
-        && let Ok(cookie) = HeaderValue::from_str(&oidc::forget(&app.site))
-    {
-        response.headers_mut().append(SET_COOKIE, cookie);
+    if head.uri.path() == CALLBACK {
+        oidc::forget(&app.site, &mut response);
     }
     // Passkeys need a script, which fills in the form.
     if page.fields["options"].is_string() {
@@ -164,9 +167,13 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
             session::check_origin(head, &app.site)?;
             sign_in(visit, &form, page).await
         }
-        ("/oidc/start", true) => oidc::start(visit).await.map(Shown::Away),
+        ("/oidc/start", true) => {
+            let to = wanted(head.uri.query().unwrap_or_default().as_bytes());
+            oidc::start(visit, &to).await.map(Shown::Away)
+        }
         (CALLBACK, true) => {
             page.name = "sign_in";
+            page.fields = json!({"to": own_address(oidc::to(visit, head))});
             Ok(page.after(oidc::callback(visit, head).await?))
         }
         ("/two-factor", _) => {
@@ -238,7 +245,11 @@ async fn show_sign_in(visit: &Visit, head: &Parts, page: &mut Page) -> Result<Sh
 /// Returns the address to go to after signing in, from a query or a form; empty if it is not one of ours.
 fn wanted(sent: &[u8]) -> String {
     let found = form_urlencoded::parse(sent).find(|(name, _)| name == "to");
-    let to = found.map(|(_, to)| to.into_owned()).unwrap_or_default();
+    own_address(found.map(|(_, to)| to.into_owned()).unwrap_or_default())
+}
+
+/// Returns an address if it is one of ours; empty otherwise.
+fn own_address(to: String) -> String {
     // Browsers take `//` and `/\` for the start of a host.
     let is_ours =
         to.starts_with('/') && !to[1..].starts_with(['/', '\\']) && to.bytes().all(|one| one.is_ascii_graphic());
@@ -254,11 +265,11 @@ async fn sign_in(visit: &Visit, form: &Form, page: &mut Page) -> Result<Shown> {
         return Ok(page.after(visit.sign_in(&form.sent("email"), form.sent("password"), "").await?));
     }
     page.name = "code";
-    page.fields = json!({"token": token, "methods": [Factor::Totp.wire()], "to": to});
+    page.fields = json!({"token": token, "methods": [Factor::Totp.wire()], "to": &to});
     let given = match form.sent("signature").as_str() {
         "" => Given::Code(form.sent("code")),
         signature => {
-            page.fields = json!({"token": token, "methods": [], "passkey": true});
+            page.fields = json!({"token": token, "methods": [], "passkey": true, "to": to});
             let (client, data) = (form.sent("client_data"), form.sent("authenticator_data"));
             Given::Passkey(Used::read(&form.sent("credential"), &client, &data, signature)?)
         }
@@ -347,6 +358,7 @@ impl Page {
             code if code == ISSUER_FAILED => "issuer",
             code if code == PASSWORD_REQUIRED => "without",
             code if code == NO_SUCH_USER => "nobody",
+            code if code == USER_SUSPENDED => "suspended",
             code if code == LINK_INVALID && self.name == "code" => "late",
             code if code == LINK_INVALID => "",
             _ => "failed",

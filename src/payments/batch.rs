@@ -307,6 +307,7 @@ pub fn resource() -> Resource {
         .extension()
         .verb(Verb::Create, create)
         .body::<Batch>(RequestBody::Body)
+        .returns(Returns::Made(CREATED))
         .extension()
         .get::<Batch>()
         .extension()

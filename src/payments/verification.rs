@@ -91,7 +91,10 @@ impl Kind for Nested {
     }
 
     fn schema(_: &Rules) -> Value {
-        json!({"type": "object", "properties": {"amount": {"type": "string"}}})
+        let amount = json!({
+            "type": ["number", "string", "null"], "minimum": 0, "maximum": 1000, "pattern": "^[0-9]{1,4}(\\.[0-9]{1,2})?$",
+        });
+        json!({"type": "object", "additionalProperties": false, "properties": {"amount": amount}})
     }
 }
 

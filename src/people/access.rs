@@ -6,7 +6,7 @@ use engine::error::{Error, Result};
 use engine::record::Shape;
 use engine::records::Work;
 use engine::resource::{Method, Part, Resource, Returns};
-use serde_json::{Value, json};
+use serde_json::json;
 
 static SHAPE: Shape = Shape::new("access", "access", &["When a user was last there."]);
 
@@ -14,7 +14,7 @@ const MEMBERS: &[Part] = &[
     Part("user_id", "string", "The id of the user."),
     Part(
         "last_seen_at",
-        "string",
+        "date-time or empty",
         "When a session of the user was last used, accurate to about a minute; empty if there is none.",
     ),
     Part("two_factor", "boolean", "Whether the user has a second factor. Only callers with `users.write` see it."),
@@ -47,6 +47,6 @@ fn list(_: Call) -> Result<Work> {
                 "two_factor": sees_factors && row.int(2)? > 0,
             }))
         })?;
-        Ok(Answer::json(&Value::Array(all)))
+        Ok(Answer::list(all))
     }))
 }

@@ -44,7 +44,7 @@ impl Visit {
     /// Records that the person entered the password again.
     pub async fn confirm(&self, held: &Held, password: String) -> Result<()> {
         let person = self.person(held).await?;
-        let attempt = Attempt::new(&person.email, &self.device.address);
+        let mut attempt = Attempt::new(&person.email, &self.device.address);
         attempt.count(&self.app).await?;
         if person.password.is_empty() {
             let message = "You have no password. Sign out, then sign in again in the same way as before.";

@@ -119,7 +119,7 @@ fn wrong() -> Error {
 impl Visit {
     /// Starts a session with a password, in the account with this id, or the first one of the person.
     pub async fn sign_in(&self, email: &str, password: String, account: &str) -> Result<Outcome> {
-        let attempt = Attempt::new(email, &self.device.address);
+        let mut attempt = Attempt::new(email, &self.device.address);
         attempt.count(&self.app).await?;
         let own = email.to_string();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &own)).await?;
@@ -185,7 +185,7 @@ impl Visit {
                 status: Status::Active,
                 language: match owner.language {
                     Some(language) => language,
-                    None => Language::from_wire(Settings::of(tx, ctx)?.language.wire()).unwrap_or_default(),
+                    None => Language::of_account(tx, ctx)?,
                 },
                 ..User::default()
             };
@@ -296,7 +296,7 @@ impl Visit {
     /// Replaces the password of the caller, and ends all other sessions of the person.
     pub async fn change_password(&self, held: &Held, current: String, password: String) -> Result<()> {
         let person = self.person(held).await?;
-        let attempt = Attempt::new(&person.email, &self.device.address);
+        let mut attempt = Attempt::new(&person.email, &self.device.address);
         attempt.count(&self.app).await?;
         if !self.passwords().matches(current, person.password.clone()).await? {
             return Err(Error::new(Code::Forbidden, "The current password is wrong."));
@@ -410,7 +410,7 @@ impl Visit {
                 self.passwords().hash(password).await
             }
             Some(person) => {
-                let attempt = Attempt::new(email, &self.device.address);
+                let mut attempt = Attempt::new(email, &self.device.address);
                 attempt.count(&self.app).await?;
                 if !self.passwords().matches(password, person.password.clone()).await? {
                     let message = "The password is wrong. Use the password that you have on this server already.";
@@ -568,7 +568,7 @@ fn mail_reset(app: &App, caller: &Actor, user: User, secret: &str) -> Result<()>
         match active(tx, &ctx, &user.base.id)? {
             Some(user) => {
                 create_reset(tx, &ctx, &user, &secret)?;
-                letters::reset(tx, &ctx, &user, &Purpose::Reset.link(&ctx.site, &secret))
+                letters::reset(tx, &ctx, &user, &secret)
             }
             None => Ok(()),
         }

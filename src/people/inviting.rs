@@ -13,10 +13,11 @@ use engine::resource::{Method, Resource, Returns, Verb};
 use serde_json::json;
 use store::Tx;
 
-use crate::people::status::{Status, TRANSITIONS};
+use crate::people::status::{Language, Status, TRANSITIONS};
 use crate::people::token::{self, Purpose};
 use crate::people::user::{self, User, check_other_owner, of_any_status};
 use crate::people::{factor, letters, preferences, session};
+use crate::settings::Settings;
 
 /// The resource of users.
 pub(crate) fn resource() -> Resource {
@@ -51,6 +52,9 @@ fn create(call: Call) -> Result<Work> {
     let secret = token::new_secret()?;
     Ok(with_link(move |tx, ctx, shows_link| {
         let mut user = input.record();
+        if !input.has("language") {
+            user.language = Language::of_account(tx, ctx)?;
+        }
         user.role.check_grant(ctx)?;
         check_confirmed(tx, ctx)?;
         records::add(tx, ctx, &mut user)?;
@@ -85,7 +89,10 @@ fn with_link(work: impl Fn(&mut Tx, &Ctx, bool) -> Result<Answer> + Send + Sync 
         let work = work.clone();
         Ok(Answer::after(move |app, _| {
             let (work, shows_link) = (work.clone(), app.config.smtp_host.is_empty());
-            Ok(Box::new(move |tx, ctx| work(tx, ctx, shows_link)))
+            Ok(Box::new(move |tx, ctx| {
+                let shows_link = shows_link || Settings::is_sealed(tx, ctx)?;
+                work(tx, ctx, shows_link)
+            }))
         }))
     })
 }
@@ -98,7 +105,7 @@ fn showing(mut answer: Answer, ctx: &Ctx, secret: &str) -> Answer {
 /// Creates the link of an invitation and mails it. Earlier links of the user no longer work.
 fn invite(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str) -> Result<()> {
     token::create(tx, ctx, Purpose::Invite, &user.base.id, secret)?;
-    letters::invite(tx, ctx, user, &Purpose::Invite.link(&ctx.site, secret))?;
+    letters::invite(tx, ctx, user, secret)?;
     records::happened(tx, ctx, user, "invited")
 }
 
@@ -161,7 +168,7 @@ fn delete(call: Call) -> Result<Work> {
         }
         records::remove(tx, ctx, &user)?;
         session::end_all_of_user(tx, ctx, &user.base.id)?;
-        token::remove_all(tx, ctx, &user.base.id)?;
+        token::withdraw_all(tx, ctx, &user.base.id)?;
         preferences::forget(tx, ctx, &user.base.id)?;
         Ok(Answer::empty())
     }))

@@ -16,12 +16,12 @@ use openid::{Attempt, Claims, Discovery, Expected, Keys, Refused};
 use store::Tx;
 use web::{Method, OutgoingRequest};
 
-use crate::people::entering::{Outcome, Proof, Visit, accounts_of, withdrawn};
+use crate::people::entering::{Outcome, Proof, Visit, accounts_of};
 use crate::people::person::Person;
 use crate::people::status::Status;
 use crate::people::token::{self, Purpose};
-use crate::people::user::{User, invitations};
-use crate::people::{ISSUER_FAILED, NO_SUCH_USER, throttle};
+use crate::people::user::{User, invitations, of_any_status};
+use crate::people::{ISSUER_FAILED, NO_SUCH_USER, USER_SUSPENDED, throttle};
 
 /// The path that the issuer leads back to.
 pub const CALLBACK: &str = "/oidc/callback";
@@ -91,7 +91,8 @@ impl Visit {
 
     /// Starts a session with what the issuer sent back to the browser with this secret.
     pub async fn sign_in_by_issuer(&self, secret: &str, returned: &Returned) -> Result<Outcome> {
-        let claims = self.claims(secret, returned).await?;
+        let mut attempt = throttle::Attempt::from_address("issuer", &self.device.address);
+        let claims = self.claims(secret, returned, &mut attempt).await?;
         let (email, app) = (claims.email.clone(), &self.app);
         let found = app.store.read(move |tx| user_of(tx, &email)).await?;
         let (account, id) = found.ok_or_else(|| {
@@ -102,7 +103,7 @@ impl Visit {
             let before: User = records::find(tx, ctx, &id)?;
             match before.status {
                 Status::Active => Ok(before),
-                Status::Suspended => Err(withdrawn()),
+                Status::Suspended => Err(suspended()),
                 Status::Invited => {
                     token::withdraw(tx, ctx.account, Purpose::Invite, &id)?;
                     let mut user = User { status: Status::Active, ..before.clone() };
@@ -111,11 +112,13 @@ impl Visit {
                 }
             }
         });
-        entered.await
+        let entered = entered.await?;
+        attempt.forgive(&self.app).await;
+        Ok(entered)
     }
 
     /// Exchanges the code for an ID token, and checks it.
-    async fn claims(&self, secret: &str, returned: &Returned) -> Result<Claims> {
+    async fn claims(&self, secret: &str, returned: &Returned, tried: &mut throttle::Attempt) -> Result<Claims> {
         let (app, attempt) = (&self.app, Attempt::new(secret));
         let config = &app.config;
         if returned.state != attempt.state() {
@@ -128,7 +131,7 @@ impl Visit {
             return Err(failed(&format!("it sent no code: {}", returned.error)));
         }
         // Whoever has chosen the secret of an attempt knows its state: each exchange is a request to the issuer.
-        throttle::Attempt::from_address("issuer", &self.device.address).count(app).await?;
+        tried.count(app).await?;
         let discovery = discovery(app).await?;
         let tokens = send(app, self.exchange(&discovery, &attempt, &returned.code)).await?;
         let expected = Expected {
@@ -213,7 +216,7 @@ fn failed(why: &str) -> Error {
     )
 }
 
-/// Finds the oldest active user with an e-mail address, or else the oldest one who is invited.
+/// Finds the oldest active user with an e-mail address, or else the oldest one who is invited, or else one who is suspended.
 fn user_of(tx: &mut Tx, email: &str) -> Result<Option<(Account, String)>> {
     let Some(person) = Person::with_email(tx, email)? else { return Ok(None) };
     // A closed account is only chosen if there is no other, to say so.
@@ -222,8 +225,18 @@ fn user_of(tx: &mut Tx, email: &str) -> Result<Option<(Account, String)>> {
     {
         return Ok(Some((account, user.base.id)));
     }
-    match invitations(tx, &person.id)?.into_iter().next() {
+    let found = match invitations(tx, &person.id)?.into_iter().next() {
+        // Only to say so.
+        None => of_any_status(tx, &person.id)?.into_iter().next(),
+        found => found,
+    };
+    match found {
         Some((number, user)) => Ok(Some((Account::numbered(tx, number)?, user.base.id))),
         None => Ok(None),
     }
+}
+
+fn suspended() -> Error {
+    let message = "Your access is suspended. Ask an owner of the account to restore it.";
+    Error::new(USER_SUSPENDED, message)
 }

@@ -35,8 +35,8 @@ const ME: &[Part] = &[
 
 const SESSIONS: &[Part] = &[
     Part("id", "string", "The id."),
-    Part("created_at", "string", "When you signed in."),
-    Part("last_used_at", "string", "When it was last used, accurate to about a minute."),
+    Part("created_at", "date-time", "When you signed in."),
+    Part("last_used_at", "date-time", "When it was last used, accurate to about a minute."),
     Part("browser", "string", "The browser, as it names itself."),
     Part("address", "string", "The IP address that you signed in from."),
     Part("current", "boolean", "Whether this request is part of it."),
@@ -60,6 +60,9 @@ pub(crate) fn own_sessions() -> Resource {
         .at("/v1/me/sessions")
         .route(Method::Get, "", "List your sessions", sessions)
         .returns(Returns::ListOfParts(SESSIONS))
+        .with(free)
+        .route(Method::Post, "/end-others", "End all your other sessions", end_others)
+        .returns(Returns::Parts(&[Part("ended", "integer", "The number of sessions that were ended.")]))
         .with(free)
         .route(Method::Delete, "/{id}", "End one of your sessions", end_session)
         .returns(Returns::Nothing)
@@ -164,7 +167,7 @@ fn session_id(ctx: &Ctx) -> &str {
 /// `GET /v1/me/sessions`
 fn sessions(_: Call) -> Result<Work> {
     Ok(Box::new(|tx, ctx| {
-        let Some(user) = user_of(tx, ctx)? else { return Ok(Answer::json(&json!([]))) };
+        let Some(user) = user_of(tx, ctx)? else { return Ok(Answer::list(Vec::new())) };
         let current = session_id(ctx);
         let all = session::of_person(tx, &user.person_id, ctx.machine_now)?;
         let all = all.iter().map(|session| {
@@ -174,7 +177,22 @@ fn sessions(_: Call) -> Result<Work> {
                 "address": session.device.address, "current": session.id == current,
             })
         });
-        Ok(Answer::json(&Value::Array(all.collect())))
+        Ok(Answer::list(all.collect()))
+    }))
+}
+
+/// `POST /v1/me/sessions/end-others`
+fn end_others(call: Call) -> Result<Work> {
+    input::nothing(&call)?;
+    Ok(Box::new(|tx, ctx| {
+        let Some(user) = user_of(tx, ctx)? else {
+            return Err(Error::new(Code::Forbidden, "Sessions belong to a user who has signed in; a key has none."));
+        };
+        let ended = session::end_others(tx, &user.person_id, session_id(ctx))?;
+        if ended > 0 {
+            records::happened(tx, ctx, &user, "session_ended")?;
+        }
+        Ok(Answer::json(&json!({"ended": ended})))
     }))
 }
 

@@ -14,7 +14,7 @@ use crate::people::entering::{accounts_of, active, create_reset, set_password};
 use crate::people::password::Passwords;
 use crate::people::person::Person;
 use crate::people::role::Role;
-use crate::people::status::Status;
+use crate::people::status::{Language, Status};
 use crate::people::token::{self, Purpose};
 use crate::people::user::{User, of_any_status};
 use crate::people::{factor, session};
@@ -50,6 +50,7 @@ pub async fn create_owner(app: &App, account: Account, email: &str, name: &str) 
     let (number, caller) = (account.number, app.acting(account, OPERATOR));
     let written = app.store.write(number, move |tx| {
         let (ctx, mut user) = (caller.writing(tx)?, new.clone());
+        user.language = Language::of_account(tx, &ctx)?;
         records::add(tx, &ctx, &mut user)?;
         set_password(tx, &ctx, &user, "", &hash)
     });
@@ -63,7 +64,7 @@ pub fn invite(app: &App, account: Account, email: &str, name: &str, role: Role) 
     let new = User { email: Email(email.to_string()), name: name.to_string(), role, ..User::default() };
     let own = secret.clone();
     write(app, account, move |tx, ctx| {
-        let mut user = new.clone();
+        let mut user = User { language: Language::of_account(tx, ctx)?, ..new.clone() };
         records::add(tx, ctx, &mut user)?;
         token::create(tx, ctx, Purpose::Invite, &user.base.id, &own)?;
         records::happened(tx, ctx, &user, "invited")

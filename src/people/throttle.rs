@@ -1,4 +1,5 @@
-//! Limits how often passwords can be guessed, across all nodes: per e-mail address, and per IP address.
+//! Limits how often passwords and codes can be guessed, across all nodes: per e-mail address from an IP address, and per IP
+//! address. Only failures count: an attempt that succeeds is deleted.
 //!
 //! An attempt is committed before the attempts are counted, so however many requests arrive together on however many
 //! nodes, no more than the limit see a count within it.
@@ -22,21 +23,25 @@ const KNOWN_SECONDS: i64 = 90 * 24 * 3600;
 /// What attempts are counted by.
 #[derive(Clone)]
 pub struct Attempt {
+    /// The e-mail address, from wherever; empty if only those from the same IP address count.
     email: String,
-    address: String,
-    /// The e-mail address from a known IP address: others must not be able to lock the person out.
+    /// The e-mail address from this IP address: others must not be able to lock the person out.
     from_here: String,
+    address: String,
     /// The row that makes the IP address known, until its time; empty if it cannot be.
     known: String,
+    /// The rows of this attempt.
+    rows: Vec<String>,
 }
 
 impl Attempt {
-    /// An attempt to sign in with this e-mail address, from this IP address.
+    /// An attempt to enter the password of this e-mail address, from this IP address.
     pub fn new(email: &str, address: &str) -> Attempt {
-        Attempt::to("e-mail", email, address)
+        Attempt { email: String::new(), ..Attempt::to("e-mail", email, address) }
     }
 
-    /// An attempt to do something else with this e-mail address, which is counted apart.
+    /// An attempt to do something else with this e-mail address, which is counted apart, and together from all IP addresses
+    /// that are not known.
     pub fn to(what: &str, email: &str, address: &str) -> Attempt {
         // A longer text is no e-mail address.
         let email: String = folded(email).chars().take(255).collect();
@@ -44,76 +49,68 @@ impl Attempt {
         let known = if address.is_empty() { String::new() } else { format!("known {pair}") };
         Attempt {
             email: format!("{what} {email}"),
-            address: format!("address {address}"),
             from_here: format!("here {pair}"),
+            address: format!("address {address}"),
             known,
+            rows: Vec::new(),
         }
     }
 
     /// An attempt that has no e-mail address yet.
     pub fn from_address(what: &str, address: &str) -> Attempt {
         let address = format!("{what} {address}");
-        Attempt { email: String::new(), address, from_here: String::new(), known: String::new() }
+        Attempt { email: String::new(), from_here: String::new(), address, known: String::new(), rows: Vec::new() }
     }
 
-    /// Counts the attempt, or rejects it if there were too many. An attempt that is rejected before
-    /// it is written does not count.
-    pub async fn count(&self, app: &App) -> Result<()> {
+    /// Counts the attempt as a failure until it is forgiven, or rejects it if there were too many. An attempt that is
+    /// rejected before it is written does not count.
+    pub async fn count(&mut self, app: &App) -> Result<()> {
         let now = app.clock.now();
         let own = self.clone();
-        let counted = app.store.read(move |tx| {
-            let counted = own.counted(tx, now)?;
-            counted.check(tx, now, 0)?;
-            Ok::<_, Error>(counted)
+        let subjects = app.store.read(move |tx| {
+            let subjects = own.subjects(tx, now)?;
+            check(tx, &subjects, now, 0)?;
+            Ok::<_, Error>(subjects)
         });
-        let counted = counted.await?;
-        let (own, ids) = (counted.clone(), [app.ids.next(), app.ids.next()]);
+        let subjects = subjects.await?;
+        self.rows = subjects.iter().map(|_| app.ids.next()).collect();
+        let (own, rows) = (subjects.clone(), self.rows.clone());
         let written = app.store.write(SHARED, move |tx| {
-            for (subject, id) in [&own.email, &own.address].into_iter().zip(&ids).filter(|(own, _)| !own.is_empty()) {
+            for ((subject, _), id) in own.iter().zip(&rows) {
                 let sql = "INSERT INTO sign_in_attempts (id, subject, at) VALUES ($1, $2, $3)";
                 tx.execute(sql, &[id.into(), subject.into(), now.0.into()])?;
             }
             Ok::<_, Error>(())
         });
         written.await?;
-        app.store.read(move |tx| counted.check(tx, now, 1)).await
+        app.store.read(move |tx| check(tx, &subjects, now, 1)).await
     }
 
-    /// Returns what is counted: from a known IP address, its own attempts with the e-mail address.
-    fn counted(&self, tx: &mut Tx, now: Moment) -> Result<Attempt> {
+    /// Returns what is counted, with its limit. From a known IP address, that is its own attempts with the e-mail address
+    /// alone: the failures of others who share the IP address do not lock the person out.
+    fn subjects(&self, tx: &mut Tx, now: Moment) -> Result<Vec<(String, i64)>> {
         let sql = "SELECT count(*) FROM sign_in_attempts WHERE subject = $1 AND at > $2";
         let is_known = !self.known.is_empty() && tx.int(sql, &[(&self.known).into(), now.0.into()])? > 0;
-        Ok(if is_known { Attempt { email: self.from_here.clone(), ..self.clone() } } else { self.clone() })
-    }
-
-    /// Rejects the attempt if there were too many; `counted` of them is this one.
-    fn check(&self, tx: &mut Tx, now: Moment, counted: i64) -> Result<()> {
-        let subjects = [(&self.email, PER_EMAIL), (&self.address, PER_ADDRESS)];
-        for (subject, limit) in subjects.into_iter().filter(|(subject, _)| !subject.is_empty()) {
-            let sql = "SELECT count(*), coalesce(min(at), 0) FROM sign_in_attempts WHERE subject = $1 AND at > $2";
-            let since = now.plus_seconds(-WINDOW_SECONDS).0;
-            let found =
-                tx.first(sql, &[subject.into(), since.into()], |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?;
-            let (count, oldest) = found.unwrap_or_default();
-            if count - counted >= limit {
-                let seconds = ((oldest - since + 999) / 1000).clamp(1, WINDOW_SECONDS);
-                let minutes = (seconds + 59) / 60;
-                let message = format!("Too many attempts. Try again in {minutes} min.");
-                let retry_after = u32::try_from(seconds).ok();
-                return Err(Error { retry_after, ..Error::new(Code::TooManyRequests, message) });
-            }
+        let own = if self.email.is_empty() || is_known { &self.from_here } else { &self.email };
+        let mut subjects = vec![(own.clone(), PER_EMAIL)];
+        if !is_known {
+            subjects.push((self.address.clone(), PER_ADDRESS));
         }
-        Ok(())
+        subjects.retain(|(subject, _)| !subject.is_empty());
+        Ok(subjects)
     }
 
-    /// Forgets the attempts with an e-mail address after one succeeded. Those of the IP address still count, since its
-    /// other attempts may concern other people. From now on, this IP address has a count of its own. A failure does not fail
-    /// the request: the attempts expire.
+    /// Forgets the attempts with an e-mail address after one succeeded, and this attempt. Failures of the IP address with
+    /// other e-mail addresses still count. From now on, the IP address is known. A failure does not fail the request: the
+    /// attempts expire.
     pub async fn forgive(&self, app: &App) {
         let (own, id, until) = (self.clone(), app.ids.next(), app.clock.now().plus_seconds(KNOWN_SECONDS));
         let written = app.store.write(SHARED, move |tx| {
-            for subject in [&own.email, &own.from_here, &own.known] {
+            for subject in [&own.email, &own.from_here, &own.known].into_iter().filter(|subject| !subject.is_empty()) {
                 tx.execute("DELETE FROM sign_in_attempts WHERE subject = $1", &[subject.into()])?;
+            }
+            for row in &own.rows {
+                tx.execute("DELETE FROM sign_in_attempts WHERE id = $1", &[row.into()])?;
             }
             if !own.known.is_empty() {
                 let sql = "INSERT INTO sign_in_attempts (id, subject, at) VALUES ($1, $2, $3)";
@@ -125,6 +122,24 @@ impl Attempt {
             tracing::warn!(%cause, "The attempts to sign in still count, although one succeeded.");
         }
     }
+}
+
+/// Rejects an attempt if there were too many by one of the subjects; `counted` of them is this one.
+fn check(tx: &mut Tx, subjects: &[(String, i64)], now: Moment, counted: i64) -> Result<()> {
+    for (subject, limit) in subjects {
+        let sql = "SELECT count(*), coalesce(min(at), 0) FROM sign_in_attempts WHERE subject = $1 AND at > $2";
+        let since = now.plus_seconds(-WINDOW_SECONDS).0;
+        let found = tx.first(sql, &[subject.into(), since.into()], |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?;
+        let (count, oldest) = found.unwrap_or_default();
+        if count - counted >= *limit {
+            let seconds = ((oldest - since + 999) / 1000).clamp(1, WINDOW_SECONDS);
+            let minutes = (seconds + 59) / 60;
+            let message = format!("Too many attempts. Try again in {minutes} min.");
+            let retry_after = u32::try_from(seconds).ok();
+            return Err(Error { retry_after, ..Error::new(Code::TooManyRequests, message) });
+        }
+    }
+    Ok(())
 }
 
 /// Deletes attempts that no longer count.

@@ -55,6 +55,11 @@ impl Purpose {
         }
     }
 
+    /// Returns until when a token works that is created now.
+    pub fn ends_at(self, now: Moment) -> Moment {
+        now.plus_seconds(self.valid_seconds())
+    }
+
     fn valid_seconds(self) -> i64 {
         match self {
             Purpose::SetUp => DAY,
@@ -114,7 +119,7 @@ pub fn create(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str, secret: &str
             purpose.wire().into(),
             user.into(),
             ctx.machine_now.0.into(),
-            ctx.machine_now.plus_seconds(purpose.valid_seconds()).0.into(),
+            purpose.ends_at(ctx.machine_now).0.into(),
         ],
     )?;
     Ok(())
@@ -124,17 +129,20 @@ pub fn create(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str, secret: &str
 fn remove_ended(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str) -> Result<()> {
     tx.execute(
         "DELETE FROM one_time_tokens WHERE account_id = $1 AND user_id = $2 AND purpose = $3
-         AND (used_at > 0 OR expires_at < $4)",
+         AND (used_at <> 0 OR expires_at < $4)",
         &[ctx.account.into(), user.into(), purpose.wire().into(), ctx.machine_now.0.into()],
     )?;
     Ok(())
 }
 
-/// Deletes the unused tokens of a user with this purpose.
+/// The time of use of a token that was replaced or withdrawn before it was used.
+const WITHDRAWN: i64 = -1;
+
+/// Ends the unused tokens of a user with this purpose. They are kept, so that their page can tell what happened to them.
 pub fn withdraw(tx: &mut Tx, account: i64, purpose: Purpose, user: &str) -> Result<()> {
     tx.execute(
-        "DELETE FROM one_time_tokens WHERE account_id = $1 AND user_id = $2 AND purpose = $3 AND used_at = 0",
-        &[account.into(), user.into(), purpose.wire().into()],
+        "UPDATE one_time_tokens SET used_at = $1 WHERE account_id = $2 AND user_id = $3 AND purpose = $4 AND used_at = 0",
+        &[WITHDRAWN.into(), account.into(), user.into(), purpose.wire().into()],
     )?;
     Ok(())
 }
@@ -148,7 +156,11 @@ pub enum Dead {
     Expired,
     /// It is the token of another purpose.
     Foreign,
-    /// Nobody has issued it, or it was replaced or withdrawn.
+    /// A newer one took its place.
+    Replaced,
+    /// It was withdrawn, or what it is for was done in another way.
+    Withdrawn,
+    /// Nobody has issued it.
     Unknown,
 }
 
@@ -159,6 +171,8 @@ impl Dead {
             Dead::Used => "used",
             Dead::Expired => "expired",
             Dead::Foreign => "foreign",
+            Dead::Replaced => "replaced",
+            Dead::Withdrawn => "withdrawn",
             Dead::Unknown => "unknown",
         }
     }
@@ -168,7 +182,20 @@ impl Dead {
             Dead::Used => "has been used",
             Dead::Expired => "has expired",
             Dead::Foreign => "is for something else",
-            Dead::Unknown => "is not valid; it may have been replaced by a newer one, or copied incompletely",
+            Dead::Replaced => "was replaced by a newer one",
+            Dead::Withdrawn => "was withdrawn, or is no longer needed",
+            Dead::Unknown => "is not valid; it may have been copied incompletely",
+        }
+    }
+
+    /// What to do about such a link with this purpose.
+    fn advice(self, purpose: Purpose) -> &'static str {
+        match self {
+            Dead::Foreign => "Open the link exactly as you received it: its address tells what it is for.",
+            Dead::Replaced if purpose == Purpose::Invite => {
+                "Open the link in the newest mail, or ask for a new invitation."
+            }
+            _ => purpose.advice(),
         }
     }
 }
@@ -176,28 +203,46 @@ impl Dead {
 /// Finds a token that can still be used for this purpose.
 pub fn find(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<Token> {
     let refuse =
-        |dead: Dead| Error::new(LINK_INVALID, format!("{} {}. {}", purpose.name(), dead.words(), purpose.advice()));
+        |dead: Dead| Error::new(LINK_INVALID, format!("{} {}. {}", purpose.name(), dead.words(), dead.advice(purpose)));
     look_up(tx, purpose, secret, now)?.map_err(refuse)
 }
 
-/// Finds a token, or why it cannot be used for this purpose.
+/// Finds a token, or why it cannot be used for this purpose. Tokens cannot be guessed, so whoever has one may know.
 pub fn look_up(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<Result<Token, Dead>> {
     let hash = accounts::hash(secret);
-    let sql = "SELECT account_id, user_id, purpose, expires_at, used_at FROM one_time_tokens WHERE hash = $1";
+    let sql =
+        "SELECT account_id, user_id, purpose, expires_at, used_at, created_at FROM one_time_tokens WHERE hash = $1";
     let found = tx.first(sql, &[hash.as_slice().into()], |row: &Row| {
         let token = Token { account: row.int(0)?, user: row.text(1)?.to_string(), hash };
-        Ok::<_, Error>((token, Purpose::from_db(row, 2)?, row.int(3)?, row.int(4)?))
+        Ok::<_, Error>((token, Purpose::from_db(row, 2)?, row.int(3)?, row.int(4)?, row.int(5)?))
     })?;
     Ok(match found {
-        Some((_, own, _, _)) if own != purpose => Err(Dead::Foreign),
-        Some((_, _, _, used)) if used > 0 => Err(Dead::Used),
-        Some((_, _, until, _)) if until <= now.0 => Err(Dead::Expired),
+        Some((_, own, ..)) if own != purpose => Err(Dead::Foreign),
+        Some((_, _, _, used, _)) if used > 0 => Err(Dead::Used),
+        Some((token, _, _, WITHDRAWN, created)) => {
+            Err(if token.has_newer(tx, purpose, created)? { Dead::Replaced } else { Dead::Withdrawn })
+        }
+        Some((_, _, until, ..)) if until <= now.0 => Err(Dead::Expired),
         Some((token, ..)) => Ok(token),
         None => Err(Dead::Unknown),
     })
 }
 
 impl Token {
+    /// Whether the user has got a newer one with this purpose.
+    fn has_newer(&self, tx: &mut Tx, purpose: Purpose, created_at: i64) -> Result<bool> {
+        let sql = "SELECT count(*) FROM one_time_tokens
+                   WHERE account_id = $1 AND user_id = $2 AND purpose = $3 AND created_at >= $4 AND hash <> $5";
+        let values = [
+            self.account.into(),
+            (&self.user).into(),
+            purpose.wire().into(),
+            created_at.into(),
+            self.hash.as_slice().into(),
+        ];
+        Ok(tx.int(sql, &values)? > 0)
+    }
+
     /// Marks the token as used. Of two requests with the same token, the second is rejected.
     pub fn use_up(&self, tx: &mut Tx, purpose: Purpose, now: Moment) -> Result<()> {
         let sql = "UPDATE one_time_tokens SET used_at = $1 WHERE hash = $2 AND used_at = 0";
@@ -208,11 +253,9 @@ impl Token {
     }
 }
 
-/// Removes the tokens of a deleted user.
-pub fn remove_all(tx: &mut Tx, ctx: &Ctx, user: &str) -> Result<()> {
-    let sql = "DELETE FROM one_time_tokens WHERE account_id = $1 AND user_id = $2";
-    tx.execute(sql, &[ctx.account.into(), user.into()])?;
-    Ok(())
+/// Ends the tokens of a deleted user.
+pub fn withdraw_all(tx: &mut Tx, ctx: &Ctx, user: &str) -> Result<()> {
+    Purpose::ALL.iter().try_for_each(|purpose| withdraw(tx, ctx.account, *purpose, user))
 }
 
 /// Deletes old tokens.

@@ -22,8 +22,8 @@ record! {
     name: String = REQUIRED.names().sort().search().example("\"Anna Jansen\"");
     /// What the user may do. You can only give, change or remove a role whose scopes you have yourself.
     role: Role = INPUT.filter().default("\"member\"").example("\"member\"");
-    /// Language of the mail to the user.
-    language: Language = INPUT.default("\"nl\"").example("\"nl\"");
+    /// Language of the mail to the user; by default that of the account.
+    language: Language = INPUT.kept().example("\"nl\"");
     /// `invited` until the invitation is accepted, then `active`. Set it to `suspended` to end all sessions of the user
     /// and block new ones, and to `active` to restore access.
     status: Status = Rules { create: false, ..INPUT }.filter().example("\"invited\"");

@@ -44,7 +44,7 @@ macro_rules! contact_record {
             $vis struct $name = $singular in $table $(, $key: $value)*;
 
             /// `company` or `private`.
-            r#type: ContactType = INPUT.filter_as("contact_type").example("\"company\"");
+            r#type: ContactType = INPUT.filter().filter_as("contact_type").example("\"company\"");
             /// The company name; required for a company.
             company_name: String = INPUT.names().search().sort().example($examples.company_name);
             /// First name of the person, or of the contact person at the company.
@@ -66,7 +66,7 @@ macro_rules! contact_record {
             /// Number in the trade register.
             company_registration_number: String = $details(INPUT.example("\"12345678\""));
             /// VAT number; EU numbers are validated.
-            vat_number: VatNumber = $details(INPUT.example("\"BE0403019261\""));
+            vat_number: VatNumber = $details(INPUT.example("\"NL999990020B56\""));
             /// URL of the website.
             website: Website = $details(INPUT.example("\"https://bakkerij-de-ster.example\""));
             /// IBAN, stored without spaces.

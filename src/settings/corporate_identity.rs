@@ -47,7 +47,7 @@ record! {
     /// Number in the trade register.
     company_registration_number: String = INPUT.in_meta().example("\"12345678\"");
     /// VAT number.
-    vat_number: VatNumber = INPUT.in_meta().example("\"BE0403019261\"");
+    vat_number: VatNumber = INPUT.in_meta().example("\"NL000099998B57\"");
     /// IBAN for payments by clients.
     iban: Iban = INPUT.in_meta().example("\"NL91ABNA0417164300\"");
     /// BIC of the bank.

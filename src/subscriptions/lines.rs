@@ -70,7 +70,8 @@ impl Kind for Lines {
     }
 
     fn schema(rules: &Rules) -> Schema {
-        row_schema::of("title quantity unit_price unit vat_code vat_rate description product_id", "", MAX_ROWS, rules)
+        let names = "title quantity unit_price unit vat_code vat_rate description product_id";
+        row_schema::of(names, " name subtotal vat_amount", MAX_ROWS, rules)
     }
 
     fn is_empty(&self) -> bool {

@@ -16,12 +16,12 @@ const MAX_PERIODS: usize = 2100;
 
 /// Fields of the response of `GET …/periods`.
 pub const PARTS: &[Part] = &[
-    Part("period_start", "string", "First day of the period, which is the invoice date."),
-    Part("period_end", "string", "End date."),
+    Part("period_start", "date", "First day of the period, which is the invoice date."),
+    Part("period_end", "date", "End date."),
     Part("status", "string", "`made`, `owed` if its invoice has yet to be created, or `upcoming`."),
-    Part("invoice_id", "string", "The invoice; null if there is none, or no longer any."),
-    Part("invoice_number", "string", "The number of the invoice."),
-    Part("made_at", "string", "When the invoice was created."),
+    Part("invoice_id", "string or null", "The invoice; null if there is none, or no longer any."),
+    Part("invoice_number", "string or null", "The number of the invoice."),
+    Part("made_at", "date-time or null", "When the invoice was created."),
 ];
 
 /// `GET /v1/subscriptions/{id}/periods`

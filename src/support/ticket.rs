@@ -1,10 +1,11 @@
 //! Support tickets of clients.
 
 use engine::context::Ctx;
-use engine::error::{Error, FieldCode, Result, violation};
+use engine::error::{Error, FieldCode, FieldErrors, Result, Violation, violation};
+use engine::input::did_you_mean;
 use engine::json::Json;
 use engine::record::{ALL, COMPUTED, CREATED, DETAIL, Email, INPUT, Link, Model, REQUIRED, UPDATED, When};
-use engine::resource::Resource;
+use engine::resource::{Resource, Verb};
 use engine::timers::{self, Of, Timer};
 use engine::{choice, counters, record, records};
 use store::{Migration, Tx};
@@ -101,8 +102,7 @@ impl Model for Ticket {
             return Ok(());
         }
         let Some(status) = ticket_status::named(tx, ctx, &self.status)? else {
-            let message = "must be the name of a ticket status";
-            return Err(Error::field("status", violation(FieldCode::InvalidChoice, message)));
+            return Err(Error::field("status", no_status(tx, ctx, &self.status)?));
         };
         self.status = status.name;
         self.closed_at = When((status.role == Role::Closed).then_some(ctx.now));
@@ -138,6 +138,32 @@ impl Model for Ticket {
     }
 }
 
+/// Checks the status before the ticket is saved, so that its error is listed with all others.
+fn check_status(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    ticket: &Ticket,
+    before: Option<&Ticket>,
+    faults: &mut FieldErrors,
+) -> Result<()> {
+    let status = &ticket.status;
+    if status.is_empty() || before.is_some_and(|before| before.status == *status) {
+        return Ok(());
+    }
+    if ticket_status::named(tx, ctx, status)?.is_none() {
+        faults.add("status", no_status(tx, ctx, status)?);
+    }
+    Ok(())
+}
+
+/// Says which statuses there are.
+fn no_status(tx: &mut Tx, ctx: &Ctx, status: &str) -> Result<Violation> {
+    let names = ticket_status::names(tx, ctx)?;
+    let hint = did_you_mean(status, names.iter().map(String::as_str));
+    let message = format!("must be the name of a ticket status: {}{hint}", names.join(", "));
+    Ok(violation(FieldCode::InvalidChoice, message))
+}
+
 impl Ticket {
     /// Records who wrote the last reply. The event of the message follows, and shows it; the version stays, since nobody
     /// changed the ticket itself.
@@ -169,9 +195,9 @@ pub static STALE: Timer<Settings> = Timer {
 pub fn resource() -> Resource {
     Resource::of::<Ticket>("Tickets", "tickets", MIGRATIONS)
         .list::<Ticket>()
-        .create::<Ticket>()
+        .verb(Verb::Create, |call| records::create_checked(call, check_status))
         .get::<Ticket>()
-        .patch::<Ticket>()
+        .verb(Verb::Patch, |call| records::patch_checked(call, check_status))
 }
 
 const MIGRATIONS: &[Migration] = &[TICKETS, LAST_MESSAGES];

@@ -146,6 +146,7 @@ impl<'i> Inspection<'i> {
             }
             lines.iter().for_each(|lines| self.deleted(account, lines));
             self.relations(account);
+            self.flows(account);
             self.numbers(account);
             self.payments(account);
             // A backup of an earlier version has no such table.

@@ -6,6 +6,7 @@ use engine::error::{Code, Error, FieldCode, FieldErrors, Result, Violation, viol
 use engine::log::{self, Filter, Found};
 use engine::record::{COMPUTED, FieldInfo, Kind, Shape, When};
 use engine::records::Work;
+use engine::registry::{LineReader, registry};
 use engine::resource::{Method, Part, Resource, Returns};
 use engine::shown::Viewer;
 use store::Tx;
@@ -20,12 +21,13 @@ const TIMESTAMP: FieldInfo = FieldInfo {
     kind: When::NAME,
     choices: When::CHOICES,
     schema: When::schema,
+    can_be_none: When::can_be_none,
 };
 
 /// The members of an event.
 pub(crate) const MEMBERS: &[Part] = &[
     Part("type", "string", "The type of event, such as `invoice.paid`."),
-    Part("timestamp", "string", "When it happened, on the account's clock."),
+    Part("timestamp", "date-time", "When it happened, on the account's clock."),
     Part("data", "object", "The record at that moment."),
     Part("seq", "integer", "The sequence number: per account, starting at 1, without gaps."),
     Part("entity_type", "string", "The type of the record."),
@@ -39,22 +41,31 @@ pub(crate) const MEMBERS: &[Part] = &[
     Part("actor_name", "string", "The name of the actor at that moment; empty for events of earlier versions."),
 ];
 
-const AFTER: Part = Part("after", "integer", "Only events with a higher sequence number.");
-const WITH_DATA: Part = Part(
-    "data",
-    "string",
-    "`0` for events without their records (`data` is empty), and only about records that the caller may read.",
-);
+const AFTER: Part = Part("after", "integer 0 9223372036854775807", "Only events with a higher sequence number.");
+const WITH_DATA: Part = Part("data", "string", "`0` for events without their records: `data` is empty.");
 const QUERY: &[Part] = &[
     AFTER,
-    Part("before", "integer", "Only events with a lower sequence number."),
+    Part("before", "integer 1 9223372036854775807", "Only events with a lower sequence number."),
     Part("order", "string", "`asc`, the default, or `desc`: the newest first."),
-    Part("limit", "integer", "Maximum number of events: 100 by default, 1000 at most; fewer if they are large."),
-    Part("entity_type", "string", "Only events of this type of record."),
-    Part("entity_id", "string", "Only events of this record."),
-    Part("actor", "string", "Only events of this actor."),
-    Part("type", "string", "Only events of this type; see the types of events."),
+    Part("limit", "integer 1 1000", "Maximum number of events: 100 by default, 1000 at most; fewer if they are large."),
+    Part("entity_type", "string", "Only events of this type of record, or of one of several, separated by commas."),
+    Part("entity_id", "string", "Only events of this record, or of one of several, separated by commas."),
+    Part("actor", "string", "Only events of this actor, or of one of several, separated by commas."),
+    Part(
+        "actor_type",
+        "string",
+        "Only events of this type of actor, or of one of several, separated by commas: `user`, `key`, `flow`, `job`, `visitor` or `operator`.",
+    ),
+    Part(
+        "type",
+        "string",
+        "Only events of this type, or of one of several, separated by commas; see the types of events.",
+    ),
 ];
+/// The types of actor.
+const ACTOR_TYPES: [&str; 6] = ["user", "key", "flow", "job", "visitor", "operator"];
+/// Maximum number of values of a filter: each is a query.
+const MAX_VALUES: usize = 20;
 const LIMIT: i64 = 100;
 const MAX_LIMIT: i64 = 1000;
 /// Approximate maximum size of a response, in bytes; the rest follows with the next request.
@@ -79,22 +90,63 @@ fn feed(call: Call) -> Result<Work> {
     let before = faults.take("before", call.query.whole("before", 1, i64::MAX)).flatten();
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten();
     let newest_first = faults.take("order", order(&call)).unwrap_or_default();
-    let ignored: Vec<String> = call.query.names().filter(|name| !known(name)).map(str::to_string).collect();
+    let mut ignored: Vec<String> = call.query.names().filter(|name| !known(name)).map(str::to_string).collect();
     let names: Vec<&str> = QUERY.iter().map(|Part(name, ..)| *name).collect();
     call.refuse_unknown(&ignored, &names, &mut faults);
-    faults.into_result()?;
-    let text = |name: &str| call.query.get(name).unwrap_or_default().to_string();
-    let filter = Filter {
-        entity_type: text("entity_type"),
-        entity_id: text("entity_id"),
-        actor: text("actor"),
-        name: canonical(&text("type")).into_owned(),
+    let mut values = |name: &'static str| faults.take(name, several(&call, name)).unwrap_or_default();
+    let mut filter = Filter {
+        entity_types: values("entity_type"),
+        entity_ids: values("entity_id"),
+        actors: values("actor"),
+        actor_types: values("actor_type"),
+        names: values("type").iter().map(|name| canonical(name).into_owned()).collect(),
         after: after.unwrap_or(0),
         before: before.unwrap_or(i64::MAX),
         newest_first,
     };
+    let closed = [
+        ("actor_type", &mut filter.actor_types, is_actor_type as fn(&str) -> bool),
+        ("type", &mut filter.names, is_event),
+    ];
+    for (name, values, is_known) in closed {
+        let Some(odd) = values.iter().find(|value| !is_known(value)) else { continue };
+        if call.strict {
+            faults.add(name, violation(FieldCode::InvalidChoice, format!("has no value '{}'", shortened(odd))));
+        }
+        values.retain(|value| is_known(value));
+        ignored.push(name.to_string());
+    }
+    faults.into_result()?;
     let limit = limit.unwrap_or(LIMIT);
     Ok(Box::new(move |tx, ctx| Ok(read(tx, ctx, &filter, limit)?.with_texts("ignored_params", &ignored))))
+}
+
+/// Returns the values of a filter, without duplicates.
+fn several(call: &Call, name: &str) -> Result<Vec<String>, Violation> {
+    let mut values: Vec<String> = Vec::new();
+    for value in call.query.get(name).unwrap_or_default().split(',').map(str::trim) {
+        if !value.is_empty() && !values.iter().any(|own| own == value) {
+            values.push(value.to_string());
+        }
+    }
+    match values.len() > MAX_VALUES {
+        true => Err(violation(FieldCode::TooLong, format!("may have at most {MAX_VALUES} values"))),
+        false => Ok(values),
+    }
+}
+
+fn is_actor_type(value: &str) -> bool {
+    ACTOR_TYPES.contains(&value)
+}
+
+/// Whether the log may have events of this type. Every record that can be deleted can be erased.
+fn is_event(value: &str) -> bool {
+    let value = value.strip_suffix(".erased").map_or_else(|| value.to_string(), |record| format!("{record}.deleted"));
+    registry().events.iter().any(|event| event.name == value)
+}
+
+fn shortened(value: &str) -> String {
+    value.chars().take(100).collect()
 }
 
 fn order(call: &Call) -> Result<bool, Violation> {
@@ -109,10 +161,16 @@ fn known(name: &str) -> bool {
     QUERY.iter().any(|Part(own, ..)| *own == name)
 }
 
+/// Lists the events of areas that the caller may read.
 fn read(tx: &mut Tx, ctx: &Ctx, filter: &Filter, limit: i64) -> Result<Answer> {
-    let found = match is_plain(filter) {
+    let mut reader = LineReader::new(|scope: &str| ctx.may(scope));
+    let found = match filter.is_plain() && reader.reads_all() {
         true => following(tx, ctx, filter.after, limit)?,
-        false => log::filtered(tx, ctx.account, filter, usize::try_from(limit).unwrap_or(usize::MAX), BYTES)?,
+        false => {
+            let mut may_read = |event: &str, kind: &str| reader.may_read(event, kind);
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            log::filtered(tx, ctx.account, filter, &mut may_read, limit, BYTES)?
+        }
     };
     let (viewer, mut data) = (Viewer::of(ctx), vec![b'[']);
     for line in &found.lines {
@@ -124,12 +182,6 @@ fn read(tx: &mut Tx, ctx: &Ctx, filter: &Filter, limit: i64) -> Result<Answer> {
     data.push(b']');
     let meta = vec![format!("\"last_seq\":{},\"has_more\":{}", found.last, found.more)];
     Ok(Answer { meta, ..Answer::data(Outcome::Done, data) })
-}
-
-/// Whether everything after a number is wanted.
-fn is_plain(filter: &Filter) -> bool {
-    let texts = [&filter.entity_type, &filter.entity_id, &filter.actor, &filter.name];
-    texts.iter().all(|text| text.is_empty()) && filter.before == i64::MAX && !filter.newest_first
 }
 
 fn following(tx: &mut Tx, ctx: &Ctx, after: i64, limit: i64) -> Result<Found> {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use engine::clock::Moment;
 use engine::http::openapi::event_schema;
 use engine::log::{EventType, Origin};
 use engine::registry::registry;
@@ -109,6 +110,19 @@ fn data(event: &EventType) -> Value {
     }
 }
 
+/// Adds the choices of its fields to the schema of a member that is a record, such as `message`.
+fn with_choices(name: &str, mut schema: Value) -> Value {
+    for field in registry().named(name).into_iter().flat_map(|resource| resource.fields.iter()) {
+        let choices = (field.schema)(&field.rules)["enum"].clone();
+        let properties = schema.get_mut("properties");
+        let member = properties.and_then(|properties| properties.get_mut(field.name));
+        if let Some(member) = member.filter(|_| choices.is_array()) {
+            member["enum"] = choices;
+        }
+    }
+    schema
+}
+
 /// Returns the schema of values such as this one. The data of a fired event may have any members.
 fn shape_of(value: &Value) -> Value {
     match value {
@@ -117,16 +131,18 @@ fn shape_of(value: &Value) -> Value {
                 .iter()
                 .map(|(name, value)| {
                     let any = name == "data";
-                    (
-                        name.clone(),
-                        if any { json!({"type": "object", "additionalProperties": true}) } else { shape_of(value) },
-                    )
+                    let schema = match any {
+                        true => json!({"type": "object", "additionalProperties": true}),
+                        false => with_choices(name, shape_of(value)),
+                    };
+                    (name.clone(), schema)
                 })
                 .collect();
             let required: Vec<&String> = members.keys().collect();
             json!({"type": "object", "required": required, "properties": properties})
         }
         Value::Array(_) => json!({"type": "array"}),
+        Value::String(text) if Moment::parse(text).is_some() => json!({"type": "string", "format": "date-time"}),
         Value::String(_) => json!({"type": "string"}),
         Value::Bool(_) => json!({"type": "boolean"}),
         Value::Number(number) if number.is_i64() => json!({"type": "integer"}),

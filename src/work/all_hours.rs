@@ -13,7 +13,7 @@ use store::Tx;
 
 use super::hour::{Hour, Status};
 
-static SHAPE: Shape = Shape::new("all_hour", "hours", &["Time worked on any project."]);
+static SHAPE: Shape = Shape::new("hour_entry", "hour_entries", &["Time worked on any project."]);
 
 input! {
     /// The entries to change.
@@ -37,6 +37,7 @@ const CHANGED: &[Part] = &[
 /// The routes of hours across projects.
 pub(crate) fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Hours", "projects", Hour::infos())
+        .at("/v1/hours")
         .across::<Hour>()
         .extension()
         .route(Method::Post, "/submit", "Submit several entries for approval", |call| {

@@ -5,7 +5,14 @@ use serde_json::{Value, json};
 use crate::on_both;
 use crate::support::{Db, Server};
 
-on_both![a_document_lists_all_errors, a_subscription_lists_all_errors, unknown_ids_do_not_hide_invalid_fields];
+on_both![
+    a_document_lists_all_errors,
+    a_subscription_lists_all_errors,
+    unknown_ids_do_not_hide_invalid_fields,
+    settings_list_all_errors,
+    a_ticket_lists_all_errors,
+    a_flow_lists_all_errors,
+];
 
 const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
 
@@ -126,4 +133,72 @@ fn unknown_ids_do_not_hide_invalid_fields(db: Db) {
     let refused = client.post("/v1/tickets", json!({"subject": "", "client_id": NOBODY})).expect(422);
     assert_eq!(refused.faults(), ["subject: required", "client_id: reference_not_found"]);
     assert_eq!(client.get("/v1/tasks").json()["meta"]["total"], 1);
+}
+
+fn settings_list_all_errors(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let body = json!({"mail_dys": [], "mail_days": ["maandag"], "default_vat_code": "XX", "payment_term": "soon",
+        "mail_hours_from": "8:00", "provider": "paypal", "creditor_id": "x"});
+    let mut faults = client.patch("/v1/settings", body).expect(422).faults();
+    faults.sort();
+    assert_eq!(
+        faults,
+        [
+            "creditor_id: invalid_format",
+            "default_vat_code: reference_not_found",
+            "mail_days: invalid_choice",
+            "mail_dys: unknown_field",
+            "mail_hours_from: invalid_format",
+            "payment_term: wrong_type",
+            "provider: invalid_choice",
+        ]
+    );
+    let empty = client.patch("/v1/settings", json!({})).expect(422);
+    assert_eq!(empty.faults(), ["body: no_fields"]);
+    assert_eq!(client.get("/v1/settings").data()["payment_term"], 14);
+}
+
+fn a_ticket_lists_all_errors(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let refused = |body: Value| client.post("/v1/tickets", body).expect(422);
+    assert_eq!(
+        refused(json!({"subject": "s", "client_id": NOBODY, "status": "Opn"})).faults(),
+        ["client_id: reference_not_found", "status: invalid_choice"]
+    );
+    let unknown = refused(json!({"subject": "s", "statsu": "x", "status": "Opn"}));
+    assert_eq!(unknown.faults(), ["statsu: unknown_field", "status: invalid_choice"]);
+    assert!(unknown.text.contains("New, Open, Waiting, Closed; did you mean 'Open'?"), "{}", unknown.text);
+    let ticket = client.post("/v1/tickets", json!({"subject": "s", "status": "open"})).expect(201);
+    assert_eq!(ticket.data()["status"], "Open");
+    let path = format!("/v1/tickets/{}", ticket.id());
+    assert_eq!(
+        client.patch(&path, json!({"subject": "", "status": "Dnoe", "assignee_id": NOBODY})).expect(422).faults(),
+        ["subject: required", "assignee_id: reference_not_found", "status: invalid_choice"]
+    );
+    client.patch(&path, json!({"status": "closed"})).expect(200);
+}
+
+fn a_flow_lists_all_errors(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let steps = json!([
+        {"type": "create_task", "title": "x", "titel": "x"},
+        {"type": "create_task", "title": "x", "duration_minutes": "long"},
+        {"type": "update", "fields": {"due_date": "soon"}},
+        {"type": "send_email", "to": "nobody", "subject": "s", "body": "b"},
+    ]);
+    let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.paid", "steps": steps});
+    let mut faults = client.post("/v1/automation/flows", flow).expect(422).faults();
+    faults.sort();
+    assert_eq!(
+        faults,
+        [
+            "steps[0].titel: unknown_field",
+            "steps[1].duration_minutes: wrong_type",
+            "steps[2].fields.due_date: invalid_format",
+            "steps[3].to: invalid_format",
+        ]
+    );
 }

@@ -49,6 +49,8 @@ fn an_invoice_that_is_collected_asks_nothing(db: Db) {
     let account = "12 mei 2026 automatisch af van rekening NL**\u{a0}ABNA\u{a0}****\u{a0}**43\u{a0}00.";
     assert!(says.contains(account) && !says.contains("Wij verzoeken"), "{says}");
     assert!(!message(&client, &path, "invoice_rem1").contains("Wij verzoeken"));
+    let mail = client.get(&format!("{path}/send-preview/html")).expect(200).text;
+    assert!(mail.contains("Wordt afgeschreven") && !mail.contains("Nog te betalen"), "{mail}");
     let html = page(&client, &shown);
     assert!(html.contains("Wordt afgeschreven") && html.contains("12 mei 2026 automatisch af van rekening"), "{html}");
     assert!(!html.contains("id=\"pay\"") && !html.contains("0417"), "{html}");
@@ -105,11 +107,19 @@ fn a_settled_invoice_asks_nothing(db: Db) {
         let says = message(&client, &path, kind);
         assert!(says.contains("is op 4 mei 2026 betaald") && !says.contains("€"), "{says}");
     }
-    // A draft never asks.
+    // The mail of a draft asks what the invoice will ask, since sending it makes it final.
     let mut draft = body.clone();
     draft["generate"] = json!(false);
     let draft = format!("/v1/invoices/{}", client.post("/v1/invoices", draft).expect(201).id());
-    assert!(!message(&client, &draft, "invoice").contains("verzoeken"));
+    assert!(message(&client, &draft, "invoice").contains("verzoeken"));
+    // The date of supply is only said where it differs.
+    for (day, is_said) in [("2026-05-04", false), ("2026-05-02", true)] {
+        let mut supplied = body.clone();
+        supplied["supply_date"] = json!(day);
+        let supplied = client.post("/v1/invoices", supplied).expect(201).data();
+        assert_eq!(page(&client, &supplied).contains("2 mei 2026"), is_said, "{day}");
+        assert_eq!(page(&client, &supplied).contains("Leverdatum"), is_said, "{day}");
+    }
     // Neither does one that was credited.
     let credited = client.post("/v1/invoices", body).expect(201).id();
     client.post(&format!("/v1/invoices/{credited}/credit"), json!({})).expect(201);

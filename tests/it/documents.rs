@@ -47,7 +47,7 @@ fn operations_and_schemas_have_names_for_programs() {
         ("POST /v1/tickets/{id}/messages/inbound", "createInboundTicketMessage"),
         ("POST /v1/webhook-endpoints/{id}/rotate-secret", "rotateWebhookEndpointSecret"),
         ("POST /v1/quotes/{id}/project", "createQuoteProject"),
-        ("POST /v1/hours/approve", "approveAllHours"),
+        ("POST /v1/hours/approve", "approveHourEntries"),
         ("GET /v1/files/{id}/content", "downloadFile"),
         ("GET /v1/me/sessions", "listSessions"),
         ("PUT /v1/automation/flows/{id}", "replaceFlow"),
@@ -94,18 +94,47 @@ fn all_schemas(value: &Value, look: &mut impl FnMut(&Value)) {
     }
 }
 
+/// Generated clients make a date of what has a format.
+#[test]
+fn dates_have_a_format() {
+    kantoor::registry::install();
+    let schemas = openapi::DOCUMENT["components"]["schemas"].as_object().unwrap();
+    // Values of steps may be templates.
+    for (_, schema) in schemas.iter().filter(|(name, _)| !name.ends_with("Step") || *name == "RunStep") {
+        all_schemas(schema, &mut |schema| {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                let is_date = ["_at", "_date", "timestamp", "period_start"].iter().any(|end| name.ends_with(end));
+                let is_text = property["type"] == "string" || property["type"][0] == "string";
+                assert!(!is_date || !is_text || property["format"].is_string(), "{name}: {property}");
+            }
+        });
+    }
+    let date = &schemas["Invoice"]["properties"]["invoice_date"];
+    assert_eq!((&date["type"], &date["format"]), (&json!("string"), &json!("date")), "{date}");
+    for (schema, name) in [("ReportOpen", "date"), ("Mail", "leaves_at"), ("RunStep", "started_at")] {
+        let property = &schemas[schema]["properties"][name];
+        assert!(property.to_string().contains("\"format\":\"date"), "{schema}.{name}: {property}");
+    }
+    assert!(!schemas.keys().any(|name| name.starts_with("AllHour") || name == "VerificationVerification"));
+}
+
 #[test]
 fn values_say_what_they_are() {
     kantoor::registry::install();
     let schemas = &openapi::DOCUMENT["components"]["schemas"];
     let invoice = &schemas["Invoice"]["properties"];
     let optional = json!([{"type": "string", "format": "date"}, {"type": "string", "const": ""}]);
-    assert_eq!(invoice["invoice_date"]["anyOf"], optional);
+    assert_eq!(schemas["Subscription"]["properties"]["start_date"]["anyOf"], optional);
     assert_eq!(schemas["InvoiceMeta"]["properties"]["created_at"]["format"], "date-time");
     assert_eq!(invoice["subtotal"]["type"], "number");
     assert!(invoice["subtotal"]["description"].as_str().unwrap().contains("up to 2 decimals"));
     let price = &schemas["CreateProductRequest"]["properties"]["price"];
-    assert_eq!((&price["type"], &price["pattern"]), (&json!(["number", "string"]), &json!("^-?\\d+(\\.\\d{1,6})?$")));
+    assert_eq!(price["type"], json!(["number", "string", "null"]));
+    assert_eq!(price["pattern"], "^-?[0-9]{1,12}(\\.[0-9]{1,6})?$");
+    let name = &schemas["CreateProductRequest"]["properties"]["name"];
+    assert_eq!((&name["type"], &name["minLength"]), (&json!("string"), &json!(1)));
+    let optional_day = &schemas["CreateInvoiceRequest"]["properties"]["supply_date"]["anyOf"];
+    assert_eq!(optional_day.as_array().unwrap().last(), Some(&json!({"type": "null"})));
     // Generated clients send what has a default, and a PATCH would overwrite what is there.
     for (name, schema) in schemas.as_object().unwrap().iter().filter(|(name, _)| name.ends_with("Request")) {
         let mut properties = schema["properties"].as_object().unwrap().values();

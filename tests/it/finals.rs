@@ -66,7 +66,7 @@ fn rows_without_a_rate_get_the_default(db: Db) {
 fn a_final_document_warns_of_what_it_lacks(db: Db) {
     let server = Server::start(db);
     let client = server.client();
-    let no_rate = "Row 0 ('a') names no VAT rate, so it has 0%. Send vat_code or vat_rate, or set default_vat_code in the settings.";
+    let no_rate = "Row 1 ('a') names no VAT rate, so it has 0%. Send vat_code or vat_rate, or set default_vat_code in the settings.";
     let rows = json!([{"name": "a", "unit_price": 100}, {"name": "b", "unit_price": 1, "vat_rate": "0%"}]);
     let all = ["The document has no client.".to_string(), no_rate.to_string()];
     let draft = json!({"title": "t", "rows": rows});

@@ -106,7 +106,8 @@ fn the_doctor_creates_nothing() {
     let data = folder.path().join("nowhere");
     let done = Command::new(env!("CARGO_BIN_EXE_kantoor")).args(["doctor", "--data"]).arg(&data).output().unwrap();
     let text = said(&done);
-    assert!(text.contains("does not exist yet") && text.contains("There is no database"), "{text}");
+    assert_eq!(done.status.code(), Some(1), "{text}");
+    assert!(text.contains("does not exist.") && text.contains("There is no database"), "{text}");
     assert!(!data.exists());
 }
 

@@ -22,6 +22,7 @@ on_both![
     the_last_use_is_recorded_without_a_write_per_request,
     a_replay_shows_the_secret_to_its_own_caller_only,
     keys_of_an_earlier_version_get_a_log_line,
+    a_replaced_secret_of_an_earlier_version_is_found,
     commands_are_logged_as_the_operator,
     the_caller_is_described,
     keys_are_listed_in_order,
@@ -110,7 +111,10 @@ fn a_key_is_shown_once_and_every_change_is_logged(db: Db) {
     let all = format!("{lines:?}");
     let new = rotated.data()["secret"].as_str().unwrap().to_string();
     assert!(!all.contains(&secret) && !all.contains(&new), "{all}");
-    assert!(lines.iter().all(|(.., data)| data["hidden"]["hash"] == ""), "{all}");
+    let hash = |secret: &str| engine::contents::hex(&engine::accounts::hash(secret));
+    assert!(!all.contains(&hash(&secret)) && !all.contains(&hash(&new)), "only a digest of it: {all}");
+    assert!(lines.iter().all(|(.., data)| data["hidden"]["hash"].as_str().unwrap().len() == 64), "{all}");
+    assert_ne!(lines[1].2["hidden"]["hash"], lines[3].2["hidden"]["hash"], "rotated");
 }
 
 fn invalid_fields_are_named(db: Db) {
@@ -260,6 +264,44 @@ fn keys_of_an_earlier_version_get_a_log_line(db: Db) {
     assert_eq!(imported.map(|line| line["entity_id"].clone()).collect::<Vec<_>>(), [id]);
     let verified = said(&kantoor(&db, &["verify"]));
     assert!(verified.contains("  intact: ") && !verified.contains("PROBLEM"), "{verified}");
+}
+
+/// Lines of earlier versions do not tell which secret a key has. The upgrade adds one that does.
+fn a_replaced_secret_of_an_earlier_version_is_found(db: Db) {
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let key = binary.client.key.clone();
+    let id = binary.client.post("/v1/api-keys", json!({"name": "Shop", "scopes": ["products.read"]})).expect(201).id();
+    drop(binary);
+    // As the earlier version left them.
+    let app = kantoor::opening::open(db.config()).unwrap();
+    let spoiled = app.store.write_now(1, |tx| {
+        let sql = "SELECT seq, data FROM log WHERE account_id = 1 AND entity_type = 'api_key'";
+        for (seq, data) in tx.all(sql, &[], |row| Ok::<_, store::Error>((row.int(0)?, row.text(1)?.to_string())))? {
+            let Some((before, rest)) = data.split_once("\"hash\":\"") else { continue };
+            let text = format!("{before}\"hash\":\"{}", &rest[64..]);
+            tx.execute("UPDATE log SET data = $1 WHERE account_id = 1 AND seq = $2", &[text.into(), seq.into()])?;
+        }
+        crate::proof::as_before(tx, 1)?;
+        tx.execute("DELETE FROM log_heads", &[])
+    });
+    spoiled.unwrap();
+    drop(app);
+    crate::secrets::forget_schema(&db);
+    let binary = Binary::start(&db, &key, &["--set", "workers=0"]);
+    let changes = binary.client.get("/v1/changes?type=api_key.imported").expect(200).data();
+    let imported: Vec<&Value> = changes.as_array().unwrap().iter().map(|line| &line["entity_id"]).collect();
+    assert!(imported.len() == 2 && imported.contains(&&json!(id)), "{changes}");
+    drop(binary);
+    let verified = said(&kantoor(&db, &["verify"]));
+    assert!(verified.contains("no problems"), "{verified}");
+    let zeros = if db.url.is_empty() { "zeroblob(32)".to_string() } else { format!("'\\x{}'::bytea", "00".repeat(32)) };
+    crate::integrity::spoil(&db, &format!("UPDATE keys SET hash = {zeros} WHERE name = 'Shop'"));
+    let verified = said(&kantoor(&db, &["verify"]));
+    assert!(verified.contains(&format!("{id}  PROBLEM: Its secret was replaced outside the log")), "{verified}");
+    // A second start adds nothing.
+    drop(Binary::start(&db, &key, &["--set", "workers=0"]));
+    let verified = said(&kantoor(&db, &["verify"]));
+    assert!(verified.contains("PROBLEM: Its secret was replaced outside the log"), "{verified}");
 }
 
 fn commands_are_logged_as_the_operator(db: Db) {

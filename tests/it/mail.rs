@@ -72,6 +72,7 @@ fn states(client: &Client, path: &str) -> Vec<(String, String, i64)> {
 
 on_both![
     a_document_is_mailed_with_its_pdf,
+    a_draft_is_mailed_with_its_number,
     a_duplicate_recipient_gets_one_mail,
     mail_waits_for_a_large_document,
     rejects_invalid_mail,
@@ -122,6 +123,53 @@ fn a_document_is_mailed_with_its_pdf(db: Db) {
     let last = sink.wait(4, Duration::from_secs(10)).pop().unwrap();
     assert_eq!(last.from, "info@jansen.example", "now it is sent from the business's own address");
     assert!(!String::from_utf8_lossy(&last.message).contains("application/pdf"));
+}
+
+/// Sending finalizes a draft: its preview shows the final document, and the mail has the number.
+fn a_draft_is_mailed_with_its_number(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let mailed = |path: &str| {
+        let words = client.get(&format!("{path}/send-preview")).expect(200).data();
+        let text = |name: &str| words[name].as_str().unwrap().to_string();
+        assert!(text("subject").contains("{number}") && text("message").contains("{number}"), "{words}");
+        assert!(!words.to_string().contains("DRAFT"), "{words}");
+        let page = client.get(&format!("{path}/send-preview/html")).expect(200).text;
+        assert!(!page.contains("DRAFT") && page.contains("121,00"), "{page}");
+        let body = json!({"to": "anna@ster.example", "subject": text("subject"), "message": text("message")});
+        client.post(&format!("{path}/send"), body).expect(200);
+        let (subject, message) = server
+            .app
+            .store
+            .read_now(|tx| {
+                let sql = "SELECT subject, body FROM mails ORDER BY id DESC LIMIT 1";
+                tx.first(sql, &[], |row| Ok::<_, store::Error>((row.text(0)?.to_string(), row.text(1)?.to_string())))
+            })
+            .unwrap()
+            .unwrap();
+        (text("message"), subject, message)
+    };
+    let path = invoice(&client);
+    let (preview, subject, message) = mailed(&path);
+    assert!(preview.contains("Wij verzoeken u €\u{a0}121,00 uiterlijk 18 mei 2026 over te maken."), "{preview}");
+    assert_eq!(client.get(&path).data()["number"], "F2026-0001");
+    assert!(
+        subject.contains("F2026-0001") && message.starts_with(&preview.replace("{number}", "F2026-0001")),
+        "{message}"
+    );
+    let row = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+    let quote = client.post("/v1/quotes", json!({"title": "Ketel", "rows": row})).expect(201).id();
+    let (_, subject, message) = mailed(&format!("/v1/quotes/{quote}"));
+    assert!(subject.contains("Q2026-0001") && message.contains("Q2026-0001"), "{subject} {message}");
+    // A text that was made with the number of the draft has that of the document too; other braces stay.
+    let draft = client.post("/v1/invoices", json!({"title": "Ketel", "rows": row})).expect(201);
+    let number = draft.data()["number"].as_str().unwrap().to_string();
+    let body =
+        json!({"to": "a@b.example", "subject": format!("Factuur {number}"), "message": "{number} {niets} { link }"});
+    client.post(&format!("/v1/invoices/{}/send", draft.id()), body).expect(200);
+    let listed = client.get("/v1/mails").data();
+    assert_eq!(listed[0]["subject"], "Factuur F2026-0002");
+    work_off(&server);
 }
 
 fn a_test_mail_tells_whether_mail_arrives(db: Db) {

@@ -10,6 +10,8 @@ use crate::support::{Client, Db, Server};
 on_both![
     reminders_leave_in_office_hours,
     mail_outside_office_hours_waits,
+    waiting_mail_follows_new_office_hours,
+    mail_to_owners_leaves_at_once,
     rejects_invalid_office_hours,
     texts_are_the_accounts_own,
     reminders_of_a_quote_differ,
@@ -76,6 +78,51 @@ fn mail_outside_office_hours_waits(db: Db) {
     assert_eq!(deliveries(&client, &path)[1]["status"], "canceled");
 }
 
+fn waiting_mail_follows_new_office_hours(db: Db) {
+    let server = Server::start(db);
+    let client = server.recorded_client(None);
+    let zone = jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap();
+    let today = server.app.clock.now().date(&zone).weekday().to_monday_zero_offset();
+    let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    let in_days = |count: i8| days[usize::try_from(today + count).unwrap() % 7];
+    client.patch("/v1/settings", json!({"mail_days": [in_days(5)]})).expect(200);
+    let path = quote(&client);
+    send(&client, &path, "quote_rem1");
+    let leaves = || Moment::parse(deliveries(&client, &path)[0]["leaves_at"].as_str().unwrap()).unwrap();
+    let day = |leaves: Moment| i64::from(leaves.date(&zone).weekday().to_monday_zero_offset() - today).rem_euclid(7);
+    assert_eq!(day(leaves()), 5);
+    client.patch("/v1/settings", json!({"mail_days": [in_days(3)]})).expect(200);
+    assert_eq!(day(leaves()), 3);
+    server.block_on(async { while worker::turn(&server.app).await {} });
+    assert_eq!(deliveries(&client, &path)[0]["status"], "queued");
+    // Always open: it leaves at once.
+    client
+        .patch("/v1/settings", json!({"mail_days": days, "mail_hours_from": "00:00", "mail_hours_until": "24:00"}))
+        .expect(200);
+    server.block_on(async { while worker::turn(&server.app).await {} });
+    assert_eq!(deliveries(&client, &path)[0]["status"], "stored");
+}
+
+/// What a flow tells the owner of the account disturbs nobody else.
+fn mail_to_owners_leaves_at_once(db: Db) {
+    let server = Server::start(db);
+    let client = server.recorded_client(Moment::parse("2026-05-09T20:00:00Z"));
+    crate::people::owner(&server, &client, "olga@jansen.example");
+    let mail = |to: &str| json!({"type": "send_email", "to": to, "subject": to, "body": "b"});
+    let steps = json!([mail("Olga@jansen.example"), mail("anna@ster.example, olga@jansen.example")]);
+    let flow = json!({"name": "x", "trigger_type": "custom", "trigger_key": "order.shipped", "steps": steps});
+    client.post("/v1/automation/flows", flow).expect(201);
+    client.post("/v1/automation/trigger", json!({"event": "order.shipped"})).expect(200);
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-09T20:00:01Z"})).expect(200);
+    let mails = client.get("/v1/mails").data();
+    let leaves = |subject: &str| {
+        let found = mails.as_array().unwrap().iter().find(|mail| mail["subject"] == subject).unwrap();
+        found["leaves_at"].as_str().unwrap()[..10].to_string()
+    };
+    assert_eq!(leaves("Olga@jansen.example"), "2026-05-09");
+    assert_eq!(leaves("anna@ster.example, olga@jansen.example"), "2026-05-11");
+}
+
 fn rejects_invalid_office_hours(db: Db) {
     let server = Server::start(db);
     let client = server.client();
@@ -118,6 +165,8 @@ fn texts_are_the_accounts_own(db: Db) {
     );
     let english = preview(json!({"send_type": "invoice_rem2", "language": "en"})).expect(200).data();
     assert!(english["message"].as_str().unwrap().contains("outstanding amount of €121.00"), "{english}");
+    let link = preview(json!({"send_type": "quote", "message": "{link}"})).expect(200).data();
+    assert!(link["message"].as_str().unwrap().ends_with("/d/example"), "{link}");
     let html = english["html"].as_str().unwrap();
     assert!(html.contains("Invoice number") && html.contains("€121.00") && html.contains("View the invoice"), "{html}");
     let about = json!({"send_type": "quote", "subject": "{number}", "document_id": path.rsplit('/').next().unwrap()});

@@ -8,6 +8,7 @@ use crate::support::{Client, Db, Server};
 on_both![
     lists_are_filtered_by_email_address,
     filters_on_sets_take_several_values,
+    every_small_set_is_a_filter,
     strict_requests_reject_unknown_parameters,
 ];
 
@@ -41,6 +42,35 @@ fn lists_are_filtered_by_email_address(db: Db) {
     assert_eq!(total(&client, "/v1/users?email=Olga@ster.example"), 1);
     assert_eq!(total(&client, "/v1/users?email=x"), 0);
     assert_eq!(total(&client, "/v1/clients?email=anna@ster.example&contact_type=private"), 0);
+}
+
+fn every_small_set_is_a_filter(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201);
+    client.post("/v1/clients", json!({"type": "private", "lastname": "Smit"})).expect(201);
+    for (query, count) in [("type=private", 1), ("type=company,private", 2)] {
+        assert_eq!(total(&client, &format!("/v1/clients?{query}")), count, "{query}");
+    }
+    assert_eq!(client.get("/v1/clients?type=alien").expect(422).faults(), ["type: invalid_choice"]);
+    let row = json!([{"name": "x", "unit_price": 1}]);
+    let invoice = client.post("/v1/invoices", json!({"title": "x", "generate": true, "rows": row})).expect(201).id();
+    client.post(&format!("/v1/invoices/{invoice}/credit"), json!({})).expect(201);
+    assert_eq!((total(&client, "/v1/invoices?is_credit=1"), total(&client, "/v1/invoices?is_credit=false")), (1, 1));
+    for term in ["monthly", "yearly"] {
+        client
+            .post("/v1/subscriptions", json!({"title": "x", "frequency": term, "lines": [{"title": "x"}]}))
+            .expect(201);
+    }
+    for query in ["term=yearly", "frequency=yearly"] {
+        assert_eq!(total(&client, &format!("/v1/subscriptions?{query}")), 1, "{query}");
+    }
+    assert_eq!(total(&client, "/v1/subscriptions?frequency=yearly,monthly"), 2);
+    assert_eq!(client.get("/v1/subscriptions?frequency=sometimes").expect(422).faults(), ["frequency: invalid_choice"]);
+    let flow = json!({"name": "x", "category": "own", "trigger_type": "custom", "trigger_key": "a.b",
+        "steps": [{"type": "create_task", "title": "x"}]});
+    client.post("/v1/automation/flows", flow).expect(201);
+    assert_eq!(total(&client, "/v1/automation/flows?category=own"), 1);
 }
 
 fn filters_on_sets_take_several_values(db: Db) {

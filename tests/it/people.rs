@@ -7,6 +7,7 @@ mod confirmation;
 mod factors;
 mod granted;
 mod issuer;
+mod mailed_links;
 mod pages;
 mod passkeys;
 mod preferences;

@@ -73,6 +73,19 @@ fn prices_are_decimals_to_the_last_digit(db: Db) {
             client.send("POST", "/v1/products", &[], &format!("{{\"name\":\"x\",\"price\":{sent}}}")).expect(422);
         assert_eq!(reply.faults(), [format!("price: {code}")], "{sent}");
     }
+    let source = |order: &str| {
+        client.send("POST", "/v1/deal-sources", &[], &format!("{{\"name\":\"{order}\",\"order\":{order}}}"))
+    };
+    assert!(source("3.0").expect(201).text.contains("\"order\":3"), "some languages write integers like this");
+    for fraction in ["3.5", "3.01", "1e3", "3.0e1"] {
+        assert_eq!(source(fraction).expect(422).faults(), ["order: wrong_type"], "{fraction}");
+    }
+    // A limit holds to the last decimal.
+    for above in [json!(1000.01), json!("1000.5")] {
+        let reply = client.patch("/v1/settings", json!({"verification_amount": above})).expect(422);
+        assert_eq!(reply.faults(), ["verification_amount: out_of_range"]);
+    }
+    client.patch("/v1/settings", json!({"verification_amount": 1000})).expect(200);
     let rising = client.get("/v1/products?sort=price&order=asc").data();
     let prices: Vec<f64> = rising.as_array().unwrap().iter().map(|item| item["price"].as_f64().unwrap()).collect();
     assert!(prices.is_sorted(), "{prices:?}");

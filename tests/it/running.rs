@@ -122,6 +122,10 @@ fn misspelled_settings_are_refused_with_a_guess() {
     assert!(lines.iter().all(|line| words.contains(line)) && words.lines().count() == 2, "{words}");
     let words = complained(&run(&[], &["config", "--set", "lisen=127.0.0.1:1"]));
     assert_eq!(words.trim(), "kantoor: unknown setting 'lisen'; did you mean 'listen'?");
+    let words = complained(&run(&[], &["config", "--set", "smtp_security=ssl"]));
+    assert_eq!(words.trim(), "kantoor: smtp_security: 'ssl' is none of starttls, tls, none; did you mean 'tls'?");
+    let words = complained(&run(&[("KANTOOR_LOG_FORMAT", "jsn")], &["account", "list"]));
+    assert_eq!(words.trim(), "kantoor: log_format: 'jsn' is none of text, json; did you mean 'json'?");
     let file = db.folder.path().join("kantoor.toml");
     std::fs::write(&file, "workers = 1\nmail_form = \"a@b.example\"\nlog_leve = \"info\"\n").unwrap();
     let words = complained(&run(&[], &["config", "--config", file.to_str().unwrap()]));

@@ -41,6 +41,7 @@ const SMALL: &[&str] = &[
     "webhook_cursors",
     "users",
     "second_factors",
+    "mail_links",
     "key_limits",
     "log_heads",
     "nodes",

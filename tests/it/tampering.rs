@@ -52,6 +52,12 @@ fn business(db: &Db) {
         binary.client.post("/v1/products", json!({"name": name})).expect(201);
     }
     binary.client.post("/v1/api-keys", json!({"name": "Shop", "scopes": ["products.read"]})).expect(201);
+    let flow = |title: &str| {
+        json!({"name": "x", "trigger_type": "custom", "trigger_key": "x", "active": false,
+               "steps": [{"type": "create_task", "title": title}]})
+    };
+    let id = binary.client.post("/v1/automation/flows", flow("Ask")).expect(201).id();
+    binary.client.send("PUT", &format!("/v1/automation/flows/{id}"), &[], &flow("Buy").to_string()).expect(200);
     stop(&mut binary);
     assert!(kantoor(db, &["account", "create", "Second"]).status.success());
 }
@@ -87,10 +93,34 @@ const TAMPERING: &[(&str, &[&str])] = &[
     ("UPDATE log_heads SET seq = seq - 1 WHERE account_id = 1", &["The signature of its signed head is not valid"]),
     ("UPDATE products SET price = price + 1 WHERE name = 'a'", &["Changed outside the log: price is "]),
     ("UPDATE products SET created_at = created_at - 1 WHERE name = 'a'", &["Changed outside the log: created_at is "]),
+    (
+        "UPDATE flow_definitions SET definition = replace(definition, 'Buy', 'Sell') WHERE account_id = 1",
+        &["Version 2 of the flow was changed outside the log: its definition is not the one that was saved"],
+    ),
+    (
+        "UPDATE flow_definitions SET definition = replace(definition, 'Ask', 'Tell') WHERE account_id = 1",
+        &["Version 1 of the flow was changed outside the log: its definition is not the one that was saved"],
+    ),
+    (
+        "UPDATE flow_definitions SET author_type = 'operator', author_id = '' WHERE account_id = 1",
+        &["Version 2 of the flow was changed outside the log: its author is operator, but the log says key "],
+    ),
+    (
+        "UPDATE flow_definitions SET version = 7 WHERE account_id = 1 AND version = 2",
+        &[
+            "Version 7 of the flow was created outside the log, which has no line about it",
+            "The definition of the flow was deleted outside the log",
+        ],
+    ),
     ("DELETE FROM products WHERE name = 'b'", &["Deleted outside the log"]),
     (
         "UPDATE keys SET scopes = 'products.read,*' WHERE name = 'Shop'",
         &["Its scopes were widened outside the log: scopes is "],
+    ),
+    (
+        // Somebody's own secret in place of that of a key.
+        "UPDATE keys SET hash = (SELECT hash FROM kept_log WHERE account_id = 1 AND seq = 1) WHERE name = 'Shop'",
+        &["Its secret was replaced outside the log"],
     ),
     (
         "UPDATE keys SET expires_at = 0, revoked_at = 1 WHERE name = 'Shop'",
@@ -106,7 +136,7 @@ fn each_kind_of_tampering_is_named(db: Db) {
     business(&db);
     let (good, words) = verify(&db, &[]);
     assert!(good && words.contains("no problems"), "{words}");
-    let (keep, restore) = saved(&["log", "log_heads", "products", "keys"]);
+    let (keep, restore) = saved(&["log", "log_heads", "products", "keys", "flow_definitions"]);
     for (harm, names) in TAMPERING {
         spoil(&db, &keep);
         spoil(&db, harm);

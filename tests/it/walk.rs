@@ -34,7 +34,8 @@ pub fn can_be_made(resource: &Resource) -> bool {
 
 /// Whether a route requires a user who has signed in: keys have no preferences and no screens.
 fn concerns_a_user(route: &Route) -> bool {
-    ["/v1/me", "/v1/me/here"].contains(&route.path.as_str()) && route.method == Method::Patch
+    let changes = ["/v1/me", "/v1/me/here"].contains(&route.path.as_str()) && route.method == Method::Patch;
+    changes || route.path == "/v1/me/sessions/end-others"
 }
 
 /// Returns a unique number, for values that must differ.

@@ -128,7 +128,7 @@ impl Blobs {
         let mut pieces = std::pin::pin!(pieces);
         while let Some(piece) = pieces.next().await {
             let kept = match piece {
-                Ok(piece) => writer.put(piece).await.map_err(|error: object_store::Error| error.into()),
+                Ok(piece) => writer.put(piece).await.map_err(|error| stored_nowhere(error.into())),
                 Err(error) => Err(error.into()),
             };
             if let Err(error) = kept {
@@ -136,7 +136,16 @@ impl Blobs {
                 return Err(error);
             }
         }
-        Ok(writer.shutdown().await?)
+        writer.shutdown().await.map_err(|error| stored_nowhere(error.into()))
+    }
+
+    /// Checks that contents can be looked up. No content has this key; unlike a HEAD, the answer to a GET says whether the
+    /// object or its bucket is missing.
+    pub async fn check(&self) -> Result<()> {
+        match self.store.get(&Path::from("doctor")).await.map_err(Error::from) {
+            Ok(_) | Err(Error::Missing) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Opens the content of a key.
@@ -156,16 +165,16 @@ impl Blobs {
             // An upload that a crash interrupted is stored next to it under this name.
             let _ = std::fs::remove_file(folder.join(format!("{}#1", Path::from(key))));
         }
-        match self.store.delete(&Path::from(key)).await {
-            Err(object_store::Error::NotFound { .. }) => Ok(()),
-            done => Ok(done?),
+        match self.store.delete(&Path::from(key)).await.map_err(Error::from) {
+            Err(Error::Missing) => Ok(()),
+            done => done,
         }
     }
 
     /// Returns the size of the content of a key, if it exists.
     pub async fn size(&self, key: &str) -> Result<Option<u64>> {
-        match self.store.head(&Path::from(key)).await {
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
+        match self.store.head(&Path::from(key)).await.map_err(Error::from) {
+            Err(Error::Missing) => Ok(None),
             found => Ok(Some(found?.size)),
         }
     }
@@ -184,8 +193,8 @@ impl Blobs {
 
 impl From<object_store::Error> for Error {
     fn from(error: object_store::Error) -> Error {
-        if let object_store::Error::NotFound { .. } = error {
-            return Error::Missing;
+        if let object_store::Error::NotFound { source, .. } = &error {
+            return if source.to_string().contains("NoSuchBucket") { no_bucket() } else { Error::Missing };
         }
         // The cause is nested in several errors.
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
@@ -209,6 +218,15 @@ impl From<std::io::Error> for Error {
             Err(error) => Error::Unavailable(error.to_string()),
         }
     }
+}
+
+/// Converts the error of a write: a content that is being stored cannot be missing, but the place for it can.
+fn stored_nowhere(error: Error) -> Error {
+    if let Error::Missing = error { no_bucket() } else { error }
+}
+
+fn no_bucket() -> Error {
+    Error::Unavailable("the bucket does not exist; create it, or correct its name in the settings".to_string())
 }
 
 fn is_full(error: &std::io::Error) -> bool {

@@ -216,6 +216,12 @@ impl Answer {
         Answer::data(Outcome::Done, data.to_string().into_bytes())
     }
 
+    /// A list with its length.
+    pub fn list(items: Vec<serde_json::Value>) -> Answer {
+        let meta = vec![format!("\"total\":{}", items.len())];
+        Answer { meta, ..Answer::json(&serde_json::Value::Array(items)) }
+    }
+
     /// A response without a body.
     pub fn empty() -> Answer {
         Answer::data(Outcome::Empty, Vec::new())

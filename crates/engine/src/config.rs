@@ -202,6 +202,7 @@ impl Config {
         if !unknown.is_empty() {
             return Err(unknown.join("\n"));
         }
+        check_choices(&table)?;
         let config: Config =
             table.try_into().map_err(|error: toml::de::Error| format!("invalid setting: {}", error.message()))?;
         let anchors = ["", "file:", "mailto:", "http://", "https://"];
@@ -252,6 +253,31 @@ impl Config {
     pub fn is_secret(name: &str, value: &str) -> bool {
         SECRETS.contains(&name) && !value.is_empty() && (!URLS.contains(&name) || has_password(value))
     }
+}
+
+/// The settings with a fixed set of values.
+const CHOICES: &[(&str, &[&str])] = &[
+    ("smtp_security", &["starttls", "tls", "none"]),
+    ("log_format", &["text", "json"]),
+    ("backup_before_migration", &["auto", "require", "skip"]),
+];
+
+/// What other programs call some of these values.
+const OTHER_NAMES: &[(&str, &str)] = &[("ssl", "tls"), ("smtps", "tls"), ("plain", "none"), ("off", "none")];
+
+fn check_choices(table: &toml::Table) -> Result<(), String> {
+    for (name, choices) in CHOICES {
+        let Some(toml::Value::String(value)) = table.get(*name) else { continue };
+        if choices.contains(&value.as_str()) {
+            continue;
+        }
+        let small = value.to_lowercase();
+        let other = OTHER_NAMES.iter().find(|(other, own)| *other == small && choices.contains(own));
+        let meant = other.map_or(small.as_str(), |(_, own)| own);
+        let guess = did_you_mean(meant, choices.iter().copied());
+        return Err(format!("{name}: '{value}' is none of {}{guess}", choices.join(", ")));
+    }
+    Ok(())
 }
 
 fn unknown_setting(key: &str, known: &[String]) -> String {
@@ -344,6 +370,11 @@ unknown setting 'listn'; did you mean 'listen'?";
         assert!(load(&others.map(|name| (name, "x")), &[]).is_ok());
         assert!(load(&[("KANTOOR_LOG_FORMAT", "xml")], &[]).unwrap_err().contains("xml"));
         assert!(load(&[("KANTOOR_WORKERS", "-1")], &[]).is_err());
+        for (value, meant) in [("ssl", "tls"), ("STARTTLS", "starttls"), ("tsl", "tls")] {
+            let refused = load(&[("KANTOOR_SMTP_SECURITY", value)], &[]).unwrap_err();
+            let expected = format!("smtp_security: '{value}' is none of starttls, tls, none; did you mean '{meant}'?");
+            assert_eq!(refused, expected);
+        }
         for name in ["bodies_mib", "bodies_per_account_mib"] {
             let wrong = load(&[], &[(name, "4")]).unwrap_err();
             assert!(wrong.starts_with(&format!("{name}: must be 0 (no limit) or at least 5")), "{wrong}");

@@ -5,6 +5,7 @@
 //! has the row that was signed, or if a row after it has no mark of the key, nothing is signed, and a verification says what is
 //! wrong. So a mark is checked once; after that, the head covers its row. The list of accounts is signed in the same way.
 
+mod checking;
 mod file;
 mod head;
 
@@ -22,6 +23,7 @@ use crate::log;
 use crate::loops::{self, Poll};
 use crate::secrets::signing::Proof;
 use crate::secrets::vault::Vault;
+pub use checking::{check, compare, unproven};
 pub use file::{read, written};
 pub use head::Head;
 
@@ -219,7 +221,7 @@ pub fn saved(tx: &mut Tx) -> Result<HashMap<i64, Head>> {
 }
 
 /// Returns the saved head of an account.
-fn saved_of(tx: &mut Tx, account: i64) -> Result<Option<Head>> {
+pub fn saved_of(tx: &mut Tx, account: i64) -> Result<Option<Head>> {
     let found = tx.first(&format!("{HEAD} WHERE account_id = $1"), &[account.into()], from_row)?;
     Ok(found.map(|(_, head)| head))
 }
@@ -232,13 +234,6 @@ fn from_row(row: &Row) -> Result<(i64, Head)> {
         signature: row.bytes(4)?.to_vec(),
     };
     Ok((row.int(0)?, head))
-}
-
-/// Returns the hash of a row of the log; empty if there is none.
-pub fn hash_at(tx: &mut Tx, account: i64, seq: i64) -> Result<Vec<u8>> {
-    let sql = "SELECT hash FROM log WHERE account_id = $1 AND seq = $2";
-    let found = tx.first(sql, &[account.into(), seq.into()], |row| Ok::<_, Error>(row.bytes(0)?.to_vec()))?;
-    Ok(found.unwrap_or_default())
 }
 
 /// The last row of a log.
@@ -266,7 +261,7 @@ impl End {
             return Ok(End { continues: false, ..end.unwrap_or_default() });
         }
         let (signed, hash) = head.map_or((0, &[][..]), |head| (head.seq, &*head.hash));
-        let is_there = signed == 0 || hash_at(tx, account, signed)? == hash;
+        let is_there = signed == 0 || log::hash_at(tx, account, signed)? == hash;
         let continues = is_there && log::continues(tx, vault, account, signed, hash)?;
         Ok(End { continues, ..end.unwrap_or_default() })
     }
@@ -316,7 +311,7 @@ impl Successors {
         }
         store.write_now(SHARED, move |tx| {
             for (account, head) in &self.new {
-                if *account == SHARED || hash_at(tx, *account, head.seq)? == head.hash {
+                if *account == SHARED || log::hash_at(tx, *account, head.seq)? == head.hash {
                     save(tx, *account, head)?;
                 }
             }

@@ -13,8 +13,8 @@ use crate::shown::Viewer;
 
 /// The parameters.
 pub const QUERY: &[Part] = &[
-    Part("page", "integer", "The page number, starting at 1."),
-    Part("per_page", "integer", "Events per page: 25 by default, 100 at most."),
+    Part("page", "integer 1", "The page number, starting at 1."),
+    Part("per_page", "integer 1", "Events per page: 25 by default, 100 at most."),
 ];
 
 /// How many rows are read at a time: each may have a megabyte.

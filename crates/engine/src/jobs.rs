@@ -22,6 +22,6 @@ pub use kind::{Job, JobKind, Purge};
 pub use lost::{Lost, any_ahead, any_lost, give_back, pull_back, take_back};
 pub use queue::{
     Claimed, Ending, FOREVER, FURTHEST, LANES, LEASE_SECONDS, LEASES, Lane, MIGRATION, NewJob, READY, call_off, count,
-    enqueue, is_running, is_under_way, oldest_due, purge,
+    enqueue, hasten, is_running, is_under_way, oldest_due, purge,
 };
 pub use shown::{QueueState, Shown, list, parked, queued, retry, state};

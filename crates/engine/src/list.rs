@@ -18,8 +18,8 @@ const PER_PAGE: i64 = 25;
 const MAX_PER_PAGE: i64 = 100;
 /// Maximum length of a list without pages.
 const MAX_WHOLE: i64 = 10_000;
-/// Longer than any name.
-const MAX_SEARCH: usize = 255;
+/// Maximum length of a search: longer than any name.
+pub const MAX_SEARCH: usize = 255;
 
 /// The parameters of every list.
 pub const COMMON: &[(&str, &str)] = &[
@@ -497,7 +497,7 @@ fn parameters<R: Record>(form: Form) -> Vec<&'static str> {
     for field in R::fields() {
         let rules = &field.info.rules;
         names.extend(rules.filter.then_some(field.info.name));
-        names.extend(Some(rules.filter_as).filter(|name| !name.is_empty()));
+        names.extend([rules.filter_as, rules.filter_also].into_iter().filter(|name| !name.is_empty()));
         names.extend(rules.range.into_iter().flat_map(|(from, to)| [from, to]));
     }
     names

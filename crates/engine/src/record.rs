@@ -8,7 +8,7 @@ mod body;
 mod checked;
 mod field;
 mod html;
-mod kinds;
+pub(crate) mod kinds;
 mod lists;
 mod open;
 mod part;

@@ -29,7 +29,19 @@ pub fn get<R: Record>(call: Call) -> Result<Work> {
 
 /// `POST …`
 pub fn create<R: Model>(call: Call) -> Result<Work> {
-    let pending: Pending<R> = Pending::create(&call)?;
+    created::<R>(call, None)
+}
+
+/// Adds errors that only the database knows, such as a name that no record has, about a record and the one before.
+pub type StoredCheck<R> = fn(&mut Tx, &Ctx, &R, Option<&R>, &mut FieldErrors) -> Result<()>;
+
+/// `POST …`, with further errors that are listed with all others.
+pub fn create_checked<R: Model>(call: Call, check: StoredCheck<R>) -> Result<Work> {
+    created(call, Some(check))
+}
+
+fn created<R: Model>(call: Call, check: Option<StoredCheck<R>>) -> Result<Work> {
+    let pending: Pending<R> = Pending::create_with(&call, |_, _| {}, check.is_some())?;
     Ok(Box::new(move |tx, ctx| {
         let mut record = pending.values().clone();
         if let (Some(parent), id) = (R::parent(), call.id()) {
@@ -37,30 +49,59 @@ pub fn create<R: Model>(call: Call) -> Result<Work> {
             let set = parent.from_json(&mut record, &Json::Text(id.to_string()), &parent.info.rules);
             set.map_err(|wrong| Error::field(parent.info.name, wrong))?;
         }
-        let input = pending.checked(tx, ctx)?;
+        let mut faults = pending.missing(tx, ctx)?;
+        check_stored(tx, ctx, check, (&record, None), &mut faults)?;
+        faults.into_result()?;
         let image = add_as(tx, ctx, &mut record, "created")?;
-        Ok(image.created(ctx, &record, CREATED).with_texts("warnings", &input.warnings))
+        Ok(image.created(ctx, &record, CREATED).with_texts("warnings", pending.warnings()))
     }))
 }
 
 /// `PATCH …/{id}`
 pub fn patch<R: Model>(call: Call) -> Result<Work> {
     let pending: Pending<R> = Pending::patch(&call, false)?;
-    Ok(Box::new(move |tx, ctx| patched(tx, ctx, &call, &pending)))
+    Ok(Box::new(move |tx, ctx| patched(tx, ctx, &call, &pending, None)))
 }
 
-fn patched<R: Model>(tx: &mut Tx, ctx: &Ctx, call: &Call, pending: &Pending<R>) -> Result<Answer> {
+/// `PATCH …/{id}`, with further errors that are listed with all others.
+pub fn patch_checked<R: Model>(call: Call, check: StoredCheck<R>) -> Result<Work> {
+    let pending: Pending<R> = Pending::patch(&call, true)?;
+    Ok(Box::new(move |tx, ctx| patched(tx, ctx, &call, &pending, Some(check))))
+}
+
+fn patched<R: Model>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    call: &Call,
+    pending: &Pending<R>,
+    check: Option<StoredCheck<R>>,
+) -> Result<Answer> {
     let before: R = find_to_change(tx, ctx, call)?;
-    let input = pending.checked(tx, ctx);
     let mut record = before.clone();
-    let mut faults = FieldErrors::default();
-    if let Some(input) = faults.join(input)? {
-        input.merge_into(&mut record);
-        record.check(&mut faults);
-    }
+    pending.merge_into(&mut record);
+    let mut faults = pending.missing(tx, ctx)?;
+    let mut whole = FieldErrors::default();
+    record.check(&mut whole);
+    faults.join(whole.into_result())?;
+    check_stored(tx, ctx, check, (&record, Some(&before)), &mut faults)?;
     faults.into_result()?;
     let image = change_as(tx, ctx, &before, &mut record, "updated")?;
     Ok(Image::answer(image, ctx, &record, UPDATED).with_texts("warnings", pending.warnings()))
+}
+
+/// Adds the errors that only the database knows, of fields that have none yet.
+fn check_stored<R: Model>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    check: Option<StoredCheck<R>>,
+    (record, before): (&R, Option<&R>),
+    faults: &mut FieldErrors,
+) -> Result<()> {
+    let mut stored = FieldErrors::default();
+    if let Some(check) = check {
+        check(tx, ctx, record, before, &mut stored)?;
+    }
+    faults.join(stored.into_result()).map(drop)
 }
 
 /// Completes and saves a new record, and emits its events.

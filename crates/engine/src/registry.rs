@@ -1,6 +1,7 @@
 //! The registry: everything that the business code adds to the engine. The program fills it once at its start, and it
 //! never changes afterwards.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
@@ -42,6 +43,41 @@ pub type Open = fn(&Config, &str, &mut Services) -> Result<()>;
 /// has no access.
 pub type FindUser = fn(&mut Tx, i64, &str) -> Result<Option<Key>>;
 
+/// What the examples of some operations need: records that they find or make first, in this order.
+pub struct Needed {
+    /// The operations, by their ids in the OpenAPI document.
+    pub operations: &'static [&'static str],
+    /// The records.
+    pub lookups: &'static [Lookup],
+}
+
+/// A record that an example needs, as a variable of the shell.
+#[derive(Clone, Copy)]
+pub struct Lookup {
+    /// The variable.
+    pub name: &'static str,
+    /// The list in which it is the first, or the route that makes it. Earlier variables may be used.
+    pub path: &'static str,
+    /// Whether the route makes it.
+    pub is_made: bool,
+    /// The body that makes it, or none.
+    pub body: &'static str,
+    /// The member of the response that has the id.
+    pub key: &'static str,
+}
+
+impl Lookup {
+    /// The first record of a list.
+    pub const fn found(name: &'static str, path: &'static str) -> Lookup {
+        Lookup { name, path, is_made: false, body: "", key: "id" }
+    }
+
+    /// A new record.
+    pub const fn made(name: &'static str, path: &'static str, body: &'static str) -> Lookup {
+        Lookup { name, path, is_made: true, body, key: "id" }
+    }
+}
+
 /// Everything that the business code adds to the engine.
 #[derive(Default)]
 pub struct Registry {
@@ -55,10 +91,16 @@ pub struct Registry {
     pub areas: &'static [&'static str],
     /// Every type of event, sorted by name.
     pub events: Vec<EventType>,
+    /// Returns the scopes that reading a log line requires, by the name of its event and the type of its record.
+    pub to_read: Option<ToRead>,
     /// Adds to the OpenAPI document.
     pub described: &'static [fn(&mut Value)],
     /// The guides of the API reference: their names and their Markdown.
     pub guides: &'static [(&'static str, &'static str)],
+    /// What the examples of the API reference need.
+    pub needed: &'static [Needed],
+    /// What callers must know before the examples of these operations.
+    pub notes: &'static [(&'static [&'static str], &'static str)],
     /// Starts work when an event happens.
     pub listener: Option<Listener>,
     /// The error codes of each area, in addition to the shared ones.
@@ -224,6 +266,38 @@ fn router(registry: &'static Registry) -> matchit::Router<Methods> {
         debug_assert!(added.is_ok(), "{path} clashes with another route");
     }
     router
+}
+
+/// Returns the scopes that reading a log line requires, by the name of its event and the type of its record.
+pub type ToRead = fn(&str, &str) -> BTreeSet<String>;
+
+/// Which log lines a caller may read. It remembers the answers: there are few types of events.
+pub struct LineReader<M: Fn(&str) -> bool> {
+    may: M,
+    known: HashMap<String, HashMap<String, bool>>,
+}
+
+impl<M: Fn(&str) -> bool> LineReader<M> {
+    /// Of a caller who has the scopes for which `may` is true.
+    pub fn new(may: M) -> LineReader<M> {
+        LineReader { may, known: HashMap::new() }
+    }
+
+    /// Whether the caller may read everything.
+    pub fn reads_all(&self) -> bool {
+        registry().to_read.is_none() || (self.may)("*")
+    }
+
+    /// Whether the caller may read a line of this event, about this type of record.
+    pub fn may_read(&mut self, event: &str, kind: &str) -> bool {
+        let Some(to_read) = registry().to_read.filter(|_| !(self.may)("*")) else { return true };
+        if let Some(known) = self.known.get(event).and_then(|known| known.get(kind)) {
+            return *known;
+        }
+        let may = to_read(event, kind).iter().all(|scope| (self.may)(scope));
+        self.known.entry(event.to_string()).or_default().insert(kind.to_string(), may);
+        may
+    }
 }
 
 impl Registry {

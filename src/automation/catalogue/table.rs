@@ -7,18 +7,19 @@ const DOCUMENTS: &[&str] = &["invoice", "quote", "workorder"];
 const WITH_MAIL: &[&str] = &["invoice", "quote", "workorder", "ticket"];
 
 /// The data of events of the account.
-const ACCOUNT: &str = r#"{"id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e4f"}"#;
-const WHOLE_ACCOUNT: &str = r#"{"id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e4f", "name": "Installatiebedrijf Jansen", "time_zone": "Europe/Amsterdam", "test_clock": false}"#;
+const ACCOUNT: &str = r#"{"id": "019df263-9af2-7113-929b-2fc82e5efe90"}"#;
+const WHOLE_ACCOUNT: &str = r#"{"id": "019df263-9af2-7113-929b-2fc82e5efe90", "name": "Van Dijk Installatietechniek", "time_zone": "Europe/Amsterdam", "test_clock": false}"#;
 /// What a fired event contains.
-const FIRED: &str = r#"{"event": "order.shipped", "entity_type": "", "data": {"total": 1200, "name": "De Ster"}}"#;
+const FIRED: &str =
+    r#"{"event": "order.shipped", "entity_type": "", "data": {"total": 1872, "name": "Bakkerij De Ster"}}"#;
 /// The message of a ticket.
-const MESSAGE: &str = r#"{"message": {"id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e50", "direction": "inbound", "type": "reply", "body": "The oven stays cold.", "author": {"name": "Anna de Vries", "email": "anna@bakkerij-de-ster.example"}, "created_at": "2026-05-04T10:00:00.000Z"}}"#;
+const MESSAGE: &str = r#"{"message": {"id": "019df263-b4af-739d-95b6-5a14849e885a", "direction": "in", "type": "reply", "body": "De oven blijft koud.", "author": {"name": "Anna de Vries", "email": "info@bakkerij-de-ster.example"}, "created_at": "2026-05-04T10:00:00.000Z"}}"#;
 /// Of the record that replaces a duplicate.
-const MERGED: &str = r#"{"merged_id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e50"}"#;
+const MERGED: &str = r#"{"merged_id": "019df263-b4af-739d-95b6-5a14849e885a"}"#;
 /// A delivery that was given up.
-const MAIL: &str = r#"{"mail": {"id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e50", "send_type": "invoice", "subject": "Invoice F2026-0001", "recipient": "anna@bakkerij-de-ster.example", "attempts": 1, "reason": "550 5.1.1 No such user"}}"#;
+const MAIL: &str = r#"{"mail": {"id": "019df263-b4af-739d-95b6-5a14849e885a", "send_type": "invoice", "subject": "Factuur F2026-0042", "recipient": "facturen@bakkerij-de-ster.example", "attempts": 1, "reason": "550 5.1.1 No such user"}}"#;
 /// A delivery that is sent again.
-const RETRIED: &str = r#"{"id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e50", "about": "invoice", "about_id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e4f"}"#;
+const RETRIED: &str = r#"{"id": "019df263-b4af-739d-95b6-5a14849e885a", "about": "invoice", "about_id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e4f"}"#;
 
 /// What an endpoint that is tested receives.
 const TESTED: &str = r#"{"endpoint_id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e4f"}"#;
@@ -61,7 +62,7 @@ table! {
             UPDATED,
             event("rotated", "An API key got a new secret.", "On `POST /v1/api-keys/{id}/rotate`."),
             event("revoked", "An API key was revoked.", "On `POST /v1/api-keys/{id}/revoke` and `kantoor key revoke`."),
-            event("imported", "An API key of an earlier version was added to the log.", "Once, when a database from before keys had events is upgraded."),
+            event("imported", "An API key of an earlier version was added to the log.", "Once, when a database from before keys had events, or before the log could tell whether a secret was replaced, is upgraded."),
         ],
     },
     Group {

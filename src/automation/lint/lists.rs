@@ -1,4 +1,4 @@
-//! The account's own lists of values: ticket statuses, and the options of custom fields.
+//! The account's own lists of values: ticket statuses, codes of tax rates, and the options of custom fields.
 
 use engine::context::Ctx;
 use engine::error::Result;
@@ -7,12 +7,14 @@ use engine::record::Record;
 use store::Tx;
 
 use crate::settings::custom_field::{CustomField, FieldType};
+use crate::settings::tax_rate;
 use crate::support::ticket_status;
 
 /// The values that fields of this account can have.
 #[derive(Default)]
 pub struct Lists {
     statuses: Vec<String>,
+    rates: Vec<String>,
     custom: Vec<CustomField>,
 }
 
@@ -21,7 +23,8 @@ impl Lists {
     pub fn read(tx: &mut Tx, ctx: &Ctx) -> Result<Lists> {
         let sql = format!("{} WHERE account_id = $1 ORDER BY created_at, id", CustomField::sql().select);
         let custom = tx.all(&sql, &[ctx.account.into()], CustomField::from_row)?;
-        Ok(Lists { statuses: ticket_status::names(tx, ctx)?, custom })
+        let rates = tax_rate::all(tx, ctx)?.iter().map(|rate| rate.code.clone()).collect();
+        Ok(Lists { statuses: ticket_status::names(tx, ctx)?, rates, custom })
     }
 
     /// Returns why a field of a record never has a value, if so. `path` is that of the field in the record, and `same`
@@ -31,6 +34,10 @@ impl Lists {
             ("ticket", ["status"]) => {
                 let has = self.statuses.iter().any(|status| same(status, value));
                 (!has).then(|| never(value, &self.statuses))
+            }
+            ("settings", ["default_vat_code"]) => {
+                let has = self.rates.iter().any(|code| same(code, value));
+                (!has).then(|| never(value, &self.rates))
             }
             (_, ["custom_fields", key, ..]) => {
                 let of_kind = || self.custom.iter().filter(|field| field.entity.wire() == kind);

@@ -25,6 +25,10 @@ pub fn lint(subject: &Subject, lists: &Lists, step: &Value, at: &str, warnings: 
             format!("{at}.send_type: '{name}' is not a type of mail{hint}")
         }));
     }
+    if let Some(what) = uses_record(kind, step).filter(|_| subject.is_gone()) {
+        warnings.push(format!("{at}: {what} the record of the event, but '{}' deletes it", subject.event()));
+        return;
+    }
     match kind {
         "send_document" if !subject.may_be(DOCUMENTS) => {
             warnings.push(format!("{at}: sends the document of the event, but {}", subject.described()));
@@ -55,6 +59,17 @@ pub fn lint(subject: &Subject, lists: &Lists, step: &Value, at: &str, warnings: 
     }
 }
 
+/// Returns what a step does with the record of the event, if anything.
+fn uses_record(kind: &str, step: &Value) -> Option<&'static str> {
+    match kind {
+        "send_document" => Some("sends"),
+        "send_email" if step["attach_pdf"] == true => Some("attaches"),
+        "add_ticket_message" if step["ticket_id"].is_null() => Some("adds a message to"),
+        "update" if step["id"].is_null() => Some("changes"),
+        _ => None,
+    }
+}
+
 fn update(subject: &Subject, lists: &Lists, step: &Map<String, Value>, at: &str, warnings: &mut Vec<String>) {
     let text = |name: &str| step.get(name).and_then(Value::as_str).unwrap_or_default();
     let named = events::entity(text("entity_type"));
@@ -81,6 +96,16 @@ fn update(subject: &Subject, lists: &Lists, step: &Map<String, Value>, at: &str,
     }
     let Some(Value::Object(sent)) = step.get("fields") else { return };
     let at = format!("{at}.fields");
+    if text("id").is_empty() && subject.is_final() {
+        let locked = |name: &str, kind: &str| {
+            patch_fields(kind).iter().any(|field| field.name == name && field.rules.locked_when_final)
+        };
+        let is_locked = |name: &str| kinds.iter().any(|kind| locked(name, kind));
+        for name in sent.keys().filter(|name| is_locked(name)) {
+            warnings
+                .push(format!("{at}.{name}: cannot be changed, since the document of '{}' is final", subject.event()));
+        }
+    }
     // A field that one type of record has and another lacks may be meant.
     let known = |name: &str| kinds.iter().any(|kind| patch_fields(kind).iter().any(|field| field.name == name));
     if kinds.len() > 1 {

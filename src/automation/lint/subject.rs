@@ -16,6 +16,20 @@ const OF_ALL: &[&str] = &["id", "created_at", "updated_at", "version", "meta"];
 /// The members of `account` in templates.
 const OF_ACCOUNT: &[&str] = &["id", "name", "today", "time_zone", "owner_email"];
 
+/// The events of documents that are final.
+const FINAL: &[&str] = &[
+    "invoice.paid",
+    "invoice.late",
+    "invoice.credited",
+    "invoice.credit_created",
+    "quote.viewed",
+    "quote.accepted",
+    "quote.silent",
+    "quote.converted_to_project",
+    "workorder.completed",
+    "sales.document_sent",
+];
+
 /// What the event of a flow is about.
 pub struct Subject {
     /// The resources of the records that it may be about.
@@ -26,6 +40,8 @@ pub struct Subject {
     is_known: bool,
     /// What starts the flow, for people.
     name: String,
+    /// The canonical name of the event; empty for a schedule.
+    event: String,
 }
 
 impl Subject {
@@ -39,6 +55,7 @@ impl Subject {
             // A caller fires any other event, with any data.
             is_known: found.is_some(),
             name: format!("the event '{name}'"),
+            event: events::canonical(name).into_owned(),
         }
     }
 
@@ -50,7 +67,40 @@ impl Subject {
             members: members.as_object().cloned().unwrap_or_default(),
             is_known: true,
             name: "a schedule".to_string(),
+            event: String::new(),
         }
+    }
+
+    /// Whether the event deletes its record.
+    pub fn is_gone(&self) -> bool {
+        self.is_known && self.event.ends_with(".deleted")
+    }
+
+    /// Whether the documents of the event are always final.
+    pub fn is_final(&self) -> bool {
+        FINAL.contains(&self.event.as_str())
+    }
+
+    /// Returns the name of the event.
+    pub fn event(&self) -> &str {
+        &self.event
+    }
+
+    /// Returns a field of a record that the data has beside the record itself: `direction` of `message`.
+    pub fn field_of_member(&self, member: &str, name: &str) -> Option<&'static FieldInfo> {
+        self.members.get(member)?;
+        registry().named(member)?.fields.iter().find(|field| field.name == name)
+    }
+
+    /// Returns why the items of a list never have a member, if so.
+    pub fn lacks_item(&self, list: &str, member: &str) -> Option<String> {
+        let fields = self.fields(list);
+        let schemas: Vec<Value> = fields.iter().map(|(_, field)| (field.schema)(&field.rules)).collect();
+        let items: Option<Vec<&Map<String, Value>>> =
+            schemas.iter().map(|schema| schema["items"]["properties"].as_object()).collect();
+        let items = items.filter(|items| !items.is_empty() && !items.iter().any(|item| item.contains_key(member)))?;
+        let hint = did_you_mean(member, items.iter().flat_map(|item| item.keys()).map(String::as_str));
+        Some(format!("an item of '{list}' has no member '{member}'{hint}"))
     }
 
     /// Whether it is about one of these types of record, as far as is known.

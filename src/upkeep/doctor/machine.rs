@@ -61,8 +61,12 @@ fn address(config: &Config) -> Finding {
 pub fn disk(config: &Config) -> Vec<Finding> {
     let folder = config.data.as_path();
     if !folder.exists() {
-        let found = format!("The data folder {} does not exist yet.", folder.display());
-        return vec![Finding::advice("disk", found, "`kantoor serve` creates it; check --data if you expected data.")];
+        let found = format!("The data folder {} does not exist.", folder.display());
+        return vec![Finding::problem(
+            "disk",
+            found,
+            "Check --data; `kantoor serve` creates the folder at its first start.",
+        )];
     }
     vec![space(folder, config.min_free_disk_mib), access(folder)]
 }

@@ -22,9 +22,8 @@ pub async fn files(config: &Config) -> Vec<Finding> {
             return vec![Finding::problem("files", found, "Correct the settings files and s3_….")];
         }
     };
-    // No content has this key; a store that says so can be reached and lets us in.
-    match blobs.size("doctor").await {
-        Ok(_) => vec![Finding::fine("files", format!("{place} can be read."))],
+    match blobs.check().await {
+        Ok(()) => vec![Finding::fine("files", format!("{place} can be read."))],
         Err(error) => vec![Finding::problem(
             "files",
             format!("{place} cannot be read: {error}."),

@@ -5,6 +5,7 @@ use engine::error::Error;
 use engine::resource::Resource;
 
 use super::Inspection;
+use crate::automation::versions;
 use crate::documents::PaymentStatus;
 use crate::mail::Standing;
 use crate::payments::payment;
@@ -132,6 +133,22 @@ impl Inspection<'_> {
             for id in wrong.unwrap_or_default() {
                 self.problem(&account.uid, table, &id, what.as_str());
             }
+        }
+    }
+
+    /// Compares the definitions that runs follow with the log.
+    pub(super) fn flows(&mut self, account: &Account) {
+        let (number, table) = (account.number, "flow_definitions");
+        let missing = self.look(account, table, |tx| versions::missing(tx, number));
+        for id in missing.unwrap_or_default() {
+            self.problem(&account.uid, table, &id, "The definition of the flow was deleted outside the log");
+        }
+        let mut after = Some((String::new(), 0));
+        while let Some(from) = after {
+            let found = self.look(account, table, |tx| versions::check_some(tx, number, &from));
+            let (last, problems) = found.unwrap_or_default();
+            problems.into_iter().for_each(|(id, what)| self.problem(&account.uid, table, &id, what));
+            after = last;
         }
     }
 }

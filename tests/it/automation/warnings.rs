@@ -6,6 +6,8 @@ on_both![
     warns_of_data_that_the_record_never_has,
     warns_of_steps_that_do_not_fit_the_record,
     warns_of_values_outside_a_list,
+    warns_of_records_that_are_gone_or_final,
+    warns_of_references_that_lead_nowhere,
     warns_of_events_that_never_happen,
     errors_name_what_was_probably_meant,
 ];
@@ -55,6 +57,7 @@ const LACKING: &[(&str, &str, &str, &str)] = &[
         "{{ data.emial }}",
         "a record of type client has no field 'emial'; did you mean 'email'?",
     ),
+    ("event", "invoice.paid", "{{ data.rows[0].nam }}", "an item of 'rows' has no member 'nam'; did you mean 'name'?"),
     ("event", "ticket.message", "{{ data.message.bdy }}", "'message' has no member 'bdy'; did you mean 'body'?"),
     ("event", "mail.bounced", "{{ data.mail.recipent }}", "'mail' has no member 'recipent'; did you mean 'recipient'?"),
     (
@@ -259,6 +262,25 @@ fn warns_of_values_outside_a_list(db: Db) {
         ["conditions[0].value: 'custom_fields.sizes' is not a custom field of a client; did you mean 'size'?"]
     );
     assert_eq!(on("customer.created", "data.custom_fields.size", json!("M")), Vec::<String>::new());
+    assert_eq!(
+        on("ticket.message", "data.message.direction", json!("inbound")),
+        ["conditions[0].value: 'message.direction' is never \"inbound\"; it is one of: in, out"]
+    );
+    assert_eq!(on("ticket.message", "data.message.direction", json!("in")), Vec::<String>::new());
+    assert_eq!(
+        on("invoice.paid", "data.rows[0].nam", json!("x")),
+        ["conditions[0].field: an item of 'rows' has no member 'nam'; did you mean 'name'?"]
+    );
+    assert_eq!(on("invoice.paid", "data.rows[0].name", json!("x")), Vec::<String>::new());
+    let told = on("settings.updated", "data.default_vat_code", json!("NL2"));
+    assert!(
+        told.len() == 1 && told[0].starts_with("conditions[0].value: 'default_vat_code' is never \"NL2\""),
+        "{told:?}"
+    );
+    assert_eq!(
+        on("settings.updated", "data.language", json!("dutch")),
+        ["conditions[0].value: 'language' is never \"dutch\"; it is one of: en, nl"]
+    );
     let told =
         warnings(&client, "custom", "order.shipped", json!([{"type": "send_document", "send_type": "invoice_rem"}]));
     assert_eq!(told, ["steps[0].send_type: 'invoice_rem' is not a type of mail; did you mean 'invoice_rem1'?"]);
@@ -276,6 +298,54 @@ fn warns_of_values_outside_a_list(db: Db) {
         json!([{"type": "update", "fields": {"custom_fields": {"size": "XL"}}}]),
     );
     assert_eq!(told, ["steps[0].fields.custom_fields.size: 'size' is never \"XL\"; it is one of: S, M"]);
+}
+
+fn warns_of_records_that_are_gone_or_final(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let gone = |what: &str, event: &str| format!("steps[0]: {what} the record of the event, but '{event}' deletes it");
+    for (event, step, what) in [
+        ("invoice.deleted", json!({"type": "send_document"}), "sends"),
+        ("task.deleted", json!({"type": "update", "fields": {"title": "x"}}), "changes"),
+        ("client.deleted", json!({"type": "update", "fields": {"city": "x"}}), "changes"),
+    ] {
+        let told = warnings(&client, "event", event, json!([step]));
+        assert_eq!(told, [gone(what, &event.replace("client.", "customer."))], "{event}");
+    }
+    let other =
+        json!([{"type": "update", "entity_type": "client", "id": "{{ data.client_id }}", "fields": {"city": "x"}}]);
+    assert_eq!(warnings(&client, "event", "invoice.deleted", other), Vec::<String>::new());
+    let rows = json!([{"type": "update", "fields": {"title": "x", "rows": [{"name": "x", "unit_price": 1}]}}]);
+    assert_eq!(
+        warnings(&client, "event", "invoice.paid", rows.clone()),
+        ["steps[0].fields.rows: cannot be changed, since the document of 'invoice.paid' is final"]
+    );
+    assert_eq!(warnings(&client, "event", "invoice.created", rows), Vec::<String>::new());
+}
+
+fn warns_of_references_that_lead_nowhere(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    let of = |client_id: &str, code: &str| {
+        json!([{"type": "create_invoice", "title": "x", "client_id": client_id,
+            "rows": [{"name": "x", "unit_price": 1, "vat_code": code}]}])
+    };
+    assert_eq!(
+        warnings(&client, "event", "deal.won", of("nobody", "NL2")),
+        [
+            "steps[0].client_id: 'nobody' does not match a record in clients",
+            "steps[0].rows[0].vat_code: 'NL2' is not the code of any tax rate; did you mean 'NL21'?",
+        ]
+    );
+    for (id, code) in [(firm.as_str(), "NL21"), ("{{ data.client_id }}", "{{ data.code }}")] {
+        assert_eq!(warnings(&client, "custom", "order.placed", of(id, code)), Vec::<String>::new(), "{id}");
+    }
+    let update = json!([{"type": "update", "fields": {"client_id": "nobody"}}]);
+    assert_eq!(
+        warnings(&client, "event", "invoice.created", update),
+        ["steps[0].fields.client_id: 'nobody' does not match a record in clients"]
+    );
 }
 
 fn warns_of_events_that_never_happen(db: Db) {
@@ -301,7 +371,10 @@ fn warns_of_events_that_never_happen(db: Db) {
     let refused = json!({"name": "x", "trigger_type": "event", "trigger_key": "invoces.paid", "steps": note("x")});
     let refused = client.post("/v1/automation/flows", refused).expect(422);
     assert_eq!(refused.faults(), ["trigger_key: invalid_choice"]);
-    assert!(refused.text.contains("did you mean 'invoice.paid'?"), "{}", refused.text);
+    assert!(refused.text.contains("have the trigger_type custom; did you mean 'invoice.paid'?"), "{}", refused.text);
+    let plural = json!({"name": "x", "trigger_type": "event", "trigger_key": "clients.created", "steps": note("x")});
+    let plural = client.post("/v1/automation/flows", plural).expect(422);
+    assert!(plural.text.contains("did you mean 'client.created'?"), "{}", plural.text);
     assert_eq!(
         warnings(&client, "event", "invoice.paid", json!([{"type": "trigger", "event": "quote.acepted"}])),
         [format!("steps[0].event: {}", never("quote.acepted", "; did you mean 'quote.accepted'?"))]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -13,7 +14,11 @@ use crate::on_both;
 use crate::server::Binary;
 use crate::support::{Db, Server};
 
-on_both![an_archive_goes_to_a_store_and_back, scheduled_backups_go_to_a_store];
+on_both![
+    an_archive_goes_to_a_store_and_back,
+    scheduled_backups_go_to_a_store,
+    a_missing_bucket_is_unavailable_and_said
+];
 
 /// The objects by path, and the parts of uploads that are not complete.
 #[derive(Default)]
@@ -113,6 +118,10 @@ impl Store {
         let mut objects = self.0.lock().unwrap();
         let path = path.trim_start_matches('/').to_string();
         let none = |status| (status, String::new(), Vec::new());
+        if path.starts_with("missing/") {
+            let text = "<Error><Code>NoSuchBucket</Code><Message>The bucket does not exist</Message></Error>";
+            return (404, String::new(), text.into());
+        }
         let tagged = || "etag: \"x\"\r\nlast-modified: Mon, 16 Nov 2026 10:00:00 GMT\r\n".to_string();
         match (method, query.get("uploadId")) {
             ("POST", None) if query.contains_key("delete") => {
@@ -249,4 +258,34 @@ fn scheduled_backups_go_to_a_store(db: Db) {
         keys.len() == 3 && keys.contains(&old[1].to_string()) && keys.contains(&"bucket/daily/notes".to_string()),
         "{keys:?}"
     );
+}
+
+fn a_missing_bucket_is_unavailable_and_said(db: Db) {
+    let (store, address) = Store::start();
+    let endpoint = format!("s3_endpoint=http://{address}");
+    let s3 = ["--set", &endpoint, "--set", "s3_access_key=AKIDEXAMPLE", "--set", "s3_secret_key=hush"];
+    let files = |place: &'static str| [&["--set", place], &s3[..]].concat();
+    let binary = Binary::start(&db, "", &[&["--set", "workers=0"], &files("files=s3://missing/here")[..]].concat());
+    // One that fits in a single request, and one that is sent in parts.
+    for size in [10, 6 * 1024 * 1024] {
+        let refused = binary.client.upload("a.bin", &vec![1; size]).expect(503);
+        assert_eq!(refused.code(), "unavailable");
+        assert!(!refused.header("retry-after").is_empty());
+    }
+    assert_eq!(binary.client.get("/v1/files").expect(200).json()["data"], json!([]));
+    let sentence = "the bucket does not exist; create it, or correct its name in the settings";
+    // Once for each upload, and once at the start, which does not wait for it.
+    let is_said = || binary.said().matches(sentence).count() == 3;
+    let was_said = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        is_said()
+    });
+    assert!(was_said, "{}", binary.said());
+    let log = binary.said();
+    assert!(log.contains("Files cannot be stored or read") && log.contains("s3://missing/here"), "{log}");
+    let ill = said(&kantoor(&db, &[&["doctor"], &files("files=s3://missing/here")[..]].concat()));
+    assert!(ill.contains(&format!("problem  files     s3://missing/here cannot be read: {sentence}.")), "{ill}");
+    let well = said(&kantoor(&db, &[&["doctor"], &files("files=s3://bucket/here")[..]].concat()));
+    assert!(well.contains("ok       files     s3://bucket/here can be read."), "{well}");
+    assert!(store.keys().is_empty());
 }

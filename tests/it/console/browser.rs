@@ -321,9 +321,10 @@ impl Chromium {
         self.call("DOM.setFileInputFiles", json!({"files": [path], "objectId": field}));
     }
 
-    /// Types where the focus is.
+    /// Types in the field that has the focus, or gets it.
     #[track_caller]
     pub fn type_text(&mut self, text: &str) {
+        self.wait_until("document.activeElement.matches('input, textarea, select')");
         self.call("Input.insertText", json!({"text": text}));
     }
 

@@ -207,8 +207,19 @@ fn the_catalogue_describes_every_event(db: Db) {
 fn an_endpoint_warns_of_names_that_match_no_event(db: Db) {
     let server = Server::start(db);
     let client = server.client();
-    let events =
-        json!(["invoice.payd", "invoce.*", "invoice.*", "order.shipped", "planning.updated", "client.created", "*"]);
+    let events = json!([
+        "invoice.payd",
+        "invoce.*",
+        "invoice.*",
+        "order.shipped",
+        "planning.updated",
+        "client.created",
+        "*",
+        "planning.*",
+        "webhook.test",
+        "clients.*",
+        "INVOICE.PAID"
+    ]);
     let made =
         client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/in", "events": events})).expect(201);
     assert_eq!(
@@ -218,6 +229,10 @@ fn an_endpoint_warns_of_names_that_match_no_event(db: Db) {
             "events: 'invoce.*' matches no event; did you mean 'invoice.*'?",
             "events: 'order.shipped' matches no event; events that are fired are sent as 'automation.triggered'",
             "events: 'planning.updated' never happens by itself; events that are fired are sent as 'automation.triggered'",
+            "events: 'planning.*' never happens by itself; events that are fired are sent as 'automation.triggered'",
+            "events: 'webhook.test' is only sent by the test of an endpoint, whatever events it lists",
+            "events: 'clients.*' matches no event; did you mean 'client.*'?",
+            "events: 'INVOICE.PAID' matches no event; did you mean 'invoice.paid'?",
         ])
     );
     let path = format!("/v1/webhook-endpoints/{}", made.id());

@@ -144,6 +144,7 @@ fn a_brief_stream_has_no_records(db: Db) {
     let some = server.with_scopes(&client, &["audit.read", "tasks.read"]);
     let mut all = Stream::open(&client, "?data=0", None);
     let mut tasks = Stream::open(&some, "?data=0", None);
+    let mut whole = Stream::open(&some, "", None);
     let id = product(&client, "a");
     client.post("/v1/tasks", json!({"title": "Call"})).expect(201);
     let first = all.next();
@@ -152,13 +153,19 @@ fn a_brief_stream_has_no_records(db: Db) {
     assert_eq!(all.next().event, "task.created");
     let task = tasks.next();
     assert_eq!((task.id, task.event.as_str()), (first.id + 1, "task.created"), "products are not for this caller");
+    let task = whole.next();
+    assert_eq!((task.event.as_str(), &task.data["data"]["title"]), ("task.created", &json!("Call")));
     assert_eq!(client.get("/v1/events/stream?data=x").expect(422).faults(), ["data: invalid_choice"]);
 }
 
 fn a_stream_ends_with_its_key(db: Db) {
     let server = Server::start(db);
     let client = server.client();
-    let new = engine::accounts::NewKey { name: "x".into(), scopes: vec!["audit.read".into()], expires_at: None };
+    let new = engine::accounts::NewKey {
+        name: "x".into(),
+        scopes: vec!["audit.read".into(), "products.read".into()],
+        expires_at: None,
+    };
     let (secret, id) = server.add_key(&client, new);
     let follower = Client::new(server.address, secret, client.account);
     let mut stream = Stream::open(&follower, "", None);

@@ -9,6 +9,8 @@ on_both![
     an_endpoint_requires_the_scopes_of_the_events_it_names,
     an_endpoint_is_disabled_when_its_author_may_no_longer_read,
     a_waiting_delivery_is_checked_again,
+    the_feed_has_what_the_caller_may_read,
+    the_feed_has_several_filters,
 ];
 
 fn key(server: &Server, client: &Client, scopes: &[&str]) -> (Client, String) {
@@ -168,4 +170,91 @@ fn a_waiting_delivery_is_checked_again(db: Db) {
     // A test event contains no data of the account.
     client.act(&format!("{path}/test")).expect(200);
     received(&receiver, 2);
+}
+
+/// Returns the types of the events of the feed, page by page.
+fn feed(client: &Client, query: &str) -> Vec<String> {
+    let (mut all, mut after) = (Vec::new(), 0);
+    loop {
+        let page = client.get(&format!("/v1/changes?limit=2&after={after}{query}")).expect(200).json();
+        let events = page["data"].as_array().unwrap();
+        all.extend(events.iter().map(|event| event["type"].as_str().unwrap().to_string()));
+        let last = page["meta"]["last_seq"].as_i64().unwrap();
+        assert!(last > after || page["meta"]["has_more"] == false, "{page}");
+        after = last;
+        if page["meta"]["has_more"] == false {
+            return all;
+        }
+    }
+}
+
+fn the_feed_has_what_the_caller_may_read(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    product(&client, "a");
+    client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/in"})).expect(201);
+    let key = client.post("/v1/api-keys", json!({"name": "x", "scopes": ["products.read"]})).expect(201).id();
+    let (_, member) = crate::people::member(&client, "ina@a.example", "member");
+    client
+        .post("/v1/automation/trigger", json!({"event": "x", "entity_type": "client", "data": {"id": "x"}}))
+        .expect(200);
+    product(&client, "b");
+    let last = server.last_seq(&client);
+
+    let auditor = server.with_scopes(&client, &["audit.read"]);
+    let some = server.with_scopes(&client, &["audit.read", "products.read", "relations.read"]);
+    assert_eq!(feed(&some, "&entity_type=product"), ["product.created", "product.created"]);
+    let seen = feed(&some, "");
+    assert!(seen.iter().all(|name| name.starts_with("product.") || name.starts_with("account.")), "{seen:?}");
+    assert!(feed(&auditor, "").iter().all(|name| name.starts_with("account.")));
+    for hidden in
+        ["entity_type=api_key", "type=api_key.created", &format!("entity_id={key}"), "entity_type=webhook_endpoint"]
+    {
+        assert_eq!(feed(&auditor, &format!("&{hidden}")), Vec::<String>::new(), "{hidden}");
+        assert!(!feed(&client, &format!("&{hidden}")).is_empty(), "{hidden}");
+    }
+    // A cursor passes what the caller may not read.
+    let page = auditor.get(&format!("/v1/changes?after={last}")).expect(200).json();
+    assert_eq!((&page["data"], &page["meta"]["has_more"]), (&json!([]), &json!(false)));
+    assert_eq!(page["meta"]["last_seq"], server.last_seq(&client));
+    let newest = some.get("/v1/changes?order=desc&limit=1").expect(200).json();
+    assert_eq!((&newest["data"][0]["type"], &newest["meta"]["has_more"]), (&json!("product.created"), &json!(true)));
+    // A member reads everything except keys and webhooks.
+    let listed = member.get("/console/v1/changes?limit=1000").expect(200).data();
+    let listed: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|event| event["entity_type"].as_str().unwrap()).collect();
+    assert!(listed.contains(&"product") && listed.contains(&"user") && listed.contains(&"client"), "{listed:?}");
+    assert!(!listed.contains(&"api_key") && !listed.contains(&"webhook_endpoint"), "{listed:?}");
+    member.get(&format!("/console/v1/api-keys/{key}/history")).expect(403);
+}
+
+fn the_feed_has_several_filters(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    let a = product(&client, "a");
+    client.post("/v1/tasks", json!({"title": "Call"})).expect(201);
+    client.patch(&format!("/v1/clients/{firm}"), json!({"company_name": "De Maan"})).expect(200);
+    let (_, member) = crate::people::member(&client, "ina@a.example", "member");
+    member.post("/console/v1/tasks", json!({"title": "Mail"})).expect(201);
+    let first = ["customer.created", "product.created", "customer.updated"];
+    assert_eq!(feed(&client, "&entity_type=client,product"), first);
+    assert_eq!(feed(&client, &format!("&entity_id={a},{firm},{a}")), first);
+    assert_eq!(feed(&client, "&type=customer.updated,product.created"), first[1..]);
+    assert_eq!(feed(&client, "&entity_type=task&actor_type=user"), ["task.created"]);
+    assert_eq!(feed(&client, "&entity_type=task&actor_type=key,user"), ["task.created", "task.created"]);
+    assert_eq!(feed(&client, "&entity_type=task&actor_type=flow"), Vec::<String>::new());
+    let newest = client.get("/v1/changes?order=desc&limit=2&entity_type=product,client").expect(200).data();
+    assert_eq!((&newest[0]["type"], &newest[1]["type"]), (&json!("customer.updated"), &json!("product.created")));
+
+    let strict =
+        |query: &str| client.send("GET", &format!("/v1/changes?{query}"), &[("prefer", "handling=strict")], "");
+    assert_eq!(strict("actor_type=robot").expect(422).faults(), ["actor_type: invalid_choice"]);
+    assert_eq!(strict("type=product.created,product.bought").expect(422).faults(), ["type: invalid_choice"]);
+    strict("type=product.created&actor_type=key&entity_type=order").expect(200);
+    let page = client.get("/v1/changes?actor_type=robot&type=product.created,product.bought").expect(200).json();
+    assert_eq!(page["meta"]["ignored_params"], json!(["actor_type", "type"]));
+    assert_eq!(page["data"].as_array().unwrap().len(), 1, "the known values apply");
+    let many: Vec<String> = (0..21).map(|n| n.to_string()).collect();
+    assert_eq!(client.get(&format!("/v1/changes?actor={}", many.join(","))).expect(422).faults(), ["actor: too_long"]);
 }

@@ -21,6 +21,7 @@ on_both![
     an_unknown_person_is_told,
     the_issuer_says_when_somebody_signed_in,
     responses_of_the_issuer_are_limited,
+    the_wanted_page_survives_the_way_to_the_issuer,
     without_an_issuer_there_is_nothing,
 ];
 
@@ -147,9 +148,15 @@ impl World {
 
     /// Goes to the issuer; returns the browser with the cookie of the attempt, and the path to come back to.
     fn go(&self, email: &str) -> (Browser, String) {
+        self.go_to(email, "/oidc/start")
+    }
+
+    fn go_to(&self, email: &str, start: &str) -> (Browser, String) {
         let mut browser = Browser::new(&self.client);
-        let sent = browser.get("/oidc/start").expect(303);
+        let sent = browser.get(start).expect(303);
         browser.take_cookie(&sent);
+        let pairs_of = cookies(&sent).into_iter().map(|cookie| cookie.split(';').next().unwrap().to_string());
+        browser.cookie = pairs_of.collect::<Vec<_>>().join("; ");
         let address = sent.header("location");
         let mut books = self.books.lock().unwrap();
         let (start, query) = address.split_once('?').unwrap();
@@ -221,6 +228,36 @@ fn responses_of_the_issuer_are_limited(db: Db) {
     assert_eq!(world.asked("/token"), 1);
     world.server.execute("UPDATE sign_in_attempts SET at = at - 900000");
     browser.get(&path).expect(303);
+    // What succeeds does not count.
+    let count = "SELECT count(*) FROM sign_in_attempts WHERE subject = 'issuer 127.0.0.1' AND at > $1";
+    let counted = world.server.app.store.read_now(move |tx| tx.int(count, &[(now - 60_000).into()])).unwrap();
+    assert_eq!(counted, 0);
+}
+
+/// The browser keeps where the person wanted to go, as long as it is one of our own pages.
+fn the_wanted_page_survives_the_way_to_the_issuer(db: Db) {
+    let world = world(db);
+    owner(&world.server, &world.client, "olga@a.example");
+    let page = Browser::new(&world.client).get("/sign-in?to=%2Finvoices%3Fstatus%3Dopen%26page%3D2").expect(200);
+    assert!(page.text.contains("href=\"/oidc/start?to=%2Finvoices%3Fstatus%3Dopen%26page%3D2\""), "{}", page.text);
+    for (to, led) in [
+        ("%2Finvoices%3Fstatus%3Dopen%26page%3D2", "/invoices?status=open&page=2"),
+        ("%2F%2Fevil.example%2Fx", "/"),
+        ("%2F%5Cevil.example", "/"),
+        ("https%3A%2F%2Fevil.example", "/"),
+        ("%2Fx%0D%0Aset-cookie%3A%20a%3Db", "/"),
+        ("", "/"),
+    ] {
+        let (mut browser, path) = world.go_to("olga@a.example", &format!("/oidc/start?to={to}"));
+        let reply = browser.get(&path).expect(303);
+        assert_eq!(reply.header("location"), led, "{to}");
+        assert!(cookies(&reply).iter().any(|cookie| cookie.starts_with("kantoor-oidc-to=; Path=/; Max-Age=0")));
+        // Whatever somebody puts there.
+        let odd = BASE64_URL_SAFE_NO_PAD.encode("//evil.example");
+        let (again, path) = world.go_to("olga@a.example", "/oidc/start");
+        browser.cookie = format!("{}; kantoor-oidc-to={odd}", again.cookie.split(';').next().unwrap());
+        assert_eq!(browser.get(&path).expect(303).header("location"), "/");
+    }
 }
 
 fn people_sign_in_at_an_issuer(db: Db) {
@@ -261,7 +298,8 @@ fn people_sign_in_at_an_issuer(db: Db) {
     assert_eq!(by_password.get("/console/v1/tasks").expect(403).code(), "two_factor_required");
     client.patch(&format!("/v1/users/{id}"), json!({"status": "suspended"})).expect(200);
     let (_, reply) = world.sign_in("ina@a.example", json!({}));
-    assert!(reply.expect(403).text.contains("Nobody here has"));
+    let page = reply.expect(403);
+    assert!(page.text.contains("Your access is suspended. Ask an owner"), "{}", page.text);
 }
 
 fn a_wrong_token_is_rejected(db: Db) {

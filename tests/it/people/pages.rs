@@ -78,7 +78,8 @@ fn people_sign_in_with_plain_forms(db: Db) {
     let path = format!("/invite/{token}");
     let page = browser.get(&path).expect(200);
     check_page(&page);
-    assert!(page.text.contains("<html lang=\"nl\">") && page.text.contains("value=\"ina@a.example\" readonly"));
+    // The account has the language in which it was set up, and so have those who are invited.
+    assert!(page.text.contains("<html lang=\"en\">") && page.text.contains("value=\"ina@a.example\" readonly"));
     submit(&Browser::new(&client), &path, &[("password", PASSWORD)]).expect(303);
     check_page(&browser.get("/forgot").expect(200));
     let sent = submit(&browser, "/forgot", &[("email", "ina@a.example")]).expect(200);
@@ -122,13 +123,13 @@ fn links_that_do_not_work_say_why(db: Db) {
     dead(
         &browser,
         "/invite/",
-        &["Open the link in the newest mail, or ask for a new invitation."],
+        &["Open the whole link from the mail, or ask for a new invitation."],
         &["vraag om een nieuwe uitnodiging"],
     );
     dead(
         &browser,
         "/reset/x/y",
-        &["Open the link in the newest mail, or request a new one."],
+        &["Open the whole link from the mail, or request a new one."],
         &["of vraag een nieuwe aan"],
     );
     dead(&browser, "/sign-in-link", &["kantoor user sign-in-link"], &["maakt een andere met deze opdracht"]);
@@ -194,7 +195,50 @@ fn resets_and_sign_in_links_say_why(server: &Server, client: &crate::support::Cl
     dead(&browser, &link, &["which works once", operator], &["hij werkt één keer"]);
     let old = format!("/set-up/{}", set_up_token(server, client));
     kantoor::people::operator::set_up(&server.app, super::account(server, client)).unwrap();
-    dead(&browser, &old, &["replaced by a newer one"], &["vervangen door een nieuwere"]);
+    dead(
+        &browser,
+        &old,
+        &["This link was replaced", "A newer link was created, which replaces this one."],
+        &["Deze link is vervangen", "Er is een nieuwere link gemaakt"],
+    );
+    replaced_and_withdrawn_links_say_so(server, client, olga);
+}
+
+fn replaced_and_withdrawn_links_say_so(server: &Server, client: &crate::support::Client, olga: &mut Browser) {
+    let browser = Browser::new(client);
+    let (id, first) = invite(client, "iris@a.example", "member");
+    let second = client.act(&format!("/v1/users/{id}/invite")).expect(200).json();
+    let second = super::token(second["meta"]["invite_url"].as_str().unwrap());
+    dead(
+        &browser,
+        &format!("/invite/{first}"),
+        &["This link was replaced", "You were sent a newer invitation, which replaces this one."],
+        &["Deze link is vervangen", "U hebt een nieuwere uitnodiging gekregen"],
+    );
+    // One that nobody issued tells nothing.
+    dead(&browser, &format!("/invite/{}", "0".repeat(64)), &["not copied completely"], &["niet volledig overgenomen"]);
+    client.delete(&format!("/v1/users/{id}")).expect(204);
+    for one in [&second, &first] {
+        let page = browser.get(&format!("/invite/{one}")).expect(409);
+        assert!(!page.text.contains("not copied completely"), "{}", page.text);
+    }
+    dead(
+        &browser,
+        &format!("/invite/{second}"),
+        &["This link was withdrawn", "The invitation was withdrawn"],
+        &["Deze link is ingetrokken", "De uitnodiging is ingetrokken"],
+    );
+    // A password that was chosen in another way.
+    let reset = kantoor::people::operator::reset(&server.app, "olga@a.example").unwrap();
+    let other = kantoor::people::operator::reset(&server.app, "olga@a.example").unwrap();
+    let body = serde_json::json!({"token": super::token(&other), "password": "horse staple battery"});
+    olga.enter("/console/reset", body);
+    dead(
+        &browser,
+        &reset[reset.find("/reset/").unwrap()..],
+        &["Another password has been chosen since"],
+        &["Er is intussen een ander wachtwoord gekozen"],
+    );
 }
 
 fn without_redirects(client: &crate::support::Client) -> crate::support::Client {

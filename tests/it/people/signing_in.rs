@@ -23,11 +23,13 @@ on_both![
     unknown_people_and_wrong_passwords_look_alike,
     guesses_are_limited_on_all_nodes,
     others_cannot_lock_out_a_known_address,
+    successes_do_not_count,
     a_password_that_is_replaced_meanwhile_opens_nothing,
     a_requested_link_ends_no_other,
     a_person_has_a_hundred_sessions,
     weak_passwords_are_refused,
     sessions_are_listed_and_ended,
+    other_sessions_are_ended_together,
     sessions_expire,
     a_new_password_ends_other_sessions,
 ];
@@ -227,7 +229,7 @@ fn links_expire_and_are_replaced(db: Db) {
         assert!([409, 422].contains(&reply.status), "{bad}: {reply:?}");
     }
     let foreign = browser.post("/console/reset", json!({"token": second, "password": PASSWORD})).expect(409);
-    assert!(foreign.text.contains("is for something else"), "{foreign:?}");
+    assert!(foreign.text.contains("is for something else. Open the link exactly as you received it"), "{foreign:?}");
     let age = |sql: &'static str| server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
     age("UPDATE one_time_tokens SET expires_at = 1");
     assert!(accept(&second).expect(409).text.contains("has expired. Sign in if you have accepted it before"));
@@ -320,7 +322,9 @@ fn others_cannot_lock_out_a_known_address(db: Db) {
         from("203.0.113.2", "a wrong password").expect(401);
     }
     from("203.0.113.2", "a wrong password").expect(429);
-    from("203.0.113.3", PASSWORD).expect(429);
+    // Nor do they lock out a person at an address that is new.
+    from("203.0.113.3", PASSWORD).expect(200);
+    from("203.0.113.2", PASSWORD).expect(429);
     // The address from which the account was set up is known too.
     sign_in(&browser, "olga@a.example", PASSWORD).expect(200);
     from("203.0.113.1", PASSWORD).expect(200);
@@ -329,6 +333,33 @@ fn others_cannot_lock_out_a_known_address(db: Db) {
         from("203.0.113.1", "a wrong password").expect(401);
     }
     from("203.0.113.1", PASSWORD).expect(429);
+}
+
+/// An office may share one IP address: those who sign in do not use up its attempts.
+fn successes_do_not_count(db: Db) {
+    let server = Server::with(db, |config| config.public_limit_per_minute = 0);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    member(&client, "ina@a.example", "member");
+    let now = server.app.clock.now().0;
+    let fail = |count: i64| {
+        server.execute(&format!(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
+             INSERT INTO sign_in_attempts (id, subject, at) SELECT 'a{count}' || i, 'address 127.0.0.1', {now} FROM n"
+        ));
+    };
+    fail(49);
+    for _ in 0..3 {
+        // As if she had never signed in from here.
+        server.execute("DELETE FROM sign_in_attempts WHERE subject LIKE 'known%'");
+        sign_in(&browser, "olga@a.example", PASSWORD).expect(200);
+    }
+    server.execute("DELETE FROM sign_in_attempts WHERE subject LIKE 'known%ina%'");
+    sign_in(&browser, "nobody@a.example", "a wrong password").expect(401);
+    sign_in(&browser, "nobody@a.example", "a wrong password").expect(429);
+    sign_in(&browser, "ina@a.example", PASSWORD).expect(429);
+    // Others at the same IP address do not lock out somebody who has signed in from there.
+    sign_in(&browser, "olga@a.example", PASSWORD).expect(200);
 }
 
 /// Anybody can request one, and must not be able to end the link that the person is about to open.
@@ -442,6 +473,29 @@ fn sessions_are_listed_and_ended(db: Db) {
     std::thread::sleep(Duration::from_millis(1050));
     first.get("/console/v1/me").expect(401);
     second.get("/console/v1/me").expect(200);
+}
+
+fn other_sessions_are_ended_together(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (_, first) = member(&client, "ina@a.example", "member");
+    let (mut second, mut third) = (Browser::new(&client), Browser::new(&client));
+    second.sign_in("ina@a.example");
+    third.sign_in("ina@a.example");
+    let (_, stranger) = member(&client, "otto@a.example", "member");
+    let before = server.last_seq(&client);
+    let end = || third.send("POST", "/console/v1/me/sessions/end-others", "").expect(200).data();
+    assert_eq!(end(), json!({"ended": 2}));
+    assert_eq!(server.events(&client, before), ["user.session_ended"]);
+    assert_eq!(end(), json!({"ended": 0}));
+    assert_eq!(server.events(&client, before).len(), 1, "there is no other session");
+    std::thread::sleep(Duration::from_millis(1050));
+    for ended in [&first, &second] {
+        ended.get("/console/v1/me").expect(401);
+    }
+    third.get("/console/v1/me").expect(200);
+    stranger.get("/console/v1/me").expect(200);
+    client.act("/v1/me/sessions/end-others").expect(403);
 }
 
 fn sessions_expire(db: Db) {

@@ -14,6 +14,7 @@ on_both![
     statuses_follow_their_table,
     nobody_gives_more_than_they_have,
     a_person_may_have_several_accounts,
+    a_user_gets_the_language_of_the_account,
 ];
 
 fn a_user_is_invited_once_and_logged(db: Db) {
@@ -25,7 +26,7 @@ fn a_user_is_invited_once_and_logged(db: Db) {
     let data = made.data();
     assert_eq!(
         (&data["email"], &data["role"], &data["language"], &data["status"]),
-        (&json!("anna@jansen.example"), &json!("member"), &json!("nl"), &json!("invited"))
+        (&json!("anna@jansen.example"), &json!("member"), &json!("en"), &json!("invited"))
     );
     assert!(data.get("person_id").is_none(), "{data}");
     assert_eq!(server.events(&client, before), ["user.created", "user.invited"]);
@@ -33,7 +34,7 @@ fn a_user_is_invited_once_and_logged(db: Db) {
     assert_eq!(again.code(), "duplicate");
     let path = format!("/v1/users/{}", made.id());
     assert_eq!(client.patch(&path, json!({"email": "x@y.example"})).expect(422).faults(), ["email: read_only"]);
-    client.patch(&path, json!({"name": "Anna J.", "language": "en", "role": "reader"})).expect(200);
+    client.patch(&path, json!({"name": "Anna J.", "language": "nl", "role": "reader"})).expect(200);
     let resent = client.act(&format!("{path}/invite")).expect(200);
     assert!(resent.json()["meta"]["invite_url"].as_str().unwrap().contains("/invite/"));
     assert_eq!(client.get("/v1/users?search=anna").json()["meta"]["total"], 1);
@@ -128,4 +129,25 @@ fn a_person_may_have_several_accounts(db: Db) {
     browser.post("/console/account", json!({"account_id": stranger})).expect(404);
     let named = json!({"email": "anna@a.example", "password": super::PASSWORD, "account_id": second});
     assert_eq!(browser.enter("/console/sign-in", named).data()["account"]["id"], json!(second));
+}
+
+fn a_user_gets_the_language_of_the_account(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    client.patch("/v1/settings", json!({"language": "en"})).expect(200);
+    let invite = |email: &str, language: Option<&str>| {
+        let mut body = json!({"email": email, "name": "Ina"});
+        if let Some(language) = language {
+            body["language"] = json!(language);
+        }
+        let made = client.post("/v1/users", body).expect(201);
+        let mails = client.get(&format!("/v1/mails?about_id={}", made.id())).expect(200).data();
+        (made.data()["language"].as_str().unwrap().to_string(), mails[0]["subject"].as_str().unwrap().to_string())
+    };
+    assert_eq!(invite("ina@a.example", None), ("en".into(), "Invitation to Test".into()));
+    assert_eq!(invite("ida@a.example", Some("nl")), ("nl".into(), "Uitnodiging voor Test".into()));
+    let account = super::account(&server, &client);
+    let role = kantoor::people::role::Role::Member;
+    kantoor::people::operator::invite(&server.app, account, "iris@a.example", "Iris", role).unwrap();
+    assert_eq!(client.get("/v1/users?email=iris@a.example").data()[0]["language"], "en");
 }

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use engine::http::openapi;
 use engine::record::FieldInfo;
 use engine::resource::{RequestBody, Resource, Route};
 use serde_json::{Value, json};
@@ -57,6 +58,7 @@ fn every_value(client: &Client, resource: &Resource, route: &Route) {
             assert!(faults.contains(&format!("{}: invalid_format", field.name)), "{made} {} = {date}", field.name);
         }
     }
+    refuses_null_as_described(resource, route, &refusals[0]);
     for field in &route.fields {
         // A changed record may not allow the next change.
         let path = match route.body {
@@ -78,6 +80,23 @@ fn every_value(client: &Client, resource: &Resource, route: &Route) {
     ["id", "created_at", "meta"].iter().for_each(|name| body[name] = json!("x"));
     let faults = send(&made, &body.to_string()).expect(422).faults();
     assert_eq!(faults, ["id: read_only", "created_at: read_only", "meta: read_only"]);
+}
+
+/// The document says which fields can be null. A rule between fields may refuse it nevertheless.
+fn refuses_null_as_described(resource: &Resource, route: &Route, faults: &[String]) {
+    let operation = &openapi::DOCUMENT["paths"][&route.path][route.method.name().to_lowercase()];
+    let body = openapi::resolved(&operation["requestBody"]["content"]["application/json"]["schema"]);
+    for field in route.fields.iter().filter(|field| !takes_anything(resource, field)) {
+        let schema = &body["properties"][field.name];
+        let is_null = |schema: &Value| {
+            schema["type"] == "null" || schema["type"].as_array().is_some_and(|all| all.contains(&json!("null")))
+        };
+        let is_described = is_null(schema) || schema["anyOf"].as_array().is_some_and(|any| any.iter().any(is_null));
+        let mut own = faults.iter().filter(|fault| is_of(fault, field));
+        let what = format!("{} {}: {schema}, {faults:?}", route.path, field.name);
+        assert!(is_described || own.clone().next().is_some(), "{what}");
+        assert!(!is_described || own.all(|fault| !fault.ends_with(": wrong_type")), "{what}");
+    }
 }
 
 /// Sends a field the values that it did not reject, and omits required fields.

@@ -20,7 +20,7 @@ use self::schemas::{
 };
 pub use self::schemas::{example, prose};
 use crate::list;
-use crate::record::DETAIL;
+use crate::record::{DETAIL, Rules};
 use crate::registry::registry;
 use crate::resource::{Method, Part, RequestBody, Resource, Returns, Route};
 
@@ -37,7 +37,7 @@ header. Unknown parameters are ignored and listed in `meta.ignored_params`; with
 
 A POST with an `Idempotency-Key` can be repeated for 24 hours: it takes effect once and gets the same response, with \
 `X-Idempotent-Replay: true`. A record's `ETag` in `If-Match` prevents you from overwriting a concurrent change. \
-`Prefer: handling=lenient` turns unknown fields into `meta.warnings`.";
+`Prefer: handling=lenient` turns unknown fields into `meta.warnings`. In a new record, `null` is the same as no value.";
 
 fn document() -> Value {
     let mut paths = Map::new();
@@ -119,7 +119,9 @@ fn operation(resource: &Resource, route: &Route, components: &mut Components) ->
     if route.body == RequestBody::File {
         let file = json!({"type": "string", "format": "binary", "description": "25 MiB at most."});
         let name = json!({"type": "string", "description": "File name, instead of the name of the part."});
-        let mut schema = json!({"type": "object", "required": ["file"], "properties": {"file": file, "name": name}});
+        let properties = json!({"file": file, "name": name});
+        let mut schema =
+            json!({"type": "object", "additionalProperties": false, "required": ["file"], "properties": properties});
         components.share_body(&id, &record, &mut schema);
         operation["requestBody"] = json!({"required": true, "content": {"multipart/form-data": {"schema": schema}}});
     } else if route.body != RequestBody::Nothing {
@@ -169,9 +171,7 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
         | Returns::Feed(_, query)
         | Returns::PageOfEvents(_, query)
         | Returns::Stream(query) => {
-            let own =
-                query.iter().map(|Part(name, kind, about)| in_query(name, about.to_string(), json!({"type": kind})));
-            parameters.extend(own);
+            parameters.extend(query.iter().map(asked));
         }
         _ => {}
     }
@@ -183,13 +183,13 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
             "description": "1 to 255 visible ASCII characters of your choice; repeated requests with the same key take effect once.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+            "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
         }));
     }
     if changes_one(resource, route) {
         parameters.push(json!({
             "name": "If-Match", "in": "header", "description": "The `ETag` that the record must have.",
-            "schema": {"type": "string"},
+            "schema": {"type": "string", "pattern": "^[ -~]*$"},
         }));
     }
     parameters
@@ -198,6 +198,21 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
 /// Returns the placeholders of a path.
 fn placeholders(path: &str) -> impl Iterator<Item = &str> {
     path.split('{').skip(1).filter_map(|rest| rest.split('}').next())
+}
+
+/// Returns the parameter that a part describes: a type, then the least and the greatest number, or the greatest length.
+fn asked(Part(name, kind, about): &Part) -> Value {
+    let mut words = kind.split(' ');
+    let kind = words.next().unwrap_or_default();
+    let mut schema = json!({"type": kind});
+    let keys = if kind == "integer" { ["minimum", "maximum"] } else { ["maxLength", ""] };
+    for (key, limit) in keys.into_iter().zip(words.filter_map(|word| word.parse::<i64>().ok())) {
+        schema[key] = json!(limit);
+    }
+    if *name == "order" {
+        schema = json!({"$ref": reference("SortOrder")});
+    }
+    in_query(name, about.to_string(), schema)
 }
 
 fn in_query(name: &str, description: String, schema: Value) -> Value {
@@ -213,7 +228,8 @@ fn common_parameters(resource: &Resource) -> Vec<Value> {
             let schema = match *name {
                 // Without defaults, which generated clients would send: `page` alone turns some lists into pages.
                 "page" => json!({"type": "integer", "minimum": 1}),
-                "per_page" => json!({"type": "integer", "minimum": 1, "maximum": 100}),
+                // More than the maximum is not refused.
+                "per_page" => json!({"type": "integer", "minimum": 1}),
                 "sort" => json!({"type": "string", "enum": sorts}),
                 "order" => json!({"$ref": reference("SortOrder")}),
                 "created_from" | "created_to" => json!({"type": "string", "format": "date"}),
@@ -226,7 +242,7 @@ fn common_parameters(resource: &Resource) -> Vec<Value> {
         let fields: Vec<&str> =
             resource.fields.iter().filter(|field| field.rules.search).map(|field| field.name).collect();
         let description = format!("Text to search for in {}, ignoring case and accents.", fields.join(", "));
-        parameters.push(in_query("search", description, json!({"type": "string"})));
+        parameters.push(in_query("search", description, json!({"type": "string", "maxLength": list::MAX_SEARCH})));
     }
     let sums = resource.list.as_ref().map(|list| list.sums.join(", ")).filter(|sums| !sums.is_empty());
     if let Some(sums) = sums {
@@ -240,11 +256,17 @@ fn common_parameters(resource: &Resource) -> Vec<Value> {
 fn list_parameters(resource: &Resource) -> Vec<Value> {
     let mut parameters = Vec::new();
     for field in &resource.fields {
-        if field.rules.filter || !field.rules.filter_as.is_empty() {
-            let name = if field.rules.filter { field.name } else { field.rules.filter_as };
+        let own = if field.rules.filter { field.name } else { "" };
+        let names = [own, field.rules.filter_as, field.rules.filter_also];
+        for name in names.into_iter().filter(|name| !name.is_empty()) {
             let several = if field.takes_several() { " Several values are separated by commas." } else { "" };
             let mut description = format!("Filter by this field. {}{several}", prose(field.doc));
-            let mut schema = value_schema(field, &field.rules.for_answers());
+            // The limits of what is sent hold for values that the server sets as well.
+            let mut schema = value_schema(field, &Rules { create: true, nullable: false, ..field.rules.for_answers() });
+            // An address that nobody can have matches nothing.
+            if field.is_address() {
+                schema = json!({"type": "string"});
+            }
             if schema["type"] == "boolean" {
                 schema = json!({"$ref": reference("YesOrNo")});
             }

@@ -65,10 +65,14 @@ pub fn secret<'h>(site: &Site, headers: &'h HeaderMap) -> Result<&'h str> {
 
 /// Returns the secret in the cookie with this name: 32 bytes in hexadecimal.
 pub fn secret_in<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    cookie_in(headers, name).filter(|secret| secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Returns the value of the cookie with this name.
+pub fn cookie_in<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let found = pairs.find(|(own, _)| *own == name).map(|(_, secret)| secret);
-    found.filter(|secret| secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    pairs.find(|(own, _)| *own == name).map(|(_, value)| value)
 }
 
 /// Rejects a request that may come from another site.

@@ -13,13 +13,12 @@ use axum::http::{Method, Response};
 
 use super::authentication::authenticate;
 use super::keys;
-use crate::accounts::Key;
 use crate::app::App;
 use crate::call::{Query, whole_number};
 use crate::error::{Code, Error, FieldCode, Result, violation};
 use crate::listeners::StreamPermit;
 use crate::log;
-use crate::registry::registry;
+use crate::registry::LineReader;
 use crate::shown::Viewer;
 
 /// How often the log is polled for lines of other nodes.
@@ -104,7 +103,7 @@ struct Follower {
     address: Option<IpAddr>,
     scope: &'static str,
     account: i64,
-    /// Without the records, and only events about records that the caller may read: for screens that reload what changed.
+    /// Without the records: for screens that reload what changed.
     brief: bool,
     after: i64,
     said: Instant,
@@ -129,9 +128,8 @@ impl Follower {
             let mut lines = self.app.store.read(move |tx| log::after(tx, account, after, BATCH, BYTES)).await.ok()?;
             if let Some(last) = lines.last() {
                 self.after = last.seq;
-                if self.brief {
-                    lines.retain(|line| may_read(&caller.key, line));
-                }
+                let mut reader = LineReader::new(|scope: &str| caller.key.may(scope));
+                lines.retain(|line| reader.may_read(&line.name, line.entity_type()));
                 if lines.is_empty() {
                     continue;
                 }
@@ -153,12 +151,6 @@ impl Follower {
             }
         }
     }
-}
-
-/// Whether the caller may read the record that a line is about. A line about no record requires the scope of the stream.
-fn may_read(key: &Key, line: &log::Line) -> bool {
-    let resource = registry().named(line.entity_type()).filter(|resource| resource.is_kept());
-    resource.is_none_or(|resource| key.may(&format!("{}.read", resource.area)))
 }
 
 fn written(lines: &[log::Line], viewer: &Viewer, brief: bool) -> Bytes {

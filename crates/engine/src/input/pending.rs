@@ -71,10 +71,22 @@ impl<R: Fields> Pending<R> {
 
     /// Returns the fields if they are valid and refer to records of the account.
     pub fn checked(&self, tx: &mut Tx, ctx: &Ctx) -> Result<&Input<R>> {
+        self.missing(tx, ctx)?.into_result()?;
+        Ok(&self.input)
+    }
+
+    /// Returns the errors of the body and of its references.
+    pub fn missing(&self, tx: &mut Tx, ctx: &Ctx) -> Result<FieldErrors> {
         let mut faults = self.faults.clone();
         add_missing(tx, ctx, &self.input.values, &self.input, &mut faults)?;
-        faults.into_result()?;
-        Ok(&self.input)
+        Ok(faults)
+    }
+
+    /// Copies the sent fields that are valid by themselves to `record`.
+    pub fn merge_into(&self, record: &mut R) {
+        for field in self.input.sent().filter(|field| !self.faults.has(field.info.name)) {
+            field.copy(&self.input.values, record);
+        }
     }
 
     /// Returns the errors of the body, of its references, and of `error`, which is about the same body.

@@ -133,7 +133,9 @@ fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> O
     hidden.push(b'}');
     let hidden: Shown = serde_json::from_slice(&hidden).unwrap_or_default();
     for (name, own) in hidden.as_object().into_iter().flatten().filter(|(name, _)| !silent.contains(&name.as_str())) {
-        pairs.extend(line["hidden"].get(name).map(|logged| (name.as_str(), own.clone(), logged)));
+        // Lines of earlier versions have an empty text in place of a digest.
+        let logged = line["hidden"].get(name).filter(|logged| name != DIGEST || *logged != "");
+        pairs.extend(logged.map(|logged| (name.as_str(), own.clone(), logged)));
     }
     for (name, own) in [("updated_at", base.updated_at), ("created_at", base.created_at)] {
         let logged = [line.get(name), line["meta"].get(name)].into_iter().flatten();
@@ -142,6 +144,9 @@ fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> O
     let version = line["meta"].get("version").map(|logged| ("version", base.version.into(), logged));
     let mut pairs = pairs.into_iter().chain(version);
     let (name, own, logged) = pairs.find(|(_, own, logged)| own != *logged)?;
+    if name == DIGEST {
+        return Some("Its secret was replaced outside the log".to_string());
+    }
     let how = if is_wider(name, &own, logged) { "Its scopes were widened" } else { "Changed" };
     Some(format!(
         "{how} outside the log: {name} is {}, but the last line of the log says {}",
@@ -149,6 +154,9 @@ fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> O
         shortened(logged)
     ))
 }
+
+/// The column of a key whose digest the log has.
+const DIGEST: &str = "hash";
 
 /// Whether a key has scopes that it was not given.
 fn is_wider(name: &str, own: &Shown, logged: &Shown) -> bool {

@@ -255,6 +255,14 @@ pub fn call_off(tx: &mut Tx, unique_key: &str) -> Result<bool> {
     Ok(tx.execute("DELETE FROM jobs WHERE unique_key = $1 AND state = 'ready'", &[unique_key.into()])? == 1)
 }
 
+/// Runs the jobs of a kind at this time that would be run later, unless an attempt of theirs has failed.
+pub fn hasten(tx: &mut Tx, account: i64, lane: Lane, kind: &str, run_at: Moment) -> Result<()> {
+    let sql = "UPDATE jobs SET run_at = $1
+               WHERE state = 'ready' AND lane = $2 AND account_id = $3 AND run_at > $1 AND kind = $4 AND attempts = 0";
+    tx.execute(sql, &[run_at.0.into(), lane.name().into(), account.into(), kind.into()])?;
+    Ok(())
+}
+
 /// Returns a condition for these kinds, and adds its values.
 pub(super) fn known<'v>(kinds: &[&'static str], values: &mut Vec<Value<'v>>) -> String {
     let places: Vec<String> = (1..=kinds.len()).map(|n| format!("${}", values.len() + n)).collect();

@@ -50,6 +50,7 @@ pub fn filter<R: Record>(name: &str, text: &str) -> Result<Filter, Violation> {
         let rules = &field.info.rules;
         let found = match rules.range {
             _ if name == field.info.name && rules.filter => by_value(field, text)?,
+            _ if name == rules.filter_also && !name.is_empty() => by_value(field, text)?,
             _ if name == rules.filter_as && !name.is_empty() => by_known_value(field, text)?,
             Some((from, _)) if name == from => ranged(field, ">=", text)?,
             Some((_, to)) if name == to => ranged(field, "<=", text)?,

@@ -6,23 +6,26 @@ use super::event::fired;
 use super::line::{LENGTH, Line};
 use super::reading::{by_seq, last};
 use crate::error::{Error, Result};
+use crate::who::ActorType;
 
 /// How many rows are looked at for one page, if another filter is checked per row.
 const MAX_SEEN: usize = 10_000;
 /// How many of them at a time.
 const TOGETHER: usize = 1000;
 
-/// Which rows to read.
+/// Which rows to read. A list of values stands for any of them, an empty one for any value.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// The type of record; empty for any.
-    pub entity_type: String,
-    /// The record; empty for any.
-    pub entity_id: String,
-    /// The actor; empty for any.
-    pub actor: String,
-    /// The type of event; empty for any.
-    pub name: String,
+    /// The types of record.
+    pub entity_types: Vec<String>,
+    /// The records.
+    pub entity_ids: Vec<String>,
+    /// The actors.
+    pub actors: Vec<String>,
+    /// The types of actor.
+    pub actor_types: Vec<String>,
+    /// The types of event.
+    pub names: Vec<String>,
     /// Only rows with a higher number.
     pub after: i64,
     /// Only rows with a lower number.
@@ -32,12 +35,25 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether its index answers it, so that every row matches.
+    /// Whether everything after a number is wanted.
+    pub fn is_plain(&self) -> bool {
+        self.filters() == 0 && self.actor_types.is_empty() && self.before == i64::MAX && !self.newest_first
+    }
+
+    /// How many columns with an index are filtered by.
+    fn filters(&self) -> usize {
+        let lists = [&self.entity_types, &self.entity_ids, &self.actors, &self.names];
+        lists.iter().filter(|list| !list.is_empty()).count()
+    }
+
+    /// Whether its index answers it, so that every row matches, unless the caller may not read it.
     fn is_simple(&self) -> bool {
-        let texts = [&self.entity_type, &self.entity_id, &self.actor, &self.name];
-        texts.iter().filter(|text| !text.is_empty()).count() <= 1
+        self.filters() <= 1 && self.actor_types.is_empty()
     }
 }
+
+/// Whether the caller may read a row, by the name of its event and the type of its record.
+pub type MayRead<'m> = &'m mut dyn FnMut(&str, &str) -> bool;
 
 /// The rows that were found.
 pub struct Found {
@@ -56,15 +72,23 @@ struct Seen {
     matches: bool,
 }
 
-/// Returns up to `limit` rows, fewer if they exceed about `bytes` bytes, or if many rows were looked at in vain.
-pub fn filtered(tx: &mut Tx, account: i64, filter: &Filter, limit: usize, bytes: i64) -> Result<Found> {
+/// Returns up to `limit` rows that the caller may read, fewer if they exceed about `bytes` bytes, or if many rows were looked
+/// at in vain.
+pub fn filtered(
+    tx: &mut Tx,
+    account: i64,
+    filter: &Filter,
+    may_read: MayRead,
+    limit: usize,
+    bytes: i64,
+) -> Result<Found> {
     let (mut place, mut looked) = (filter.clone(), 0);
     let (mut chosen, mut room) = (Vec::new(), bytes);
     let end = if filter.newest_first { filter.after } else { last(tx, account)?.max(filter.after) };
     loop {
-        // One more than wanted tells whether there are more.
-        let step = if filter.is_simple() { limit - chosen.len() + 1 } else { TOGETHER };
-        let seen = look(tx, account, &place, step)?;
+        // One more than wanted tells whether there are more. Where rows were looked at in vain, more of them follow.
+        let step = if filter.is_simple() && looked == 0 { limit + 1 } else { TOGETHER };
+        let seen = look(tx, account, &place, may_read, step)?;
         let is_last = seen.len() < step;
         for row in seen {
             if row.matches && (chosen.len() == limit || (!chosen.is_empty() && room < row.length)) {
@@ -81,7 +105,7 @@ pub fn filtered(tx: &mut Tx, account: i64, filter: &Filter, limit: usize, bytes:
         if is_last {
             // Rows from `before` on were not looked at.
             let end = if filter.before > 0 { end.min(filter.before - 1) } else { end };
-            let last = if filter.newest_first { chosen.last().copied().unwrap_or(end) } else { end };
+            let last = if filter.newest_first { chosen.last().copied().unwrap_or(end) } else { end.max(place.after) };
             return Ok(Found { lines: lines(tx, account, filter, &chosen)?, last, more: false });
         }
         if looked >= MAX_SEEN {
@@ -92,32 +116,56 @@ pub fn filtered(tx: &mut Tx, account: i64, filter: &Filter, limit: usize, bytes:
 }
 
 /// Looks at the next rows of the index that the most selective filter has. Their data are not read yet.
-fn look(tx: &mut Tx, account: i64, filter: &Filter, step: usize) -> Result<Vec<Seen>> {
-    let mut values: Vec<Value> = vec![account.into()];
-    let by = [("log_records", "entity_id", &filter.entity_id), ("log_actors", "actor", &filter.actor)];
-    let others = [("log_types", "type", &filter.name), ("log_kinds", "entity_type", &filter.entity_type)];
-    let by = by.into_iter().chain(others).find(|(_, _, value)| !value.is_empty());
-    let (index, condition) = match by {
-        Some((index, column, value)) => {
-            values.push(value.into());
-            (index, format!(" AND {column} = $2"))
-        }
-        None => ("log_seq", String::new()),
+fn look(tx: &mut Tx, account: i64, filter: &Filter, may_read: MayRead, step: usize) -> Result<Vec<Seen>> {
+    let by = [("log_records", "entity_id", &filter.entity_ids), ("log_actors", "actor", &filter.actors)];
+    let others = [("log_types", "type", &filter.names), ("log_kinds", "entity_type", &filter.entity_types)];
+    let Some((index, column, wanted)) = by.into_iter().chain(others).find(|(_, _, wanted)| !wanted.is_empty()) else {
+        return look_in(tx, account, filter, may_read, step, ("log_seq", None));
     };
+    // Each value has its own range of the index.
+    let mut seen = Vec::new();
+    for value in wanted {
+        seen.extend(look_in(tx, account, filter, may_read, step, (index, Some((column, value))))?);
+    }
+    seen.sort_by_key(|row| if filter.newest_first { -row.seq } else { row.seq });
+    seen.truncate(step);
+    Ok(seen)
+}
+
+fn look_in(
+    tx: &mut Tx,
+    account: i64,
+    filter: &Filter,
+    may_read: MayRead,
+    step: usize,
+    (index, by): (&str, Option<(&str, &String)>),
+) -> Result<Vec<Seen>> {
+    let mut values: Vec<Value> = vec![account.into()];
+    let condition = by.map(|(column, _)| format!(" AND {column} = $2")).unwrap_or_default();
+    values.extend(by.map(|(_, value)| Value::from(value)));
     values.extend([filter.after.into(), filter.before.into(), i64::try_from(step).unwrap_or(i64::MAX).into()]);
     let (first, order) = (values.len() - 2, if filter.newest_first { " DESC" } else { "" });
     let sql = format!(
-        "SELECT seq, {LENGTH}, type, entity_type, entity_id, actor FROM log{}
+        "SELECT seq, {LENGTH}, type, entity_type, entity_id, actor, actor_type FROM log{}
          WHERE account_id = $1{condition} AND seq > ${first} AND seq < ${} ORDER BY seq{order} LIMIT ${}",
         tx.dialect().indexed_by(index),
         first + 1,
         first + 2
     );
     tx.all(&sql, &values, |row| {
-        let is = |wanted: &str, place: usize| Ok::<_, Error>(wanted.is_empty() || row.text(place)? == wanted);
-        let matches =
-            is(&filter.name, 2)? && is(&filter.entity_type, 3)? && is(&filter.entity_id, 4)? && is(&filter.actor, 5)?;
-        Ok(Seen { seq: row.int(0)?, length: row.int(1)?, matches })
+        let is = |wanted: &[String], own: &str| wanted.is_empty() || wanted.iter().any(|one| one == own);
+        let (name, kind, actor) = (row.text(2)?, row.text(3)?, row.text(5)?);
+        let by = match row.text(6)? {
+            "" => ActorType::name_of(actor),
+            by => by,
+        };
+        let matches = is(&filter.names, name)
+            && is(&filter.entity_types, kind)
+            && is(&filter.entity_ids, row.text(4)?)
+            && is(&filter.actors, actor)
+            && is(&filter.actor_types, by)
+            && may_read(name, kind);
+        Ok::<_, Error>(Seen { seq: row.int(0)?, length: row.int(1)?, matches })
     })
 }
 

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use store::Tx;
 
 use super::line::{LENGTH, Line};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Returns up to `limit` rows after `seq`, in order; fewer if they exceed about `bytes` bytes, but at least one.
 /// Numbers are assigned while the account is locked, so a reader that sees a row can see all earlier ones.
@@ -47,6 +47,13 @@ pub fn line(tx: &mut Tx, account: i64, seq: i64) -> Result<Option<Line>> {
         &[account.into(), seq.into()],
         Line::from_row,
     )
+}
+
+/// Returns the hash of a row of the log; empty if there is none.
+pub fn hash_at(tx: &mut Tx, account: i64, seq: i64) -> Result<Vec<u8>> {
+    let sql = "SELECT hash FROM log WHERE account_id = $1 AND seq = $2";
+    let found = tx.first(sql, &[account.into(), seq.into()], |row| Ok::<_, Error>(row.bytes(0)?.to_vec()))?;
+    Ok(found.unwrap_or_default())
 }
 
 /// The last row with this type of event.

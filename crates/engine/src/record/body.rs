@@ -85,6 +85,7 @@ macro_rules! fields {
                     kind: <$kind as $crate::record::Kind>::NAME,
                     choices: <$kind as $crate::record::Kind>::CHOICES,
                     schema: <$kind as $crate::record::Kind>::schema,
+                    can_be_none: <$kind as $crate::record::Kind>::can_be_none,
                 },
                 value: |record| &record.$field,
                 value_mut: |record| &mut record.$field,

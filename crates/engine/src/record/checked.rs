@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value as Schema, json};
 use store::{Row, Value};
 
-use super::kinds::{Kind, clean_text, wrong_type};
+use super::kinds::{Kind, TEXT_PATTERN, clean_text, wrong_type};
 use super::rules::Rules;
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
@@ -46,6 +46,9 @@ macro_rules! checked_text {
             fn schema(rules: &Rules) -> Schema {
                 let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
                 let mut schema = json!({"type": kind, "maxLength": rules.max_length});
+                if rules.create || rules.patch {
+                    schema["pattern"] = json!(TEXT_PATTERN);
+                }
                 if !$format.is_empty() {
                     schema["x-form"] = json!($format);
                 }

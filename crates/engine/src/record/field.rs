@@ -25,6 +25,8 @@ pub struct FieldInfo {
     pub choices: &'static [&'static str],
     /// Its JSON schema.
     pub schema: fn(&Rules) -> serde_json::Value,
+    /// Whether its type has a value that stands for none.
+    pub can_be_none: fn() -> bool,
 }
 
 impl FieldInfo {

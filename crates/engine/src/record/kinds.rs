@@ -8,7 +8,7 @@ use money::Decimal;
 use serde_json::{Value as Schema, json};
 use store::{Row, Value};
 
-use super::rules::Rules;
+use super::rules::{INPUT, Rules};
 use crate::clock::{self, Moment};
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
@@ -41,11 +41,15 @@ pub trait Kind: Sized + Clone + Default {
         Json::Text(text.to_string())
     }
 
+    /// Whether it has a value that stands for none. Strings, dates, links and lists can be empty. A number, an enumeration
+    /// or a boolean cannot: `null` would turn it into a value that was not sent.
+    fn can_be_none() -> bool {
+        Self::default().is_empty()
+    }
+
     /// Reads a value from a body, including `null` and the rules of every type.
     fn read(json: &Json, rules: &Rules) -> Result<Self, Violation> {
-        // Strings, dates, links and lists can be empty. A number, an enumeration or a boolean cannot: `null` would turn
-        // it into a value that was not sent.
-        let can_be_none = Self::default().is_empty() || rules.nullable || rules.resets;
+        let can_be_none = Self::can_be_none() || rules.nullable || rules.resets;
         let value = match json {
             Json::Null if rules.required || !can_be_none => return Err(must_have_a_value()),
             Json::Text(text) if rules.required && text.trim().is_empty() => return Err(must_have_a_value()),
@@ -109,6 +113,9 @@ pub fn clean_text(json: &Json, max_length: usize) -> Result<&str, Violation> {
     Ok(text)
 }
 
+/// The pattern of text without control characters, as [`clean_text`] accepts it.
+pub const TEXT_PATTERN: &str = "^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*$";
+
 /// The pattern of an optional date.
 pub const DAY_PATTERN: &str = "^$|^\\d{4}-\\d{2}-\\d{2}$";
 
@@ -116,7 +123,7 @@ fn text_schema(rules: &Rules) -> Schema {
     let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
     // Values that the server writes can exceed the limits of input.
     if rules.create || rules.patch {
-        json!({"type": kind, "maxLength": rules.max_length})
+        json!({"type": kind, "maxLength": rules.max_length, "pattern": TEXT_PATTERN})
     } else {
         json!({"type": kind})
     }
@@ -212,6 +219,11 @@ impl Kind for i64 {
         let Json::Number(digits) = json else {
             return Err(wrong_type("an integer", json));
         };
+        // Some languages write 5 as 5.0, which is an integer in a JSON schema as well.
+        let digits = match digits.split_once('.') {
+            Some((whole, zeros)) if !zeros.is_empty() && zeros.bytes().all(|digit| digit == b'0') => whole,
+            _ => digits,
+        };
         if digits.contains(['.', 'e', 'E']) {
             return Err(violation(FieldCode::WrongType, "must be an integer"));
         }
@@ -305,8 +317,10 @@ impl<const SCALE: u32> Kind for Decimal<SCALE> {
             }
             money::DecimalError::TooLarge => out_of_range(rules),
         })?;
-        let whole = value.scaled().div_euclid(10_i64.pow(SCALE));
-        if !(rules.min..=rules.max).contains(&whole) {
+        // Without a limit, the largest number has decimals too.
+        let one = 10_i64.pow(SCALE);
+        let is_above = rules.max < INPUT.max && value.scaled() > rules.max * one;
+        if is_above || value.scaled() < rules.min * one {
             return Err(out_of_range(rules));
         }
         Ok(value)
@@ -496,8 +510,14 @@ impl Kind for VatRate {
         write_text_or_null(out, &self.0, rules);
     }
 
-    fn schema(_: &Rules) -> Schema {
-        json!({"type": ["string", "number"], "description": "A percentage from 0 to 100; always a string in responses."})
+    fn schema(rules: &Rules) -> Schema {
+        let mut schema = json!({"type": ["string", "number"], "description": "A percentage from 0 to 100; always a string in responses."});
+        if rules.create || rules.patch {
+            schema["minimum"] = json!(0);
+            schema["maximum"] = json!(100);
+            schema["pattern"] = json!("^([0-9]{1,3}(\\.[0-9]{1,2})?%?)?$");
+        }
+        schema
     }
 
     fn is_empty(&self) -> bool {

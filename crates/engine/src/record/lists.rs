@@ -15,6 +15,10 @@ pub struct Texts(pub Vec<String>);
 /// Maximum number of items.
 const MAX_ITEMS: usize = 200;
 
+/// The pattern of one line of text that is not blank.
+const LINE_PATTERN: &str =
+    "^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$";
+
 impl Kind for Texts {
     const NAME: &'static str = "texts";
 
@@ -64,7 +68,8 @@ impl Kind for Texts {
     }
 
     fn schema(_: &Rules) -> Schema {
-        json!({"type": "array", "items": {"type": "string", "maxLength": 255}, "maxItems": MAX_ITEMS})
+        let item = json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": LINE_PATTERN});
+        json!({"type": "array", "items": item, "maxItems": MAX_ITEMS, "uniqueItems": true})
     }
 
     fn is_empty(&self) -> bool {

@@ -66,6 +66,8 @@ pub struct Rules {
     pub filter: bool,
     /// The parameter of that filter, if it has another name; invalid values are ignored.
     pub filter_as: &'static str,
+    /// Another name of the filter, by which callers send the value.
+    pub filter_also: &'static str,
     /// That filter accepts several values, separated by commas.
     pub filter_many: bool,
     /// The default value of that filter.
@@ -118,6 +120,7 @@ pub const INPUT: Rules = Rules {
     in_meta: false,
     filter: false,
     filter_as: "",
+    filter_also: "",
     filter_many: false,
     assumed: "",
     any: "",
@@ -213,6 +216,11 @@ impl Rules {
     /// Lists can be filtered by it under this name, and invalid values are ignored.
     pub const fn filter_as(self, parameter: &'static str) -> Rules {
         Rules { filter_as: parameter, ..self }
+    }
+
+    /// Lists can be filtered by it, also under the name by which callers send the value.
+    pub const fn filter_also(self, parameter: &'static str) -> Rules {
+        Rules { filter: true, filter_also: parameter, ..self }
     }
 
     /// Lists can be filtered by one or several values, separated by commas.

@@ -325,7 +325,7 @@ fn text_is_never_code(browser: &mut Chromium, client: &Client) {
         assert_eq!(wide, false, "{page} is wider than the window");
     }
     browser.key("Ctrl+k");
-    browser.wait_until("document.querySelector('dialog.find input') !== null");
+    browser.wait_until("document.activeElement.matches('dialog.find input')");
     browser.type_text("onerror");
     browser.wait_until("document.querySelector('.find-list').innerText.includes('<img src=x onerror=alert(1)>')");
     browser.key("Escape");

@@ -16,7 +16,13 @@ pub fn request(resource: &Resource, route: &Route) -> Value {
         RequestBody::Nothing | RequestBody::File | RequestBody::Maybe => String::new(),
         _ => body(resource, route, &mut variables),
     };
+    let operation = openapi::names::operation_id(resource, route);
+    let (needed, note) = (needed(&operation), note(&operation));
+    let is_needed = |variable: &Value| needed.iter().any(|own| own["name"] == variable["name"]);
+    variables.retain(|variable| !is_needed(variable));
+    let variables: Vec<Value> = needed.iter().cloned().chain(variables).collect();
     json!({
+        "note": note,
         "variables": variables,
         "method": if route.method == Method::Get { "" } else { route.method.name() },
         "path": path,
@@ -25,6 +31,35 @@ pub fn request(resource: &Resource, route: &Route) -> Value {
         "downloads": route.returns == Returns::Content,
         "streams": matches!(route.returns, Returns::Stream(_)),
     })
+}
+
+/// Returns the variables for what an operation needs.
+fn needed(operation: &str) -> Vec<Value> {
+    let own = registry().needed.iter().find(|needed| needed.operations.contains(&operation));
+    let lookups = own.map_or(&[][..], |needed| needed.lookups);
+    let names: Vec<String> = lookups.iter().map(|lookup| lookup.name.to_string()).collect();
+    let shown = lookups.iter().map(|lookup| {
+        json!({
+            "name": lookup.name, "list": lookup.path, "made": lookup.is_made, "body": quoted(lookup.body, &names),
+            "key": lookup.key,
+        })
+    });
+    shown.collect()
+}
+
+/// Returns what callers must know before the example.
+fn note(operation: &str) -> &'static str {
+    let note = registry().notes.iter().find(|(operations, _)| operations.contains(&operation));
+    note.map_or("", |(_, note)| note)
+}
+
+/// Returns a body for single quotes of the shell, with these variables in it.
+fn quoted(body: &str, names: &[String]) -> String {
+    let mut text = body.replace('\'', "'\\''");
+    for name in names {
+        text = text.replace(&format!("\"${name}\""), &format!("\"'\"${name}\"'\""));
+    }
+    text
 }
 
 /// Replaces the placeholders of a path by shell variables.
@@ -63,11 +98,7 @@ fn body(resource: &Resource, route: &Route, variables: &mut Vec<Value>) -> Strin
         body[field.name] = json!(format!("${name}"));
         names.push(name);
     }
-    let mut text = serde_json::to_string_pretty(&body).unwrap_or_default().replace('\'', "'\\''");
-    for name in names {
-        text = text.replace(&format!("\"${name}\""), &format!("\"'\"${name}\"'\""));
-    }
-    text
+    quoted(&serde_json::to_string_pretty(&body).unwrap_or_default(), &names)
 }
 
 /// Returns an example of the values of a schema, for a property of this name.

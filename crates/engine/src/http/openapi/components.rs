@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::names::{pascal, singular};
 
+/// Marks a property that can be null, until its schema is shared.
+pub const TAKES_NULL: &str = "x-takes-null";
+
 /// The schemas by name.
 #[derive(Default)]
 pub struct Components(pub Map<String, Value>);
@@ -81,6 +84,14 @@ impl Components {
     }
 
     fn share_property(&mut self, owner: &str, record: &str, name: &str, property: &mut Value) {
+        let takes_null = property.as_object_mut().and_then(|members| members.shift_remove(TAKES_NULL)).is_some();
+        self.share_value(owner, record, name, property);
+        if takes_null {
+            allow_null(property);
+        }
+    }
+
+    fn share_value(&mut self, owner: &str, record: &str, name: &str, property: &mut Value) {
         let own = pascal([name].into_iter());
         if property["type"] == "array" {
             if let Some(items) = property.get_mut("items") {
@@ -98,7 +109,9 @@ impl Components {
         } else if property["properties"].as_object().is_some_and(|members| !members.is_empty()) {
             self.share_inside(&format!("{owner}{own}"), &format!("{record}{own}"), property);
             let other = if owner.contains("Request") { format!("{record}{own}Input") } else { format!("{owner}{own}") };
-            *property = self.refer(&[format!("{record}{own}"), other, format!("{owner}{own}")], property.take());
+            // Not `VerificationVerification`.
+            let usual = if own == record { format!("{record}Details") } else { format!("{record}{own}") };
+            *property = self.refer(&[usual, other, format!("{owner}{own}")], property.take());
         }
     }
 
@@ -136,6 +149,25 @@ impl Components {
             }
         }
         schema
+    }
+}
+
+/// Lets a shared property be null as well.
+fn allow_null(property: &mut Value) {
+    let Some(members) = property.as_object_mut() else { return };
+    let nothing = json!({"type": "null"});
+    if let Some(alternatives) = members.get_mut("anyOf").and_then(Value::as_array_mut) {
+        alternatives.push(nothing);
+    } else if let Some(found) = members.shift_remove("allOf") {
+        members.insert("anyOf".into(), json!([found[0], nothing]));
+    } else if members.contains_key("$ref") {
+        *property = json!({"anyOf": [property.take(), nothing]});
+    } else if members.get("type").is_some_and(Value::is_string) {
+        property["type"] = json!([property["type"], "null"]);
+    } else if let Some(types) = members.get_mut("type").and_then(Value::as_array_mut)
+        && !types.contains(&json!("null"))
+    {
+        types.push(json!("null"));
     }
 }
 

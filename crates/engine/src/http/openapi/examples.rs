@@ -64,12 +64,15 @@ fn members(resource: &Resource, schema: &Value) -> Map<String, Value> {
 /// Returns the example of a field; without one, a value of its type.
 fn value(field: Option<&FieldInfo>, schema: &Value) -> Value {
     let text = |text: &str| Value::String(text.to_string());
-    let is_link = field.is_some_and(|field| !field.rules.refers.is_empty());
     if let Some(example) = schema["examples"].get(0) {
         return example.clone();
     }
     if let Some(choices) = schema["enum"].as_array() {
         return choices.iter().find(|choice| choice.as_str() != Some("")).cloned().unwrap_or_default();
+    }
+    let may_be_null = schema["type"].as_array().is_some_and(|kinds| kinds.contains(&json!("null")));
+    if may_be_null {
+        return Value::Null;
     }
     let kind = match &schema["type"] {
         Value::Array(kinds) => kinds.first().and_then(Value::as_str).unwrap_or_default(),
@@ -80,10 +83,9 @@ fn value(field: Option<&FieldInfo>, schema: &Value) -> Value {
         ("string", "date") => text(&TIME[..10]),
         ("string", "uuid") => text(ID),
         ("string", "uri") => text("https://example.com/d/x"),
-        ("string", _) if is_link => text(ID),
         ("string", _) if field.is_some_and(FieldInfo::is_date) => text(&TIME[..10]),
         ("integer", _) => json!(1),
-        ("number", _) => json!(121.5),
+        ("number", _) => json!(0),
         ("boolean", _) => json!(false),
         ("array", _) => json!([]),
         ("object", _) => json!({}),

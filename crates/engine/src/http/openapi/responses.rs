@@ -35,8 +35,9 @@ fn success(resource: &Resource, route: &Route) -> (&'static str, Value) {
         response["content"] = json!({"application/json": {"schema": schema}});
     }
     if route.returns == Returns::Content {
-        // Octets, whatever the type is that the content has: generators know no others.
-        response["content"] = json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}});
+        // Any type, as octets first: generators know no others.
+        let octets = json!({"schema": {"type": "string", "format": "binary"}});
+        response["content"] = json!({"application/octet-stream": octets, "*/*": octets});
     }
     if matches!(route.returns, Returns::Stream(_)) {
         response["content"] = json!({"text/event-stream": {"schema": {"type": "string"}}});
@@ -160,7 +161,7 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
         codes.push(Code::ValidationFailed);
     }
     if changes_one(resource, route) {
-        codes.push(Code::PreconditionFailed);
+        codes.extend([Code::PreconditionFailed, Code::InvalidHeader]);
     }
     if route.method == Method::Post {
         codes.push(Code::IdempotencyInFlight);
@@ -168,6 +169,10 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     let is_needed = registry().holders.iter().any(|holder| holder.table == resource.shape.table);
     if route.method == Method::Delete && is_needed {
         codes.push(Code::InUse);
+    }
+    if !route.reads() {
+        // Another record has the same value, or the state of this one does not allow it.
+        codes.push(Code::InvalidTransition);
     }
     if !route.reads() && route.method != Method::Delete {
         codes.extend([Code::MalformedJson, Code::BodyTooLarge, Code::UnsupportedMediaType]);

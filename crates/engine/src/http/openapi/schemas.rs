@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::components::reference;
+use super::components::{TAKES_NULL, reference};
 pub use super::names::schema_name;
 use crate::error::{Code, FieldCode};
+use crate::record::kinds::TEXT_PATTERN;
 use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Rules, Shape, UPDATED, Views};
 use crate::registry::registry;
 use crate::resource::{Method, Part, RequestBody, Resource, Route};
@@ -196,10 +197,23 @@ fn sent_property(field: &FieldInfo, rules: &Rules, method: Method) -> Value {
     }
     if let Some(places) = decimal_places(field) {
         schema["type"] = json!(["number", "string"]);
-        schema["pattern"] = json!(format!("^-?\\d+(\\.\\d{{1,{places}}})?$"));
+        schema["pattern"] = json!(format!("^-?[0-9]{{1,12}}(\\.[0-9]{{1,{places}}})?$"));
+    }
+    let is_patch = method == Method::Patch;
+    if rules.required || is_patch && rules.kept {
+        if schema["pattern"] == TEXT_PATTERN {
+            schema["minLength"] = json!(1);
+            schema["pattern"] = json!(FILLED_PATTERN);
+        }
+    } else if !is_patch || rules.nullable || rules.resets || (field.can_be_none)() {
+        // In a new record, `null` means that the field is not sent.
+        schema[TAKES_NULL] = json!(true);
     }
     schema
 }
+
+/// The pattern of text that is not blank.
+const FILLED_PATTERN: &str = "^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*$";
 
 /// Returns how many decimals a field has, if it is a decimal number.
 fn decimal_places(field: &FieldInfo) -> Option<u32> {
@@ -225,7 +239,8 @@ fn property(field: &FieldInfo, rules: &Rules) -> Value {
     schema
 }
 
-/// Returns the schema of the values of a field. An optional date is a date or an empty text.
+/// Returns the schema of the values of a field. An optional date is a date or an empty text; responses have null instead of an
+/// empty one where they can.
 pub fn value_schema(field: &FieldInfo, rules: &Rules) -> Value {
     let mut schema = (field.schema)(rules);
     let format = match field.kind {
@@ -233,15 +248,19 @@ pub fn value_schema(field: &FieldInfo, rules: &Rules) -> Value {
         "moment" => "date-time",
         _ => return schema,
     };
+    // What is shown of a field that cannot be cleared always has a value.
+    let is_sent = rules.create || rules.patch;
+    let is_never_empty =
+        rules.required || (rules.kept && !is_sent) || (rules.nullable && !(is_sent && format == "date"));
     if let Some(members) = schema.as_object_mut() {
         for key in ["pattern", "maxLength", "anyOf"] {
             members.shift_remove(key);
         }
-        if !rules.nullable && !rules.required {
+        if !is_never_empty {
             members.shift_remove("type");
         }
     }
-    if rules.nullable || rules.required {
+    if is_never_empty {
         schema["format"] = json!(format);
     } else {
         schema["anyOf"] = json!([{"type": "string", "format": format}, {"type": "string", "const": ""}]);
@@ -267,14 +286,22 @@ pub fn prose(lines: &[&str]) -> String {
 
 pub fn parts_schema(parts: &[Part]) -> Value {
     let properties: Map<String, Value> = parts.iter().map(part_property).collect();
-    let required: Vec<&str> = parts.iter().map(|Part(name, ..)| *name).collect();
+    let required: Vec<&str> =
+        parts.iter().filter(|Part(_, kind, _)| !kind.ends_with('?')).map(|Part(name, ..)| *name).collect();
     json!({"type": "object", "required": required, "properties": properties})
 }
 
 fn part_property(Part(name, kind, about): &Part) -> (String, Value) {
-    let mut schema = json!({"type": kind, "description": about});
-    if *kind == "array" {
-        schema["items"] = json!({});
-    }
+    let mut schema = match kind.trim_end_matches('?') {
+        kind @ ("date" | "date-time") => json!({"type": "string", "format": kind}),
+        "date-time or null" => json!({"type": ["string", "null"], "format": "date-time"}),
+        "date-time or empty" => {
+            json!({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "const": ""}]})
+        }
+        "string or null" => json!({"type": ["string", "null"]}),
+        "array" => json!({"type": "array", "items": {}}),
+        kind => json!({"type": kind}),
+    };
+    schema["description"] = json!(about);
     (name.to_string(), schema)
 }

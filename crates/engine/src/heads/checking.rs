@@ -1,0 +1,87 @@
+//! Compares the log of an account with a signed head. A chain that is intact may still lack its end, or be a new one.
+
+use store::Tx;
+
+use super::head::Head;
+use crate::accounts::Account;
+use crate::error::Result;
+use crate::log;
+use crate::secrets::signing::Proof;
+use crate::secrets::vault::Vault;
+
+/// A problem: its table, and a sentence.
+pub type Finding = (&'static str, String);
+
+/// Compares a log with the saved head of its account, which must have been read before the log; `is_intact` says whether the
+/// chain is. Without a vault, signatures are not checked.
+pub fn check(
+    tx: &mut Tx,
+    vault: Option<&Vault>,
+    account: &Account,
+    head: Option<&Head>,
+    is_intact: bool,
+) -> Result<Vec<Finding>> {
+    let Some(head) = head else { return Ok(vec![("log_heads", "Its signed head was deleted".to_string())]) };
+    if head.uid != account.uid {
+        return Ok(vec![("log_heads", "Its signed head belongs to another log".to_string())]);
+    }
+    let mut found = compare(tx, vault, account, head, is_intact, "its signed head")?;
+    // The program must have written the lines that are not signed yet.
+    if let Some(vault) = vault.filter(|_| is_intact)
+        && let Some(seq) = log::foreign(tx, vault, account.number, head.seq)?
+    {
+        found.push(("log", format!("Line {seq} was appended outside the program: its mark is not valid")));
+    }
+    Ok(found)
+}
+
+/// Compares a log with a head, which problems call `name`.
+pub fn compare(
+    tx: &mut Tx,
+    vault: Option<&Vault>,
+    account: &Account,
+    head: &Head,
+    is_intact: bool,
+    name: &str,
+) -> Result<Vec<Finding>> {
+    let mut found = Vec::new();
+    if let Some(what) = vault.map(|vault| unproven(vault, head, name)).transpose()?.flatten() {
+        found.push(("log_heads", what));
+    }
+    let (number, seq) = (account.number, head.seq);
+    let what = match log::last(tx, number)? {
+        0 if seq > 0 => format!("The log was emptied: {name} has {seq} lines"),
+        last if last < seq => {
+            format!("The end of the log was cut off: it has {last} lines, and {name} has {seq}")
+        }
+        _ if is_intact && log::hash_at(tx, number, seq)? != head.hash => match is_own_line(tx, vault, number, seq)? {
+            true => format!(
+                "The end of the log was cut off, and the server continued it: line {seq} is not the one of {name}"
+            ),
+            false => format!("The chain was hashed again: line {seq} is not the one of {name}"),
+        },
+        _ => return Ok(found),
+    };
+    found.push(("log", what));
+    Ok(found)
+}
+
+/// Returns what is wrong with the signature of a head.
+pub fn unproven(vault: &Vault, head: &Head, name: &str) -> Result<Option<String>> {
+    Ok(match head.proof(vault)? {
+        Proof::Signed => None,
+        Proof::Forged => Some(format!("The signature of {name} is not valid")),
+        Proof::UnknownKey(key) => {
+            let what = format!("{name} is signed with the key {key}, which is not among the configured keys");
+            Some(what[..1].to_uppercase() + &what[1..])
+        }
+    })
+}
+
+/// Whether the program wrote this line. Whoever hashes a chain again cannot give its lines the marks of the key.
+fn is_own_line(tx: &mut Tx, vault: Option<&Vault>, account: i64, seq: i64) -> Result<bool> {
+    match (vault, log::line(tx, account, seq)?) {
+        (Some(vault), Some(line)) => line.is_ours(vault),
+        _ => Ok(false),
+    }
+}
