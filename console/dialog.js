@@ -1,7 +1,7 @@
 // Dialogs: for what cannot be undone, and for short forms.
 import { signal } from "@preact/signals";
 import { render } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { dialog, div, form, h, h2, p } from "./html.js";
 import { Button, Problem } from "./parts.js";
 import { t } from "./words.js";
@@ -53,7 +53,7 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
-  useLayoutEffect(() => {
+  useEffect(() => {
     const before = document.activeElement;
     box.current?.showModal();
     if (!calm) /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".dialog-body :is(input, select, textarea):not([type=file], [tabindex=\"-1\"])") ?? box.current?.querySelector("[type=submit]"))?.focus();

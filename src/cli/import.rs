@@ -146,14 +146,18 @@ fn shown(import: &Record) -> String {
         let text = |name: &str| problem[name].as_str().unwrap_or_default().to_string();
         lines.push(format!("  line {}, {}: {}", problem["line"], text("column"), text("message")));
     }
-    let number = |number: i64| grouped(number.unsigned_abs());
     lines.push(format!(
-        "{} lines, of which {} can be imported; {} problems.",
-        number(import.lines),
-        number(import.valid_lines),
-        number(import.problem_count)
+        "{}, of which {} can be imported; {}.",
+        counted(import.lines, "line"),
+        grouped(import.valid_lines.unsigned_abs()),
+        counted(import.problem_count, "problem")
     ));
     lines.join("\n")
+}
+
+/// `1 line`, `1,200 lines`
+fn counted(number: i64, what: &str) -> String {
+    format!("{} {what}{}", grouped(number.unsigned_abs()), if number == 1 { "" } else { "s" })
 }
 
 /// Describes what the import did.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use engine::app::App;
 use engine::call::{Answer, Call, Content, Pour, Query};
 use engine::context::{Actor, Ctx};
-use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::pending::Pending;
 use engine::json::write_name;
 use engine::record::{CREATED, Data, INPUT, Model, REQUIRED};
@@ -47,7 +47,13 @@ record! {
     filters: Data = INPUT.create_only().example("{}");
 }
 
-impl Model for Export {}
+impl Model for Export {
+    fn check(&self, faults: &mut FieldErrors) {
+        if !faults.has("resource") {
+            faults.take("resource", subject::known_to_export(&self.resource));
+        }
+    }
+}
 
 /// The resource of exports.
 pub fn resource() -> Resource {

@@ -2,12 +2,14 @@
 
 use engine::authors::{Author, AuthorType, Authority};
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, Result, Violation, violation};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, Violation, violation};
 use engine::json::Json;
 use engine::record::{COMPUTED, Data, INPUT, Kind, Link, Model, NOWHERE, REQUIRED, Rules, When};
 use engine::{choice, record};
 use serde_json::{Value as Schema, json};
 use store::{Migration, Row, Tx, Value};
+
+use super::{sources, subject};
 
 choice! {
     /// The encoding of a file.
@@ -213,7 +215,16 @@ record! {
     author_id: String = COMPUTED.shown(NOWHERE);
 }
 
-impl Model for Import {}
+impl Model for Import {
+    fn check(&self, faults: &mut FieldErrors) {
+        if !faults.has("resource") {
+            faults.take("resource", subject::known_to_import(&self.resource));
+        }
+        if !faults.has("source") {
+            faults.take("source", sources::known(&self.source));
+        }
+    }
+}
 
 /// The fields that a running import changes without a log line for each batch.
 pub const PROGRESS: &[&str] = &["processed", "created", "updated", "skipped", "failed", "removed", "errors"];

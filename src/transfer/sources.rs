@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use engine::error::{Error, FieldCode, Result, violation};
+use engine::error::{Error, FieldCode, Result, Violation, violation};
+use engine::text::did_you_mean;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -58,11 +59,17 @@ pub fn all() -> &'static [Source] {
 
 /// Finds a source by name; an empty name is the general one.
 pub fn named(name: &str) -> Result<&'static Source> {
+    known(name).map_err(|wrong| Error::field("source", wrong))
+}
+
+/// Finds a source by name, or says what is wrong with the name.
+pub fn known(name: &str) -> Result<&'static Source, Violation> {
     let wanted = if name.is_empty() { GENERAL } else { name };
     let found = all().iter().find(|source| source.name == wanted);
     found.ok_or_else(|| {
         let names: Vec<&str> = all().iter().map(|source| source.name.as_str()).collect();
-        Error::field("source", violation(FieldCode::InvalidChoice, format!("must be one of: {}", names.join(", "))))
+        let hint = did_you_mean(name, names.iter().copied());
+        violation(FieldCode::InvalidChoice, format!("must be one of: {}{hint}", names.join(", ")))
     })
 }
 

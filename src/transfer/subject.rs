@@ -1,7 +1,7 @@
 //! What can be exported and imported: the resources of the registry, their columns and the scopes that they require.
 
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::error::{Code, Error, FieldCode, Result, Violation, violation};
 use engine::record::{DETAIL, FieldInfo};
 use engine::registry::registry;
 use engine::resource::{Method, RequestBody, Resource, Route};
@@ -43,15 +43,25 @@ pub fn route_of(resource: &'static Resource, method: Method) -> Option<&'static 
 
 /// Finds a resource to export by name.
 pub fn to_export(name: &str) -> Result<&'static Resource> {
+    known_to_export(name).map_err(|wrong| Error::field("resource", wrong))
+}
+
+/// Finds a resource to export by name, or says what is wrong with the name.
+pub fn known_to_export(name: &str) -> Result<&'static Resource, Violation> {
     named(name, exported())
 }
 
 /// Finds a resource to import by name.
 pub fn to_import(name: &str) -> Result<&'static Resource> {
+    known_to_import(name).map_err(|wrong| Error::field("resource", wrong))
+}
+
+/// Finds a resource to import by name, or says what is wrong with the name.
+pub fn known_to_import(name: &str) -> Result<&'static Resource, Violation> {
     named(name, imported())
 }
 
-fn named(name: &str, all: impl Iterator<Item = &'static Resource>) -> Result<&'static Resource> {
+fn named(name: &str, all: impl Iterator<Item = &'static Resource>) -> Result<&'static Resource, Violation> {
     let wanted = name.replace('-', "_");
     let all: Vec<&'static Resource> = all.collect();
     let found = all.iter().find(|resource| resource.shape.table == wanted).copied();
@@ -59,7 +69,7 @@ fn named(name: &str, all: impl Iterator<Item = &'static Resource>) -> Result<&'s
         let names: Vec<&str> = all.iter().map(|resource| resource.shape.table).collect();
         let hint = did_you_mean(&wanted, names.iter().copied());
         let message = format!("must be one of: {}{hint}", names.join(", "));
-        Error::field("resource", violation(FieldCode::InvalidChoice, message))
+        violation(FieldCode::InvalidChoice, message)
     })
 }
 

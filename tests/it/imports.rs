@@ -28,6 +28,14 @@ on_both![
     a_report_of_problems_is_bounded,
 ];
 
+/// Returns the fields of an error, sorted.
+fn fields(rejected: &Value) -> Vec<String> {
+    let details = rejected["error"]["details"].as_array().unwrap();
+    let mut fields: Vec<String> = details.iter().map(|one| one["field"].as_str().unwrap().to_string()).collect();
+    fields.sort();
+    fields
+}
+
 /// Runs all jobs that are due.
 pub fn work(server: &Server) {
     server.block_on(async { while worker::turn(&server.app).await {} });
@@ -132,6 +140,8 @@ fn every_resource_can_be_exported(db: Db) {
     assert!(names.len() > 30, "{names:?}");
     let file = client.upload("x.csv", b"company_name\nDe Ster\n").expect(201).id();
     client.post("/v1/imports", json!({"resource": "clients", "file_id": file})).expect(201);
+    let rejected = client.post("/v1/exports", json!({"resource": "client", "format": "pdf"})).expect(422).json();
+    assert_eq!(fields(&rejected), ["format", "resource"]);
     client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/hook"})).expect(201);
     for name in names {
         for format in ["csv", "xlsx", "jsonl"] {
@@ -271,6 +281,9 @@ fn malformed_files_are_rejected(db: Db) {
     ] {
         client.post("/v1/imports", body).expect(422);
     }
+    let all = json!({"resource": "product", "file_id": "none", "source": "stripes", "separator": "dot"});
+    let rejected = client.post("/v1/imports", all).expect(422).json();
+    assert_eq!(fields(&rejected), ["file_id", "resource", "separator", "source"]);
     let nothing = checked(&client, "products", "x.csv", b"colour\nred\n");
     client.act(&format!("/v1/imports/{}/run", nothing["id"].as_str().unwrap())).expect(409);
 }

@@ -133,6 +133,8 @@ impl Store {
             }
             Database::Postgres(url) => {
                 let address = Address::parse(url)?;
+                let standby = Some(options.standby.as_str()).filter(|url| !url.is_empty());
+                let standby = standby.map(Address::parse_standby).transpose()?;
                 let sessions = (0..options.writers.max(1))
                     .map(|_| postgres::Writing::open(address.clone(), options.timeout, &stats))
                     .collect::<Result<Vec<_>>>()?;
@@ -140,8 +142,7 @@ impl Store {
                 let urgent = postgres::Writing::open(address.clone(), options.timeout, &stats)?;
                 let urgent = Writer::start(vec![urgent], options.queue, &stats)?;
                 let pool = postgres::Pool::new(address, options.readers, options.timeout, &stats);
-                let standby = Some(options.standby.as_str()).filter(|url| !url.is_empty());
-                let pool = Servers::new(pool, standby.map(Address::parse_standby).transpose()?);
+                let pool = Servers::new(pool, standby);
                 (Readers::Postgres(Box::new(pool)), writer, Some(urgent))
             }
         };
