@@ -189,6 +189,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
         "PostgreSQL may read all that is due instead of the endpoint's own",
     ),
     ("OR EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id", "the same, of runs that are due"),
+    ("UPDATE mails SET leaves_at", "by the index of mail that waits: only what still does"),
     ("coalesce(min(due), 0)", "the first of an index for each account or endpoint"),
     ("FROM verifications WHERE account_id = $1 AND provider", "its index has those alone that wait"),
     ("search_texts_pending", "texts that wait for the index: some hundreds"),

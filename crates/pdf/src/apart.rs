@@ -41,6 +41,8 @@ impl Press {
         command.args(&program.arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         // Memory counts when it is used, not when the allocator reserves it.
         command.env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
+        // When memory runs out, the end is what matters; a backtrace takes seconds.
+        command.env("RUST_BACKTRACE", "0");
         // Ctrl-C must not reach it: documents in progress are completed.
         command.process_group(0);
         let mut child = command.spawn()?;
