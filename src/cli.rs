@@ -330,8 +330,9 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// The runtime that reads and writes file contents for a command.
+/// The runtime that reads and writes file contents for a command. It has a thread of its own: a connection to a store that
+/// nobody attends to would be used again, and not answer.
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
-    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     built.map_err(|error| format!("cannot start threads: {error}"))
 }

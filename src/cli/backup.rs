@@ -44,10 +44,11 @@ impl Backup {
             return Err("--with-key: the key is a setting and not a file; keep a copy of the setting".to_string());
         }
         let keys = BackupKeys { vault: vault.as_ref(), included: self.with_key && vault.is_some() };
+        let runtime = runtime()?;
         let mut making = Making {
             store: &store,
             blobs: &blobs,
-            runtime: &runtime()?,
+            runtime: runtime.handle(),
             keys,
             recipients: &recipients,
             workplace: &config.data,

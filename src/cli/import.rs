@@ -75,8 +75,7 @@ impl Import {
         }
         let mut progress = Progress::new();
         let total = checked.lines.unsigned_abs();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|error| format!("cannot start threads: {error}"))?;
+        let runtime = super::runtime()?;
         let _entered = runtime.enter();
         let done = operator::import(app, account, &checked, file, pdfs, &mut |lines| {
             progress.at(&format!("{} of {} lines", grouped(lines.unsigned_abs()), grouped(total)));

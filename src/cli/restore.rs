@@ -32,7 +32,7 @@ impl Restore {
         printer.chains = false;
         let runtime = runtime()?;
         let mut restoring =
-            Restoring { config, runtime: &runtime, identities: identities.as_ref(), witness: &mut printer };
+            Restoring { config, runtime: runtime.handle(), identities: identities.as_ref(), witness: &mut printer };
         let done = if self.check { restoring.check(&place) } else { restoring.restore(&place) };
         printer.progress.clear();
         let done = done?;

@@ -73,7 +73,7 @@ impl Verify {
             printer.hears(&Problem { account, table, id, what: what[..1].to_uppercase() + &what[1..] });
         }
         let (vault, lacks_key) = (vault.as_ref().ok().and_then(Option::as_ref), vault.is_err() || has_none);
-        let inspection = Inspection::new(&store, &blobs, &runtime, &mut printer).with_keys(vault).against(kept);
+        let inspection = Inspection::new(&store, &blobs, runtime.handle(), &mut printer).with_keys(vault).against(kept);
         let checked = inspection.run(self.account.as_deref()).map_err(error_line)?;
         let checked = Checked { problems: checked.problems + u64::from(torn) + u64::from(lacks_key), ..checked };
         printer.progress.clear();

@@ -25,7 +25,7 @@ use engine::error::{Error, Result};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
 use store::{Database, Options, Store};
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 use crate::upkeep::integrity::files::{Kept, all_faults};
 use crate::upkeep::integrity::{Checked, Inspection, Witness};
@@ -68,7 +68,7 @@ pub struct Making<'m> {
     /// The contents of its files.
     pub blobs: &'m Blobs,
     /// The runtime that reads contents.
-    pub runtime: &'m Runtime,
+    pub runtime: &'m Handle,
     /// The keys for its secrets.
     pub keys: BackupKeys<'m>,
     /// Who can decrypt an archive; none if it is not encrypted.
@@ -171,14 +171,14 @@ impl Making<'_> {
 
     fn make_object(&mut self, blobs: &Blobs, key: &str, url: &str) -> std::result::Result<BackupOutcome, String> {
         let told = |error: blobs::Error| format!("{url}: {error}");
-        let size = |runtime: &Runtime| runtime.block_on(blobs.size(key)).map_err(told);
+        let size = |runtime: &Handle| runtime.block_on(blobs.size(key)).map_err(told);
         if size(self.runtime)?.is_some() {
             return Err(format!("{url} already exists; choose a new name"));
         }
         let staged = self.stage(&self.workplace.join(format!("backup-{key}")))?;
         let packed = self.pack(&staged, |packing, witness| {
             let (problems, bytes) = Uploading::run(
-                blobs,
+                (blobs, packing.runtime),
                 key,
                 |upload| {
                     let (output, problems) = packing.write(Hashing::new(upload), witness)?;
@@ -414,7 +414,7 @@ async fn copy(blobs: &Blobs, target: &Blobs, file: &Kept) -> blobs::Result<Strin
 fn check_database(
     store: &Store,
     blobs: &Blobs,
-    runtime: &Runtime,
+    runtime: &Handle,
     unfinished: &Path,
     keys: BackupKeys,
     witness: &mut dyn Witness,
@@ -430,7 +430,7 @@ fn check_database(
 /// and the contents by the list.
 fn check(
     store: &Store,
-    runtime: &Runtime,
+    runtime: &Handle,
     unfinished: &Path,
     contents: &Path,
     keys: BackupKeys,

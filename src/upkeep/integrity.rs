@@ -22,7 +22,7 @@ use engine::registry::registry;
 use engine::resource::Resource;
 use engine::secrets::vault::Vault;
 use store::{Store, Tx};
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 /// A problem that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub struct Inspection<'i> {
     /// The contents of files.
     pub blobs: &'i Blobs,
     /// The runtime that reads contents; the database is queried outside of it.
-    pub runtime: &'i Runtime,
+    pub runtime: &'i Handle,
     /// The keys for secrets; without them, secrets are not checked.
     pub vault: Option<&'i Vault>,
     /// Heads that were kept elsewhere, by account.
@@ -93,7 +93,7 @@ impl<'i> Inspection<'i> {
     pub fn new(
         store: &'i Store,
         blobs: &'i Blobs,
-        runtime: &'i Runtime,
+        runtime: &'i Handle,
         witness: &'i mut dyn Witness,
     ) -> Inspection<'i> {
         Inspection { store, blobs, runtime, vault: None, against: HashMap::new(), witness, checked: Checked::default() }

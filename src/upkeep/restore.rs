@@ -15,7 +15,7 @@ use engine::error::Error;
 use engine::secrets::key_file::KeySource;
 use engine::{heads, secrets};
 use store::{Database, Options, Store, TemporaryDatabase};
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 use crate::upkeep::backup::manifest::{FILES, Manifest, newest_schema};
 use crate::upkeep::backup::place::Place;
@@ -29,7 +29,7 @@ pub struct Restoring<'r> {
     /// The settings, which name the target.
     pub config: &'r Config,
     /// The runtime that reads and writes contents.
-    pub runtime: &'r Runtime,
+    pub runtime: &'r Handle,
     /// What decrypts the backup.
     pub identities: Option<&'r Identities>,
     /// Receives the progress and the problems.

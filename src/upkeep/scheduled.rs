@@ -22,7 +22,7 @@ use engine::open::open_blobs_at;
 use engine::private;
 use engine::services::Services;
 use futures_util::TryStreamExt;
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 use crate::upkeep::backup::place::Place;
 use crate::upkeep::backup::{self, BackupKeys, BackupOutcome, Making};
@@ -74,7 +74,7 @@ pub fn start(app: &Arc<App>) {
     });
 }
 
-/// Does what is due; returns whether something was. Blocks.
+/// Does what is due; returns whether something was. Blocks, on a thread of the runtime.
 pub fn turn(app: &App) -> Result<bool> {
     let Some(schedule) = &app.services.get::<Scheduled>().0 else { return Ok(false) };
     let made = attempt(app, schedule, Task::Make)?;
@@ -133,7 +133,7 @@ fn while_renewing<T>(app: &App, claim: Claim, work: impl FnOnce() -> T) -> T {
 
 /// Makes a backup, then deletes those that are no longer kept; returns its name and size.
 fn make(app: &App, schedule: &Schedule, now: Moment) -> std::result::Result<(String, u64), String> {
-    let runtime = runtime()?;
+    let runtime = Handle::current();
     let name = retention::name(now, !schedule.recipients.is_empty());
     let place = place(app, schedule, &name)?;
     if let Place::File(path) = &place {
@@ -169,7 +169,7 @@ fn make(app: &App, schedule: &Schedule, now: Moment) -> std::result::Result<(Str
 
 /// Restores the newest backup beside, and verifies it.
 fn check(app: &App, schedule: &Schedule, made: &State) -> std::result::Result<(String, u64), String> {
-    let (runtime, place) = (runtime()?, place(app, schedule, &made.name)?);
+    let (runtime, place) = (Handle::current(), place(app, schedule, &made.name)?);
     let identities = schedule.identity.as_deref().map(Identities::read).transpose();
     let identities = identities.map_err(|why| format!("backup_identity: {why}"))?;
     let mut told = Told::new("Checking a backup.");
@@ -186,11 +186,6 @@ fn check(app: &App, schedule: &Schedule, made: &State) -> std::result::Result<(S
     }
 }
 
-fn runtime() -> std::result::Result<Runtime, String> {
-    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    built.map_err(|error| format!("cannot start threads: {error}"))
-}
-
 fn place(app: &App, schedule: &Schedule, name: &str) -> std::result::Result<Place, String> {
     match schedule.to.starts_with("s3://") {
         true => Place::of_new(&format!("{}/{name}", schedule.to), &app.config),
@@ -198,7 +193,7 @@ fn place(app: &App, schedule: &Schedule, name: &str) -> std::result::Result<Plac
     }
 }
 
-fn delete_expired(app: &App, schedule: &Schedule, runtime: &Runtime) -> std::result::Result<(), String> {
+fn delete_expired(app: &App, schedule: &Schedule, runtime: &Handle) -> std::result::Result<(), String> {
     if schedule.to.starts_with("s3://") {
         let blobs = open_blobs_at(&app.config, &schedule.to).map_err(|error| error.message)?;
         let names: Vec<String> = runtime.block_on(blobs.list().try_collect()).map_err(|error| error.to_string())?;

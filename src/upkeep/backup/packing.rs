@@ -12,7 +12,7 @@ use engine::contents::hex;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use sha2::{Digest, Sha256};
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::contents::{about, listed};
@@ -28,7 +28,7 @@ const WAITING: usize = 4;
 /// What goes into an archive.
 pub(super) struct Packing<'p> {
     pub blobs: &'p Blobs,
-    pub runtime: &'p Runtime,
+    pub runtime: &'p Handle,
     /// The folder with the copy of the database and the list of contents.
     pub staged: &'p Path,
     pub contents: &'p Path,
@@ -106,7 +106,7 @@ impl Packing<'_> {
 
 /// Reads a content. If it fails, zeros take the place of the rest, so that the other contents can still be checked.
 struct Reading<'r> {
-    runtime: &'r Runtime,
+    runtime: &'r Handle,
     pieces: BoxStream<'static, blobs::Result<Bytes>>,
     piece: Bytes,
     left: u64,
@@ -147,7 +147,7 @@ pub(super) struct Uploading {
 impl Uploading {
     /// Uploads what `write` writes, as one object; returns its result. Nothing is stored if it fails.
     pub fn run<T>(
-        blobs: &Blobs,
+        (blobs, runtime): (&Blobs, &Handle),
         key: &str,
         write: impl FnOnce(Uploading) -> io::Result<(Uploading, T)>,
         is_good: impl FnOnce(&T) -> bool,
@@ -155,8 +155,6 @@ impl Uploading {
         let (pieces, mut received) = mpsc::channel(WAITING);
         std::thread::scope(|scope| {
             let upload = scope.spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                let runtime = runtime.map_err(|error| error.to_string())?;
                 let stream = futures_util::stream::poll_fn(move |cx| received.poll_recv(cx));
                 runtime.block_on(blobs.keep_large(key, stream)).map_err(|error| error.to_string())
             });

@@ -14,7 +14,7 @@ use engine::secrets::key_file::KeySource;
 use engine::takeover::{self, Alone};
 use futures_util::StreamExt;
 use store::{Database, Options, Store};
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 use super::unpacking::Unpacked;
 use crate::upkeep::backup::manifest::FILES;
@@ -26,7 +26,7 @@ const BESIDE: &str = "restore";
 /// The configured database and file store.
 pub struct Target<'t> {
     config: &'t Config,
-    runtime: &'t Runtime,
+    runtime: &'t Handle,
     /// Keeps servers away from a data folder.
     _alone: Option<Alone>,
     /// Whether the data folder did not exist.
@@ -40,7 +40,7 @@ pub struct Target<'t> {
 
 impl<'t> Target<'t> {
     /// Rejects a target that is in use or not empty.
-    pub fn claim(config: &'t Config, runtime: &'t Runtime) -> Result<Target<'t>, String> {
+    pub fn claim(config: &'t Config, runtime: &'t Handle) -> Result<Target<'t>, String> {
         let told = |error: Error| error.internal.unwrap_or(error.message);
         let made_folder = !config.data.exists();
         match database(config) {
@@ -172,7 +172,7 @@ fn must_be_empty(config: &Config) -> Result<(), String> {
 }
 
 /// Whether the configured store has contents.
-fn has_contents(config: &Config, runtime: &Runtime) -> Result<bool, String> {
+fn has_contents(config: &Config, runtime: &Handle) -> Result<bool, String> {
     let told = |error: Error| error.internal.unwrap_or(error.message);
     if !config.files.starts_with("s3://") && !config.files_folder().exists() {
         return Ok(false);

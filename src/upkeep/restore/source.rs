@@ -10,6 +10,7 @@ use blobs::Blobs;
 use bytes::Bytes;
 use engine::secrets::key_file;
 use futures_util::StreamExt;
+use tokio::runtime::Handle;
 
 use crate::upkeep::backup::manifest::{LIST, MANIFEST, Manifest};
 use crate::upkeep::backup::place::Place;
@@ -36,7 +37,7 @@ impl From<String> for Failure {
 }
 
 /// Calls `take` for every file of a backup, the description first.
-pub fn each(place: &Place, identities: Option<&Identities>, take: &mut Take) -> Result<(), Failure> {
+pub fn each(place: &Place, runtime: &Handle, identities: Option<&Identities>, take: &mut Take) -> Result<(), Failure> {
     match place {
         Place::Folder(folder) => of_folder(folder, take),
         Place::File(path) => {
@@ -45,7 +46,7 @@ pub fn each(place: &Place, identities: Option<&Identities>, take: &mut Take) -> 
         }
         Place::Object { blobs, key, .. } => std::thread::scope(|scope| {
             let (sender, pieces) = mpsc::sync_channel(WAITING);
-            scope.spawn(move || download(blobs, key, &sender));
+            scope.spawn(move || runtime.block_on(download(blobs, key, &sender)));
             let reading = Downloading { pieces, piece: Bytes::new() };
             Reader::open(reading, identities)?.each(|name, size, content| take(name, size, content))
         }),
@@ -87,28 +88,22 @@ fn of_folder(folder: &Path, take: &mut Take) -> Result<(), Failure> {
     take(LIST, size, &mut list)
 }
 
-/// Downloads an object on a thread of its own.
-fn download(blobs: &Blobs, key: &str, pieces: &mpsc::SyncSender<io::Result<Bytes>>) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return drop(pieces.send(Err(error))),
-    };
+/// Downloads an object. Waits for the reader, so it needs a thread of its own.
+async fn download(blobs: &Blobs, key: &str, pieces: &mpsc::SyncSender<io::Result<Bytes>>) {
     let failed = |error: blobs::Error| match error {
         blobs::Error::Missing => io::Error::new(io::ErrorKind::NotFound, "there is no such object"),
         error => io::Error::new(io::ErrorKind::ConnectionAborted, error.to_string()),
     };
-    runtime.block_on(async {
-        let mut content = match blobs.open(key).await {
-            Ok(content) => content.bytes,
-            Err(error) => return drop(pieces.send(Err(failed(error)))),
-        };
-        while let Some(piece) = content.next().await {
-            // Nobody reads on after an error.
-            if pieces.send(piece.map_err(failed)).is_err() {
-                return;
-            }
+    let mut content = match blobs.open(key).await {
+        Ok(content) => content.bytes,
+        Err(error) => return drop(pieces.send(Err(failed(error)))),
+    };
+    while let Some(piece) = content.next().await {
+        // Nobody reads on after an error.
+        if pieces.send(piece.map_err(failed)).is_err() {
+            return;
         }
-    });
+    }
 }
 
 struct Downloading {

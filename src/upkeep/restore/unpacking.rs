@@ -11,7 +11,7 @@ use bytes::Bytes;
 use engine::contents::hex;
 use engine::secrets::key_file;
 use sha2::{Digest, Sha256};
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 use super::source::{self, Failure};
 use crate::upkeep::backup::manifest::{FILES, LIST, MANIFEST, Manifest, newest_schema};
@@ -35,7 +35,7 @@ pub struct Unpacking<'u> {
     /// Where contents are stored.
     pub contents: &'u Blobs,
     /// The runtime that stores them.
-    pub runtime: &'u Runtime,
+    pub runtime: &'u Handle,
     /// The database that it must be of, if it must be of a certain one.
     pub kind: Option<&'static str>,
 }
@@ -77,7 +77,7 @@ impl Unpacking<'_> {
             is_complete: false,
             witness,
         };
-        source::each(place, self.identities, &mut |name, size, content| state.take(name, size, content))
+        source::each(place, self.runtime, self.identities, &mut |name, size, content| state.take(name, size, content))
             .map_err(|failure| told(failure.0))?;
         match state.manifest {
             Some(manifest) if state.has_database && state.is_complete => {

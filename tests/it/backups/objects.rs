@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::empty_like;
+use super::scheduled::turn;
 use crate::cli::{complained, kantoor, said};
 use crate::on_both;
 use crate::server::Binary;
@@ -250,7 +251,7 @@ fn scheduled_backups_go_to_a_store(db: Db) {
         config.s3_secret_key = "hush".to_string();
     });
     server.recorded_client(None);
-    assert!(kantoor::upkeep::scheduled::turn(&server.app).unwrap());
+    assert!(turn(&server));
     assert_eq!(server.metric("kantoor_backup_failures_total"), 0);
     assert!(server.metric("kantoor_backup_proven_timestamp_seconds") > 0);
     let keys = store.keys();

@@ -18,6 +18,12 @@ on_both![
     a_database_is_copied_before_it_is_migrated,
 ];
 
+/// Does what is due, as the server does; returns whether something was.
+pub fn turn(server: &Server) -> bool {
+    let app = server.app.clone();
+    server.block_on(server.apart(move || scheduled::turn(&app))).unwrap().unwrap()
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -42,8 +48,8 @@ fn backups_are_made_kept_and_proven(db: Db) {
     client.post("/v1/products", json!({"name": "Bolt"})).expect(201);
     client.upload("a.bin", b"hello").expect(201);
     assert_eq!(server.metric("kantoor_backup_made_timestamp_seconds"), 0);
-    assert!(scheduled::turn(&server.app).unwrap());
-    assert!(!scheduled::turn(&server.app).unwrap(), "nothing is due");
+    assert!(turn(&server));
+    assert!(!turn(&server), "nothing is due");
     let there = names(&to);
     assert_eq!(there.len(), 3, "{there:?}");
     assert_eq!(there[0], old[2], "the day before stays");
@@ -56,7 +62,7 @@ fn backups_are_made_kept_and_proven(db: Db) {
     assert_eq!(server.metric("kantoor_backup_bytes"), size);
     assert_eq!(server.metric("kantoor_backup_failures_total"), 0);
     server.execute("UPDATE backups SET done_at = 1, tried_at = 1 WHERE id = 'make'");
-    assert!(scheduled::turn(&server.app).unwrap(), "it is due again");
+    assert!(turn(&server), "it is due again");
 }
 
 fn failures_are_counted_and_shown(db: Db) {
@@ -66,8 +72,8 @@ fn failures_are_counted_and_shown(db: Db) {
     let (data, url) = (db.data.clone(), db.url.clone());
     let server = Server::with(db, |config| config.backup_to = file.join("x").to_str().unwrap().to_string());
     server.recorded_client(None);
-    assert!(scheduled::turn(&server.app).unwrap());
-    assert!(!scheduled::turn(&server.app).unwrap(), "it waits before it tries again");
+    assert!(turn(&server));
+    assert!(!turn(&server), "it waits before it tries again");
     assert_eq!(server.metric("kantoor_backup_failures_total"), 1);
     assert_eq!(server.metric("kantoor_backup_made_timestamp_seconds"), 0);
     let mut own = Db::at_address(url);
@@ -93,7 +99,7 @@ fn encrypted_backups_are_proven_with_their_identity(db: Db) {
         config.backup_identity = identity.to_str().unwrap().to_string();
     });
     server.recorded_client(None);
-    assert!(scheduled::turn(&server.app).unwrap());
+    assert!(turn(&server));
     let there = names(&to);
     assert!(there.len() == 1 && there[0].ends_with(".tar.zst.age"), "{there:?}");
     assert_eq!(server.metric("kantoor_backup_failures_total"), 0);
@@ -101,7 +107,7 @@ fn encrypted_backups_are_proven_with_their_identity(db: Db) {
     // What cannot be restored is not proven.
     std::fs::write(to.join(&there[0]), "x").unwrap();
     server.execute("UPDATE backups SET done_at = 1, tried_at = 1 WHERE id = 'check'");
-    assert!(scheduled::turn(&server.app).unwrap());
+    assert!(turn(&server));
     assert_eq!(server.metric("kantoor_backup_failures_total"), 1);
     assert!(server.metric("kantoor_backup_proven_timestamp_seconds") < 10);
 }
