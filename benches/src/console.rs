@@ -64,6 +64,9 @@ pub fn measure(quick: bool) -> Option<Table> {
     let binary = server::kantoor_binary();
     let mut few = Site::start(&binary, &folder.path().join("few"), FEW)?;
     let mut many = Site::start(&binary, &folder.path().join("many"), rows)?;
+    for site in [&few, &many] {
+        site.server.rest();
+    }
 
     let mut lines = Vec::new();
     let mut add = |what: String, value: f64, unit, goal| lines.push(Line { what, value, unit, goal });

@@ -268,6 +268,22 @@ impl Server {
         kibibytes * 1024.0 / 1e6
     }
 
+    /// Waits until the server is done with what it does after a start, such as signing a long log.
+    pub fn rest(&self) {
+        let ticks = || -> u64 {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("Linux");
+            let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+            fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().expect("a number")).sum()
+        };
+        // A tick is a hundredth of a second.
+        let is_busy = || {
+            let before = ticks();
+            std::thread::sleep(Duration::from_secs(2));
+            ticks() - before > 4
+        };
+        while is_busy() {}
+    }
+
     /// Stops the process, and waits for it.
     pub fn stop(mut self) {
         let mut kill = Command::new("sh");
