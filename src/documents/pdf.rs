@@ -331,13 +331,13 @@ fn due_date<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> 
     Ok(document.due_date.0.filter(|due| Some(*due) != usual))
 }
 
-/// Returns the payment QR code for the total of an invoice.
+/// Returns the payment QR code for the open amount of an invoice.
 fn payment_code<K: DocumentKind>(document: &Document<K>, sender: &Value) -> Option<String> {
     let text = |key: &str| sender["meta"][key].as_str().unwrap_or_default().to_string();
     if document.request() != Request::Transfer {
         return None;
     }
-    transfer_code(document.total_incl_vat, &document.number, &text("iban"), &text("bic"), sender["name"].as_str()?)
+    transfer_code(document.unpaid_amount(), &document.number, &text("iban"), &text("bic"), sender["name"].as_str()?)
 }
 
 /// Returns the text of a payment QR code (EPC069-12), when there is an amount to transfer.
@@ -374,6 +374,8 @@ fn printed<K: DocumentKind>(
     let town = |from: &Value| [of(from, "zipcode"), of(from, "city")].join(" ").trim().to_string();
     let lines = |lines: Vec<String>| lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>();
     let person = [of(&client, "firstname"), of(&client, "lastname")].join(" ").trim().to_string();
+    let (request, part) = (document.request(), document.asks_for_part());
+    let money = |amount: Amount| if part && amount.scaled() != 0 { style.money(amount) } else { String::new() };
     let country = style.country(&of(&client, "country"), &of(meta, "country"));
     let mut data = json!({
         "kind": kind,
@@ -399,7 +401,9 @@ fn printed<K: DocumentKind>(
         "vat": vat,
         "totals": {
             "excl": style.money(document.total_excl_vat), "vat": style.money(document.vat_amount),
-            "incl": style.money(document.total_incl_vat), "paid": "", "open": "",
+            "incl": style.money(document.total_incl_vat), "paid": money(document.paid_amount),
+            "credited": money(document.credited_amount), "open": money(document.unpaid_amount()),
+            "collected": matches!(request, Request::Collection(..)),
         },
         "notes": document.notes.trim(),
         "footer": of(meta, "footer"),
@@ -408,7 +412,7 @@ fn printed<K: DocumentKind>(
         data["accept"] = json!({"url": ctx.site.address(&format!("/d/{}", document.token))});
     }
     // Without a bank account there is no payment request.
-    let asks = document.request() == Request::Transfer && !of(meta, "iban").is_empty();
+    let asks = request == Request::Transfer && !of(meta, "iban").is_empty();
     if K::WHICH == Which::Invoice && !document.is_credit && !asks {
         data["terms"] = json!(style.terms(ctx, document));
     }

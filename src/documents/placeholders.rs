@@ -22,8 +22,19 @@ pub const PLACEHOLDERS: [&str; 12] = [
 /// The number, in texts about a document that has none yet.
 pub const NUMBER: &str = "{number}";
 
-/// Rejects a text with a placeholder that does not exist.
+/// Rejects a text with a placeholder that does not exist, or that is written in another way than `{number}`.
 pub fn check_placeholders(text: &str) -> Result<(), Violation> {
+    for (start, _) in text.match_indices('{') {
+        let inside = text[start + 1..].split(['}', '\n']).next().unwrap_or_default();
+        let is_closed = text[start + 1 + inside.len()..].starts_with('}');
+        let meant = inside.trim_matches(|c: char| c == '{' || c.is_whitespace()).to_lowercase();
+        let meant = if is_closed { &*meant } else { meant.split(' ').next().unwrap_or_default() };
+        let is_doubled = text[..start].ends_with('{');
+        if PLACEHOLDERS.contains(&meant) && (inside != meant || !is_closed || is_doubled) {
+            let message = format!("has a placeholder that is not filled; write it as {{{meant}}}");
+            return Err(violation(FieldCode::InvalidFormat, message));
+        }
+    }
     for (_, name) in placeholders(text) {
         if !PLACEHOLDERS.contains(&name) {
             let guess = did_you_mean(name, PLACEHOLDERS.into_iter());
@@ -75,5 +86,9 @@ mod tests {
         let text = "{title} is {number}, { title } and {} stay; {unknown";
         assert_eq!(fill(text, value), "{number} { is 12, { title } and {} stay; {unknown");
         assert!(check_placeholders("{nummer}").is_err() && check_placeholders("{ x }").is_ok());
+        for wrong in ["{Number}", "{{number}}", "{number }", "{ number}", "Nog {amount te gaan", "{amount"] {
+            assert!(check_placeholders(wrong).is_err(), "{wrong}");
+        }
+        assert!(check_placeholders("{number} {amount}\n{} { {x y}").is_ok());
     }
 }

@@ -38,12 +38,26 @@ impl<K: DocumentKind> Document<K> {
         }
     }
 
-    /// Gives an invoice that asks something else than before a revision of its own: the PDF of one that is paid or
-    /// collected must not ask for a transfer.
+    /// Gives an invoice that asks something else or another amount than before a revision of its own: the PDF of one that is
+    /// paid or collected must not ask for a transfer, nor that of one that is partly paid for the total.
     pub fn revise_request(&mut self, before: &Self) {
-        if before.is_final() && self.revision == before.revision && self.request() != before.request() {
+        if before.is_final() && self.revision == before.revision && self.asked() != before.asked() {
             self.revision += 1;
         }
+    }
+
+    /// Returns what is asked, and how much.
+    fn asked(&self) -> (Request, i64) {
+        match self.request() {
+            request @ (Request::Transfer | Request::Collection(..)) => (request, self.unpaid_amount().scaled()),
+            request => (request, 0),
+        }
+    }
+
+    /// Whether less than the total is asked for, since some of it was paid or credited.
+    pub fn asks_for_part(&self) -> bool {
+        let (request, amount) = self.asked();
+        request != Request::Nothing && amount != 0 && amount != self.total_incl_vat.scaled()
     }
 
     /// Whether the open amount is being collected.

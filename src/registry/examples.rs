@@ -41,8 +41,34 @@ const PROJECT: Lookup = Lookup::found("ID", "/v1/projects");
 const NEW_IDENTITY: Lookup = Lookup::made("ID", "/v1/corporate-identities", r#"{"name": "Van Dijk Service"}"#);
 const NEW_SUBSCRIPTION: &str = r#"{"title": "Onderhoudscontract compleet", "status": "draft", "subscription_start": "2027-01-01", "lines": [{"title": "Onderhoud", "unit_price": 14.95, "vat_code": "NL21"}]}"#;
 
+/// A key that an example may change or revoke: the first of the list may be the caller's own.
+const NEW_KEY: Lookup = Lookup::made("ID", "/v1/api-keys", r#"{"name": "Boekhouding", "scopes": ["invoices.read"]}"#);
+const NEW_EXPORT: Lookup = Lookup::made("ID", "/v1/exports", r#"{"resource": "clients"}"#);
+
 /// What examples need.
 pub const NEEDED: &[Needed] = &[
+    Needed { operations: &["updateApiKey", "rotateApiKey", "revokeApiKey"], lookups: &[NEW_KEY] },
+    Needed {
+        operations: &["getExport", "deleteExport", "downloadExportFile", "listExportHistory"],
+        lookups: &[NEW_EXPORT],
+    },
+    Needed {
+        operations: &["deleteTicketStatus"],
+        lookups: &[Lookup::made("ID", "/v1/ticket-statuses", r#"{"name": "Wacht op onderdelen"}"#)],
+    },
+    // The newest is the one of the example above it, if that was run: another with its name would be refused.
+    Needed {
+        operations: &["updateTicketStatus"],
+        lookups: &[Lookup::found("ID", "/v1/ticket-statuses?sort=created_at&order=desc")],
+    },
+    Needed {
+        operations: &["updatePaymentTerm"],
+        lookups: &[Lookup::found("ID", "/v1/payment-terms?sort=created_at&order=desc")],
+    },
+    Needed {
+        operations: &["updateTaxRate"],
+        lookups: &[Lookup::found("ID", "/v1/tax-rates?sort=created_at&order=desc")],
+    },
     Needed { operations: &["getRun", "cancelRun", "listRunSteps"], lookups: &[NEW_FLOW, NEW_RUN] },
     Needed { operations: &["createClientLink"], lookups: &[NEW_COMPANY, PERSON] },
     Needed {
@@ -171,6 +197,10 @@ pub const NOTES: &[(&[&str], &str)] = &[
         "Only for a person who has signed in: send the cookie of the session instead of a key.",
     ),
     (&["getTestClock", "advanceTestClock"], "Only in an account with a test clock, with its own key."),
+    (
+        &["createImport", "getImport", "updateImport", "deleteImport", "runImport", "undoImport", "listImportHistory"],
+        "Only for a table that was uploaded to /v1/files, such as a CSV file.",
+    ),
     (&["deleteFile"], "Only for a file that was uploaded, not for the PDF of a final document."),
     (&["retryMail"], "Only for a mail that failed."),
     (&["retryRun"], "Only for a run that failed."),

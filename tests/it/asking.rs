@@ -6,7 +6,12 @@ use crate::direct_debit::{advance, billed, firm, subscribe};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
-on_both![an_invoice_that_is_collected_asks_nothing, a_settled_invoice_asks_nothing, a_revoked_mandate_ends_collections];
+on_both![
+    an_invoice_that_is_collected_asks_nothing,
+    a_settled_invoice_asks_nothing,
+    a_partly_settled_invoice_asks_for_the_rest,
+    a_revoked_mandate_ends_collections,
+];
 
 /// An account that collects through its bank, and a client with a signed mandate.
 fn with_mandate(client: &Client) -> String {
@@ -125,6 +130,29 @@ fn a_settled_invoice_asks_nothing(db: Db) {
     client.post(&format!("/v1/invoices/{credited}/credit"), json!({})).expect(201);
     let says = message(&client, &format!("/v1/invoices/{credited}"), "invoice");
     assert!(says.contains("Deze factuur is gecrediteerd."), "{says}");
+}
+
+fn a_partly_settled_invoice_asks_for_the_rest(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    with_mandate(&client);
+    let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}, {"name": "Slang", "unit_price": 10, "vat_rate": 21}]);
+    let invoice = client.post("/v1/invoices", json!({"title": "Ketel", "generate": true, "rows": rows})).expect(201);
+    let path = format!("/v1/invoices/{}", invoice.id());
+    let pdf = || client.get(&format!("{path}/pdf/content")).expect(200).bytes;
+    let (total, revision) = (pdf(), || client.get(&path).data()["meta"]["revision"].clone());
+    client.post(&format!("{path}/payments"), json!({"amount": 33.1})).expect(201);
+    assert_eq!(revision(), 2, "its PDF asks for less");
+    let less = pdf();
+    assert_ne!(less, total);
+    let says = message(&client, &path, "invoice");
+    assert!(says.contains("€\u{a0}100,00") && !says.contains("133,10"), "{says}");
+    client.post(&format!("{path}/credit"), json!({"credit_all": false, "row_indexes": [1]})).expect(201);
+    assert_eq!(revision(), 3);
+    assert_ne!(pdf(), less);
+    // A payment that is still open changes nothing that is asked.
+    client.post(&format!("{path}/payments"), json!({"amount": 1, "type": "online", "status": "open"})).expect(201);
+    assert_eq!(revision(), 3);
 }
 
 fn a_revoked_mandate_ends_collections(db: Db) {

@@ -202,9 +202,8 @@ impl Config {
         if !unknown.is_empty() {
             return Err(unknown.join("\n"));
         }
-        check_choices(&table)?;
-        let config: Config =
-            table.try_into().map_err(|error: toml::de::Error| format!("invalid setting: {}", error.message()))?;
+        check_values(&table)?;
+        let config: Config = table.clone().try_into().map_err(|error: toml::de::Error| unfit(&table, &error))?;
         let anchors = ["", "file:", "mailto:", "http://", "https://"];
         let anchor = config.audit_anchor.as_str();
         if !anchors.iter().any(|start| if start.is_empty() { anchor.is_empty() } else { anchor.starts_with(start) }) {
@@ -265,19 +264,50 @@ const CHOICES: &[(&str, &[&str])] = &[
 /// What other programs call some of these values.
 const OTHER_NAMES: &[(&str, &str)] = &[("ssl", "tls"), ("smtps", "tls"), ("plain", "none"), ("off", "none")];
 
-fn check_choices(table: &toml::Table) -> Result<(), String> {
-    for (name, choices) in CHOICES {
-        let Some(toml::Value::String(value)) = table.get(*name) else { continue };
-        if choices.contains(&value.as_str()) {
-            continue;
-        }
-        let small = value.to_lowercase();
-        let other = OTHER_NAMES.iter().find(|(other, own)| *other == small && choices.contains(own));
-        let meant = other.map_or(small.as_str(), |(_, own)| own);
-        let guess = did_you_mean(meant, choices.iter().copied());
-        return Err(format!("{name}: '{value}' is none of {}{guess}", choices.join(", ")));
+/// The levels of the log.
+const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
+
+/// Rejects values that are understood by nobody; names all of them.
+fn check_values(table: &toml::Table) -> Result<(), String> {
+    let text = |name: &str| table.get(name).and_then(toml::Value::as_str).unwrap_or_default();
+    let mut wrong: Vec<String> =
+        CHOICES.iter().filter_map(|(name, choices)| wrong_choice(name, text(name), choices)).collect();
+    // `info`, or `warn,store=debug`. A word alone would be the name of a module, and everything else silent.
+    let levels = text("log_level").split(',').map(str::trim).filter(|part| !part.is_empty() && !part.contains('='));
+    wrong.extend(levels.filter_map(|part| wrong_choice("log_level", &part.to_lowercase(), LEVELS)));
+    let from = text("mail_from");
+    if !from.is_empty() && !from.contains('@') {
+        wrong.push(format!("mail_from: '{from}' is no e-mail address"));
     }
-    Ok(())
+    let url = text("public_url");
+    let host = ["https://", "http://"].iter().find_map(|start| url.strip_prefix(start));
+    if !url.is_empty() && host.is_none_or(str::is_empty) {
+        wrong.push(format!("public_url: '{url}' must start with https:// or http://"));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
+fn wrong_choice(name: &str, value: &str, choices: &[&str]) -> Option<String> {
+    if choices.contains(&value) {
+        return None;
+    }
+    let small = value.to_lowercase();
+    let other = OTHER_NAMES.iter().find(|(other, own)| *other == small && choices.contains(own));
+    let meant = other.map_or(small.as_str(), |(_, own)| own);
+    let guess = did_you_mean(meant, choices.iter().copied());
+    Some(format!("{name}: '{value}' is none of {}{guess}", choices.join(", ")))
+}
+
+/// Names the settings whose values do not fit: the error of the whole table does not.
+fn unfit(table: &toml::Table, error: &toml::de::Error) -> String {
+    let alone = |(name, value): (&String, &toml::Value)| {
+        let mut one: toml::Table = DEFAULTS.parse().ok()?;
+        one.insert(name.clone(), value.clone());
+        let error = one.try_into::<Config>().err()?;
+        Some(format!("{name}: {}", error.message()))
+    };
+    let wrong: Vec<String> = table.iter().filter_map(alone).collect();
+    if wrong.is_empty() { format!("invalid setting: {}", error.message()) } else { wrong.join("\n") }
 }
 
 fn unknown_setting(key: &str, known: &[String]) -> String {
@@ -375,6 +405,14 @@ unknown setting 'listn'; did you mean 'listen'?";
             let expected = format!("smtp_security: '{value}' is none of starttls, tls, none; did you mean '{meant}'?");
             assert_eq!(refused, expected);
         }
+        let all = load(&[], &[("log_level", "inof"), ("mail_from", "nobody"), ("public_url", "foo")]).unwrap_err();
+        let expected = "log_level: 'inof' is none of off, error, warn, info, debug, trace; did you mean 'info'?
+mail_from: 'nobody' is no e-mail address
+public_url: 'foo' must start with https:// or http://";
+        assert_eq!(all, expected);
+        assert!(load(&[], &[("log_level", "WARN,store=debug"), ("public_url", "https://k.example")]).is_ok());
+        let wide = load(&[], &[("smtp_port", "99999"), ("workers", "-1")]).unwrap_err();
+        assert!(wide.starts_with("smtp_port: ") && wide.contains("\nworkers: "), "{wide}");
         for name in ["bodies_mib", "bodies_per_account_mib"] {
             let wrong = load(&[], &[(name, "4")]).unwrap_err();
             assert!(wrong.starts_with(&format!("{name}: must be 0 (no limit) or at least 5")), "{wrong}");
