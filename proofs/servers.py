@@ -105,7 +105,8 @@ class Client:
         """Returns the records of all pages."""
         page, found = 1, []
         while True:
-            some = self.get(f"{path}?per_page=100&page={page}")["data"]
+            # The oldest first: what is created meanwhile, such as PDFs, moves no record to another page.
+            some = self.get(f"{path}?per_page=100&page={page}&sort=created_at&order=asc")["data"]
             if not some:
                 return found
             found, page = found + some, page + 1

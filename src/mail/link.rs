@@ -49,6 +49,8 @@ pub struct Link {
     pub scopes: Vec<String>,
     /// Until when it works, on the machine's clock.
     pub expires_at: Moment,
+    /// Whether nobody may read it: the mail is only recorded, and the link would open another account as well.
+    pub is_hidden: bool,
 }
 
 impl Link {
@@ -59,7 +61,7 @@ impl Link {
 
     /// Stores the link of a mail.
     pub(super) fn keep(&self, tx: &mut Tx, vault: &Vault, account: i64, mail: &str) -> Result<()> {
-        if self.url.is_empty() {
+        if self.url.is_empty() || self.is_hidden {
             return Ok(());
         }
         let sealed = vault.seal_text(&place(account, mail), &self.url)?;
@@ -148,7 +150,8 @@ fn seal_some(tx: &mut Tx, vault: &Vault, account: i64, after: &str, now: Moment)
     })?;
     for (id, about, body) in &mails {
         let Some(url) = body.split_whitespace().find(|word| is_link(word)) else { continue };
-        let link = Link { url: url.to_string(), scopes: vec!["*".to_string()], expires_at: now.plus_seconds(WEEK) };
+        let (scopes, expires_at) = (vec!["*".to_string()], now.plus_seconds(WEEK));
+        let link = Link { url: url.to_string(), scopes, expires_at, is_hidden: false };
         let waits = format!(
             "SELECT count(*) FROM deliveries WHERE account_id = $1 AND about_id = $2 AND mail_id = $3 AND status IN ({})",
             Standing::sql_list(WAITS)

@@ -8,9 +8,10 @@ use store::Tx;
 use crate::mail::hours::Timing;
 use crate::mail::link::{self, Link};
 use crate::mail::{self, Letter};
-use crate::people::status::Language;
+use crate::people::status::{Language, Status};
 use crate::people::token::Purpose;
-use crate::people::user::User;
+use crate::people::user::{User, of_any_status};
+use crate::settings::Settings;
 
 /// Mails an invitation with its link.
 pub fn invite(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str) -> Result<()> {
@@ -63,6 +64,11 @@ fn put(
     (purpose, url): (Purpose, String),
 ) -> Result<()> {
     let (from_name, reply_to) = mail::identity_of(tx, ctx, "")?;
+    // A new password opens every account of the person, also one where they are suspended for now.
+    let is_elsewhere = |(account, user): &(i64, User)| *account != ctx.account && user.status != Status::Invited;
+    let is_hidden = purpose == Purpose::Reset
+        && Settings::is_sealed(tx, ctx)?
+        && of_any_status(tx, &user.person_id)?.iter().any(is_elsewhere);
     let letter = Letter {
         about: "user",
         about_id: user.base.id.clone(),
@@ -73,7 +79,7 @@ fn put(
         from_name,
         reply_to,
         timing: Timing::AtOnce,
-        link: Link { url, scopes: user.role.scopes(), expires_at: purpose.ends_at(ctx.machine_now) },
+        link: Link { url, scopes: user.role.scopes(), expires_at: purpose.ends_at(ctx.machine_now), is_hidden },
         ..Letter::default()
     };
     mail::put(tx, ctx, &letter).map(drop)

@@ -18,7 +18,12 @@ use crate::sales::product::Product;
 /// not change. The records are found before the transaction, since that scans all drafts of the account.
 pub fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
-        records::find_to_change::<Product>(tx, ctx, &call)?;
+        let product = records::find_to_change::<Product>(tx, ctx, &call)?;
+        // Part of another change, such as undoing an import: a product that nothing names is deleted at once.
+        if call.early && Naming::look(tx, ctx, call.id())?.records.is_empty() {
+            records::remove(tx, ctx, &product)?;
+            return Ok(Answer::empty());
+        }
         let call = call.clone();
         Ok(Answer::after(move |app, caller| {
             let (own, product) = (caller.clone(), call.id().to_string());

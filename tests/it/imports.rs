@@ -332,6 +332,13 @@ fn an_import_is_undone_while_nothing_touched_it(db: Db) {
     let path = format!("/v1/imports/{}", import["id"].as_str().unwrap());
     client.act(&format!("{path}/run")).expect(409);
     client.delete(&path).expect(204);
+    // A product is named by rows of drafts, not by a field.
+    let import = checked(&client, "products", "x.csv", b"name\nBoiler\nKraan\n");
+    run(&server, &client, &import);
+    let kraan = client.get("/v1/products?search=Kraan").data()[0]["id"].clone();
+    client.post("/v1/quotes", json!({"title": "x", "rows": [{"product_id": kraan}]})).expect(201);
+    let undone = undo(&server, &client, &import);
+    assert_eq!((&undone["removed"], total(&client, "/v1/products")), (&json!(1), 1), "{undone:#}");
 }
 
 fn an_import_stops_when_its_author_loses_access(db: Db) {

@@ -159,6 +159,16 @@ fn a_sealed_account_shows_its_mail(db: Db) {
         "{mail}"
     );
     assert_eq!(sink.wait(1, Duration::from_millis(100)).len(), 0);
+    // A new password would also open another account, even one where she is suspended for now.
+    let other = server.recorded_client(Moment::parse("2026-05-04T10:00:00Z"));
+    let there = other.post("/v1/users", json!({"email": "ina@a.example", "name": "Ina", "role": "member"})).expect(201);
+    let link = there.json()["meta"]["invite_url"].as_str().unwrap().to_string();
+    browser.enter("/console/accept-invite", json!({"token": super::token(&link), "password": PASSWORD}));
+    other.patch(&format!("/v1/users/{}", there.id()), json!({"status": "suspended"})).expect(200);
+    Browser::new(&client).post("/console/forgot", json!({"email": "ina@a.example"})).expect(200);
+    work_off(&server);
+    let mail = mail_of(&client, &made.id());
+    assert!(mail["text"].as_str().unwrap().contains("/reset/…"), "{mail}");
     // An account that sends shows it no longer.
     client.patch("/v1/settings", json!({"outside": "live"})).expect(200);
     assert!(mail_of(&client, &made.id())["text"].as_str().unwrap().contains("/reset/…"));
