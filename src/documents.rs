@@ -286,7 +286,7 @@ impl<K: DocumentKind> Model for Document<K> {
         }
         // Every revision of a final document is printed. One that only a payment caused is printed when somebody asks for it.
         let is_printed = |before: &Self| {
-            before.is_final() && (before.revision == self.revision || before.request() != self.request())
+            before.is_final() && (before.revision == self.revision || before.asked() != self.asked())
         };
         if self.is_final() && !before.is_some_and(is_printed) {
             pdf::enqueue(tx, ctx, self)?;

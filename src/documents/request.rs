@@ -47,7 +47,7 @@ impl<K: DocumentKind> Document<K> {
     }
 
     /// Returns what is asked, and how much.
-    fn asked(&self) -> (Request, i64) {
+    pub fn asked(&self) -> (Request, i64) {
         match self.request() {
             request @ (Request::Transfer | Request::Collection(..)) => (request, self.unpaid_amount().scaled()),
             request => (request, 0),
