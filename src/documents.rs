@@ -285,9 +285,8 @@ impl<K: DocumentKind> Model for Document<K> {
             _ => {}
         }
         // Every revision of a final document is printed. One that only a payment caused is printed when somebody asks for it.
-        let is_printed = |before: &Self| {
-            before.is_final() && (before.revision == self.revision || before.asked() != self.asked())
-        };
+        let is_printed =
+            |before: &Self| before.is_final() && (before.revision == self.revision || before.asked() != self.asked());
         if self.is_final() && !before.is_some_and(is_printed) {
             pdf::enqueue(tx, ctx, self)?;
         }
