@@ -56,19 +56,6 @@ pub const NEEDED: &[Needed] = &[
         operations: &["deleteTicketStatus"],
         lookups: &[Lookup::made("ID", "/v1/ticket-statuses", r#"{"name": "Wacht op onderdelen"}"#)],
     },
-    // The newest is the one of the example above it, if that was run: another with its name would be refused.
-    Needed {
-        operations: &["updateTicketStatus"],
-        lookups: &[Lookup::found("ID", "/v1/ticket-statuses?sort=created_at&order=desc")],
-    },
-    Needed {
-        operations: &["updatePaymentTerm"],
-        lookups: &[Lookup::found("ID", "/v1/payment-terms?sort=created_at&order=desc")],
-    },
-    Needed {
-        operations: &["updateTaxRate"],
-        lookups: &[Lookup::found("ID", "/v1/tax-rates?sort=created_at&order=desc")],
-    },
     Needed { operations: &["getRun", "cancelRun", "listRunSteps"], lookups: &[NEW_FLOW, NEW_RUN] },
     Needed { operations: &["createClientLink"], lookups: &[NEW_COMPANY, PERSON] },
     Needed {
