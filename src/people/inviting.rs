@@ -15,7 +15,7 @@ use store::Tx;
 
 use crate::people::status::{Language, Status, TRANSITIONS};
 use crate::people::token::{self, Purpose};
-use crate::people::user::{self, User, check_other_owner, of_any_status};
+use crate::people::user::{self, User, check_other_owner, is_elsewhere};
 use crate::people::{factor, letters, preferences, session};
 use crate::settings::Settings;
 
@@ -138,10 +138,8 @@ fn remove_factors(call: Call) -> Result<Work> {
         let user: User = records::find_to_change(tx, ctx, &call)?;
         user.role.check_grant(ctx)?;
         check_confirmed(tx, ctx)?;
-        // The owner of one account must not weaken how the person signs in to another, also if they are suspended there. An
-        // invitation is not enough: anybody can send one.
-        let is_elsewhere = |(account, user): &(i64, User)| *account != ctx.account && user.status != Status::Invited;
-        if of_any_status(tx, &user.person_id)?.iter().any(is_elsewhere) {
+        // The owner of one account must not weaken how the person signs in to another.
+        if is_elsewhere(tx, ctx.account, &user.person_id)? {
             let message = "This person is also a user of another account, so only they or the operator of the server (`kantoor user remove-two-factor`) can remove their second factors.";
             return Err(Error::new(Code::Forbidden, message));
         }

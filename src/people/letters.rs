@@ -8,9 +8,9 @@ use store::Tx;
 use crate::mail::hours::Timing;
 use crate::mail::link::{self, Link};
 use crate::mail::{self, Letter};
-use crate::people::status::{Language, Status};
+use crate::people::status::Language;
 use crate::people::token::Purpose;
-use crate::people::user::{User, of_any_status};
+use crate::people::user::{User, is_elsewhere};
 use crate::settings::Settings;
 
 /// Mails an invitation with its link.
@@ -64,11 +64,9 @@ fn put(
     (purpose, url): (Purpose, String),
 ) -> Result<()> {
     let (from_name, reply_to) = mail::identity_of(tx, ctx, "")?;
-    // A new password opens every account of the person, also one where they are suspended for now.
-    let is_elsewhere = |(account, user): &(i64, User)| *account != ctx.account && user.status != Status::Invited;
-    let is_hidden = purpose == Purpose::Reset
-        && Settings::is_sealed(tx, ctx)?
-        && of_any_status(tx, &user.person_id)?.iter().any(is_elsewhere);
+    // A new password opens every account of the person.
+    let is_hidden =
+        purpose == Purpose::Reset && Settings::is_sealed(tx, ctx)? && is_elsewhere(tx, ctx.account, &user.person_id)?;
     let letter = Letter {
         about: "user",
         about_id: user.base.id.clone(),

@@ -101,6 +101,13 @@ pub fn of_any_status(tx: &mut Tx, person: &str) -> Result<Vec<(i64, User)>> {
     Ok(all)
 }
 
+/// Whether a person is also a user of another account, even a suspended one. An invitation is not enough: anybody can send
+/// one.
+pub fn is_elsewhere(tx: &mut Tx, account: i64, person: &str) -> Result<bool> {
+    let elsewhere = |(other, user): &(i64, User)| *other != account && user.status != Status::Invited;
+    Ok(of_any_status(tx, person)?.iter().any(elsewhere))
+}
+
 fn of_person(tx: &mut Tx, person: &str, status: Status) -> Result<Vec<(i64, User)>> {
     let columns = &User::sql().columns;
     let sql = format!(

@@ -38,7 +38,8 @@ pub struct Call {
     pub lenient: bool,
     /// Whether unknown parameters are errors instead of being ignored.
     pub strict: bool,
-    /// Whether invalid fields are reported before the transaction, which may never begin.
+    /// Whether the program makes the call as a part of something else, not a client: invalid fields are reported before the
+    /// transaction, which may never begin.
     pub early: bool,
     /// The `Idempotency-Key`, or empty.
     pub claim: String,
