@@ -151,7 +151,9 @@ impl Site {
         self.browser.wait_until("location.pathname === '/health'");
         self.browser.open(path);
         self.browser.wait_until("location.pathname !== '/health' && window.rowsAt > 0");
-        let first = "performance.getEntriesByName('first-contentful-paint')[0].startTime";
+        let first = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime";
+        // Rows that are in the first frame are there before it is painted.
+        self.browser.wait_until(&format!("{first} > 0"));
         let first = self.browser.evaluate(first).as_f64().expect("a first paint");
         Painted { first, rows: self.browser.evaluate("window.rowsAt").as_f64().expect("a time") }
     }
