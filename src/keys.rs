@@ -75,6 +75,7 @@ impl Body for Rotate {}
 pub(crate) fn resource() -> Resource {
     Resource::of::<ApiKey>("API keys", "keys", MIGRATIONS)
         .at("/v1/api-keys")
+        .guarded()
         // Recorded once a minute, for many keys together.
         .logged(Logged::Except(&["last_used_at"]))
         .list::<ApiKey>()

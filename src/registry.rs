@@ -218,6 +218,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         automation::open,
         check::open,
         password::open,
+        throttle::open,
         issuer::open,
         scheduled::open,
     ],

@@ -402,6 +402,7 @@ fn usage(_: Call) -> Result<Work> {
 /// The resource of settings.
 pub fn resource() -> Resource {
     Resource::of::<Settings>("Settings", "settings", MIGRATIONS)
+        .guarded()
         .route(Method::Get, "", "Retrieve the settings", get)
         .extension()
         .route(Method::Patch, "", "Change the settings", patch)

@@ -454,6 +454,7 @@ fn remove(call: Call) -> Result<Work> {
 pub(crate) fn resource() -> Resource {
     Resource::of::<Flow>("Automation flows", "automation", MIGRATIONS)
         .at("/v1/automation/flows")
+        .guarded()
         .logged(Logged::Except(&["next_at"]))
         .list::<Flow>()
         .get::<Flow>()

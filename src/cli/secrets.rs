@@ -1,5 +1,5 @@
 use clap::Subcommand;
-use engine::accounts::Account;
+use engine::accounts::{self, Account};
 use engine::app::App;
 use engine::config::Config;
 use engine::heads;
@@ -56,7 +56,7 @@ fn rotate(app: &App) -> Result<(), String> {
 /// Otherwise only the start that brings a database up to date accepts what an earlier version left in it.
 fn trust(config: Config) -> Result<(), String> {
     let app = opening::open_and_trust(config).map_err(error_line)?;
-    tell(&app, "account.database_trusted")?;
+    tell(&app, accounts::TRUSTED)?;
     heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;
     say("The database is accepted as it is: its secrets are encrypted, its keys are logged and its logs are signed.")
 }

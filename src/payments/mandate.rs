@@ -221,6 +221,7 @@ fn relink(tx: &mut Tx, ctx: &Ctx, link: &Relink, slice: &Slice) -> Result<bool> 
 pub fn resource(get: Handler) -> Resource {
     Resource::of::<Mandate>("Direct debit mandates", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/direct-debit/mandate")
+        .guarded()
         .route(Method::Get, "", "Retrieve the mandate of a client", get)
         .returns(Returns::Parts(PARTS))
         .with(|route| route.acts_with = Some(("subscription_id", "relations.write")))

@@ -22,6 +22,7 @@ use crate::settings::Settings;
 /// The resource of users.
 pub(crate) fn resource() -> Resource {
     Resource::of::<User>("Users", "users", user::MIGRATIONS)
+        .guarded()
         .list::<User>()
         .extension()
         .verb(Verb::Create, create)

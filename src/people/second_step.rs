@@ -37,7 +37,7 @@ impl Visit {
         });
         let email = read.await?.email;
         // Counted apart from passwords: a right password does not clear these.
-        let mut attempt = Attempt::to("code", &email, &self.device.address);
+        let mut attempt = Attempt::code(&email, &self.device.address);
         attempt.count(&self.app).await?;
         let (own, challenge) = (self.app.site.clone(), passkey::challenge_of(secret));
         let entered = self.enter(account, Proof::Both, move |tx, ctx| {

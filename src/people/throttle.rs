@@ -2,14 +2,22 @@
 //! address. Only failures count: an attempt that succeeds is deleted.
 //!
 //! An attempt is committed before the attempts are counted, so however many requests arrive together on however many
-//! nodes, no more than the limit see a count within it.
+//! nodes, no more than the limit see a count within it. So that attempts which are going to succeed do not look like failures
+//! to each other, only half as many as the limit are in progress on a node; the others wait for their turn.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use engine::accounts::SHARED;
 use engine::app::App;
 use engine::clock::Moment;
+use engine::config::Config;
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
+use engine::services::Services;
 use store::Tx;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::people::person::folded;
 
@@ -19,6 +27,40 @@ const PER_EMAIL: i64 = 10;
 const PER_ADDRESS: i64 = 50;
 /// How long an IP address is known from which somebody signed in.
 const KNOWN_SECONDS: i64 = 90 * 24 * 3600;
+/// How long an attempt waits for its turn.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// The attempts in progress on this node, by what they are counted by.
+#[derive(Default)]
+pub struct Turns(Mutex<HashMap<String, Weak<Semaphore>>>);
+
+/// Opens the turns of attempts.
+pub fn open(_: &Config, _: &str, services: &mut Services) -> Result<()> {
+    services.add(Turns::default());
+    Ok(())
+}
+
+impl Turns {
+    /// Waits until fewer attempts are in progress than half the limit.
+    async fn take(&self, subject: &str, limit: i64) -> Result<OwnedSemaphorePermit> {
+        let turns = {
+            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            all.retain(|_, turns| turns.strong_count() > 0);
+            all.get(subject).and_then(Weak::upgrade).unwrap_or_else(|| {
+                let turns = Arc::new(Semaphore::new(usize::try_from(limit / 2).unwrap_or(1)));
+                all.insert(subject.to_string(), Arc::downgrade(&turns));
+                turns
+            })
+        };
+        let turn = tokio::time::timeout(MAX_WAIT, turns.acquire_owned()).await;
+        turn.map_err(|_| busy())?.map_err(|closed| Error::internal(closed.to_string()))
+    }
+}
+
+fn busy() -> Error {
+    let message = "Several sign-ins for this person or from this place are in progress; retry shortly.";
+    Error { retry_after: Some(1), ..Error::new(Code::TooManyRequests, message) }
+}
 
 /// What attempts are counted by.
 #[derive(Clone)]
@@ -32,12 +74,20 @@ pub struct Attempt {
     known: String,
     /// The rows of this attempt.
     rows: Vec<String>,
+    /// Its turns, until it has succeeded or failed.
+    turns: Vec<Arc<OwnedSemaphorePermit>>,
 }
 
 impl Attempt {
     /// An attempt to enter the password of this e-mail address, from this IP address.
     pub fn new(email: &str, address: &str) -> Attempt {
-        Attempt { email: String::new(), ..Attempt::to("e-mail", email, address) }
+        let from = format!("address {address}");
+        Attempt { email: String::new(), address: from, ..Attempt::to("e-mail", email, address) }
+    }
+
+    /// An attempt to enter a code after the password: failures of others at the IP address do not stop somebody who knows it.
+    pub fn code(email: &str, address: &str) -> Attempt {
+        Attempt { address: String::new(), ..Attempt::to("code", email, address) }
     }
 
     /// An attempt to do something else with this e-mail address, which is counted apart, and together from all IP addresses
@@ -50,16 +100,18 @@ impl Attempt {
         Attempt {
             email: format!("{what} {email}"),
             from_here: format!("here {pair}"),
-            address: format!("address {address}"),
+            address: format!("address {what} {address}"),
             known,
             rows: Vec::new(),
+            turns: Vec::new(),
         }
     }
 
     /// An attempt that has no e-mail address yet.
     pub fn from_address(what: &str, address: &str) -> Attempt {
         let address = format!("{what} {address}");
-        Attempt { email: String::new(), from_here: String::new(), address, known: String::new(), rows: Vec::new() }
+        let none = String::new;
+        Attempt { email: none(), from_here: none(), address, known: none(), rows: Vec::new(), turns: Vec::new() }
     }
 
     /// Counts the attempt as a failure until it is forgiven, or rejects it if there were too many. An attempt that is
@@ -67,12 +119,13 @@ impl Attempt {
     pub async fn count(&mut self, app: &App) -> Result<()> {
         let now = app.clock.now();
         let own = self.clone();
-        let subjects = app.store.read(move |tx| {
-            let subjects = own.subjects(tx, now)?;
-            check(tx, &subjects, now, 0)?;
-            Ok::<_, Error>(subjects)
-        });
-        let subjects = subjects.await?;
+        let subjects = app.store.read(move |tx| own.subjects(tx, now)).await?;
+        // All of them take the turn of the e-mail address first, so none waits for one that waits for it.
+        for (subject, limit) in &subjects {
+            self.turns.push(Arc::new(app.services.get::<Turns>().take(subject, *limit).await?));
+        }
+        let own = subjects.clone();
+        app.store.read(move |tx| check(tx, &own, now, 0)).await?;
         self.rows = subjects.iter().map(|_| app.ids.next()).collect();
         let (own, rows) = (subjects.clone(), self.rows.clone());
         let written = app.store.write(SHARED, move |tx| {

@@ -14,6 +14,7 @@ use engine::record::{
     VatNumber, Website,
 };
 use engine::records::{self, Work};
+use engine::registry::check_confirmed;
 use engine::resource::{Resource, Verb};
 use store::{Migration, Tx};
 
@@ -66,6 +67,10 @@ impl Model for CorporateIdentity {
             let message = "cannot be removed; make another identity the default";
             return Err(Error::field("is_default", violation(FieldCode::InvalidChoice, message)));
         }
+        // Clients would pay somebody else.
+        if before.is_some_and(|before| before.iban != self.iban && !before.iban.0.is_empty()) {
+            check_confirmed(tx, ctx)?;
+        }
         if !self.logo_file_id.0.is_empty() && before.is_none_or(|before| before.logo_file_id != self.logo_file_id) {
             logo::must_be_redrawn(&records::find(tx, ctx, &self.logo_file_id.0)?)?;
         }
@@ -84,6 +89,7 @@ impl Model for CorporateIdentity {
 /// The resource of identities; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<CorporateIdentity>("Corporate identities", "settings", MIGRATIONS)
+        .guarded()
         .all::<CorporateIdentity>()
         .verb(Verb::Create, create)
         .extension()

@@ -108,6 +108,7 @@ impl Model for EmailDomain {
 /// The resource of domains; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<EmailDomain>("E-mail domains", "settings", MIGRATIONS)
+        .guarded()
         .all::<EmailDomain>()
         .managed::<EmailDomain>()
         .delete::<EmailDomain>()

@@ -145,6 +145,7 @@ impl<'i> Inspection<'i> {
                 self.resource(account, resource, lines.as_ref());
             }
             lines.iter().for_each(|lines| self.deleted(account, lines));
+            lines.iter().for_each(|_| self.changed_outside(account));
             self.relations(account);
             self.flows(account);
             self.numbers(account);

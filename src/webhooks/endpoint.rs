@@ -189,6 +189,7 @@ impl Body for Rotate {}
 /// The resource of endpoints.
 pub fn resource() -> Resource {
     Resource::of::<WebhookEndpoint>("Webhook endpoints", "webhooks", MIGRATIONS)
+        .guarded()
         // The breaker updates the state of its deliveries.
         .logged(Logged::Except(&["failing_since", "next_probe_at"]))
         .list::<WebhookEndpoint>()

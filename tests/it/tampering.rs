@@ -1,5 +1,7 @@
 //! Each kind of tampering with the database, and what `kantoor verify` calls it.
 
+mod outside;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 

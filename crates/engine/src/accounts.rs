@@ -90,6 +90,9 @@ pub const CLOSED: &str = "account.closed";
 /// The type of the line that reopening an account writes.
 pub const REOPENED: &str = "account.reopened";
 
+/// The type of the line that accepting the database as it is writes.
+pub const TRUSTED: &str = "account.database_trusted";
+
 /// The key in the write queue for writes without an account.
 pub const SHARED: i64 = 0;
 

@@ -10,7 +10,8 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use crate::input::pending::Pending;
 use crate::input::{self, Input};
-use crate::json::Json;
+use crate::inspect::lines;
+use crate::json::{Json, write_text};
 pub use crate::known::{exists, known, known_snapshot, remembered};
 use crate::log::{self, Event};
 use crate::record::{CREATED, DETAIL, Fields, Model, Record, UPDATED, Views};
@@ -187,6 +188,17 @@ impl Image {
         }
         let text = |data| String::from_utf8(data).map_err(|_| Error::internal("a response is not valid UTF-8"));
         Ok(Image { shown: text(data)?, logged: text(logged)? })
+    }
+
+    /// As [`Image::new`], with one more member: `"name":value`, or empty.
+    fn with<R: Record>(ctx: &Ctx, record: &R, member: &str) -> Result<Image> {
+        let mut image = Image::new(ctx, record)?;
+        let texts = [&mut image.shown, &mut image.logged].into_iter();
+        for text in texts.filter(|text| !text.is_empty() && !member.is_empty()) {
+            text.pop();
+            text.push_str(&format!(",{member}}}"));
+        }
+        Ok(image)
     }
 
     /// Writes that something happened to the record, which has not changed since.
@@ -368,6 +380,7 @@ pub fn touch<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, even
 }
 
 fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Image> {
+    note_outside(tx, ctx, before)?;
     let base = record.base_mut();
     base.updated_at = ctx.now;
     base.version += 1;
@@ -484,15 +497,24 @@ pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result
 
 /// Writes that something happened to a record, with one more member in the event's data: `"name":value`, or empty.
 pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, member: &str) -> Result<()> {
-    let mut image = Image::new(ctx, record)?;
-    if !member.is_empty() {
-        for text in [&mut image.shown, &mut image.logged].into_iter().filter(|text| !text.is_empty()) {
-            text.pop();
-            text.push_str(&format!(",{member}}}"));
-        }
-    }
-    image.tell(tx, ctx, record, name)
+    note_outside(tx, ctx, record)?;
+    Image::with(ctx, record, member)?.tell(tx, ctx, record, name)
 }
+
+/// Writes a line of its own about a guarded record that was changed outside the program: the next line has the whole record,
+/// and would take the change over.
+fn note_outside<R: Record>(tx: &mut Tx, ctx: &Ctx, found: &R) -> Result<()> {
+    let Some(what) = lines::changed_outside(tx, ctx.account, found)? else { return Ok(()) };
+    let (kind, id) = (R::shape().name, &found.base().id);
+    tracing::error!(account = ctx.account, "The {kind} {id} does not match the log. {what}.");
+    let mut member = b"\"difference\":".to_vec();
+    write_text(&mut member, &what);
+    let image = Image::with(ctx, found, &String::from_utf8_lossy(&member))?;
+    image.tell(tx, ctx, found, &format!("{}.{CHANGED_OUTSIDE}", R::shape().events))
+}
+
+/// The event of a record that was changed outside the program.
+pub const CHANGED_OUTSIDE: &str = "changed_outside";
 
 /// The total of an unfiltered list is stored, since counting a million rows is expensive.
 pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {

@@ -225,6 +225,7 @@ fn hand_down(registry: &'static Registry) {
         relink: resource.relink,
         fleeting: resource.fleeting,
         logged: resource.logged,
+        guarded: resource.guarded,
     };
     let tables = registry.resources.iter().map(table).collect();
     tables::install(tables, registry.on_event, registry.guards, registry.holders, registry.choices);

@@ -264,6 +264,8 @@ pub struct Resource {
     pub fleeting: bool,
     /// Whether the log shows the current records.
     pub logged: Logged,
+    /// Whether a record is compared with its last line before it gets a new one.
+    pub guarded: bool,
     /// Returns what happened to a record.
     pub history: Option<Handler>,
 }

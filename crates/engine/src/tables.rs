@@ -33,6 +33,8 @@ pub struct Table {
     pub fleeting: bool,
     /// Whether the log shows the current records.
     pub logged: Logged,
+    /// Whether a record is compared with its last line before it gets a new one.
+    pub guarded: bool,
 }
 
 /// A link that changes, in all records of a table that have it.

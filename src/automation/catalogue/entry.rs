@@ -1,6 +1,7 @@
 //! The rows of the table of events.
 
 use engine::log::{EventType, Origin};
+use engine::records::CHANGED_OUTSIDE;
 
 /// The events whose names begin in the same way.
 pub struct Group {
@@ -40,6 +41,13 @@ pub const CREATED: Entry = event("created", "", "On creation, whoever creates it
 pub const UPDATED: Entry = event("updated", "", "On every change, including those that Kantoor makes itself.");
 /// A record was deleted.
 pub const DELETED: Entry = event("deleted", "", "On deletion; the record is shown as it was.");
+/// A record that gives access or says where money goes was changed with SQL.
+pub const OUTSIDE: Entry = event(
+    CHANGED_OUTSIDE,
+    "The record was changed in the database, not by Kantoor.",
+    "Immediately before the next event of the record. `difference` says what does not match the log.",
+)
+.with(r#"{"difference": "Changed outside the log: name is \"Shop\", but the last line of the log says \"Webshop\""}"#);
 
 impl Entry {
     /// With members beside the fields of the record.

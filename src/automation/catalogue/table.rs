@@ -1,7 +1,7 @@
 //! Every event, grouped by the first part of its name. The list in `docs/events.md`, `GET /v1/events/types`, the vocabulary of
 //! flows and the webhooks of the OpenAPI document are made from this table, and `log::append` rejects other names in tests.
 
-use super::entry::{CREATED, DELETED, Entry, Group, UPDATED, event};
+use super::entry::{CREATED, DELETED, Entry, Group, OUTSIDE, UPDATED, event};
 
 const DOCUMENTS: &[&str] = &["invoice", "quote", "workorder"];
 const WITH_MAIL: &[&str] = &["invoice", "quote", "workorder", "ticket"];
@@ -26,6 +26,8 @@ const TESTED: &str = r#"{"endpoint_id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e4f"}"
 
 /// Events of records that are created, changed and deleted.
 const USUAL: &[Entry] = &[CREATED, UPDATED, DELETED];
+/// Of records that are also guarded.
+const GUARDED: &[Entry] = &[CREATED, UPDATED, DELETED, OUTSIDE];
 /// For events of the contract that the program itself does not emit.
 const FIRED_ONLY: &str = "Only when a caller fires it: Kantoor does not emit it by itself.";
 
@@ -60,6 +62,7 @@ table! {
         events: &[
             CREATED,
             UPDATED,
+            OUTSIDE,
             event("rotated", "An API key got a new secret.", "On `POST /v1/api-keys/{id}/rotate`."),
             event("revoked", "An API key was revoked.", "On `POST /v1/api-keys/{id}/revoke` and `kantoor key revoke`."),
             event("imported", "An API key of an earlier version was added to the log.", "Once, when a database from before keys had events, or before the log could tell whether a secret was replaced, is upgraded."),
@@ -72,7 +75,7 @@ table! {
         events: &[event("triggered", "An event was fired.", "When a caller or a step of a flow fires an event; `data.event` is its name and `data.data` its data. If it is about a record, `entity_type` and `entity_id` name the record.").with(FIRED)],
     },
     Group { prefix: "batch", about: &["batch"], one: "A direct-debit file", events: &[CREATED] },
-    Group { prefix: "corporate_identity", about: &["corporate_identity"], one: "A corporate identity", events: USUAL },
+    Group { prefix: "corporate_identity", about: &["corporate_identity"], one: "A corporate identity", events: GUARDED },
     Group { prefix: "custom_field", about: &["custom_field"], one: "A custom field", events: USUAL },
     Group {
         prefix: "customer",
@@ -115,7 +118,7 @@ table! {
         events: &[event("draft", "A document is a draft.", "When the draft is created, and after 7 days if it is still a draft (setting `document_draft_days`)."),
         ],
     },
-    Group { prefix: "email_domain", about: &["email_domain"], one: "An e-mail domain", events: USUAL },
+    Group { prefix: "email_domain", about: &["email_domain"], one: "An e-mail domain", events: GUARDED },
     Group { prefix: "export", about: &["export"], one: "An export", events: &[CREATED, DELETED] },
     Group { prefix: "file", about: &["file"], one: "A file", events: USUAL },
     Group {
@@ -125,6 +128,7 @@ table! {
         events: &[
             CREATED,
             UPDATED,
+            OUTSIDE,
             DELETED,
             event("activated", "A flow was enabled.", "When `active` becomes true.").showing(r#"{"active": true}"#),
             event("deactivated", "A flow was disabled.", "When `active` becomes false.").showing(r#"{"active": false}"#),
@@ -185,7 +189,7 @@ table! {
         ],
     },
     Group { prefix: "mail_template", about: &["mail_template"], one: "A mail template", events: USUAL },
-    Group { prefix: "mandate", about: &["mandate"], one: "A mandate", events: USUAL },
+    Group { prefix: "mandate", about: &["mandate"], one: "A mandate", events: GUARDED },
     Group { prefix: "message", about: &["message"], one: "A message of a ticket", events: &[CREATED] },
     Group { prefix: "note", about: &["note"], one: "A note", events: USUAL },
     Group {
@@ -262,7 +266,7 @@ table! {
         one: "A document",
         events: &[event("document_sent", "A document was sent.", "Each time an invoice, a quote or a workorder is sent by mail, reminders included.")],
     },
-    Group { prefix: "settings", about: &["settings"], one: "The settings", events: &[CREATED, UPDATED] },
+    Group { prefix: "settings", about: &["settings"], one: "The settings", events: &[CREATED, UPDATED, OUTSIDE] },
     Group {
         prefix: "subscription",
         about: &["subscription"],
@@ -323,6 +327,7 @@ table! {
         events: &[
             CREATED,
             UPDATED,
+            OUTSIDE,
             DELETED,
             event("invited", "A user was invited.", "When an invitation is sent, also when it is sent again.").showing(r#"{"status": "invited"}"#),
             event("activated", "A user accepted an invitation.", "When the status becomes `active` for the first time.").showing(r#"{"status": "active"}"#),
@@ -352,6 +357,7 @@ table! {
         events: &[
             CREATED,
             UPDATED,
+            OUTSIDE,
             DELETED,
             event("disabled", "Kantoor disabled a webhook endpoint.", "When deliveries keep failing, the receiver responds with 410, or its author loses access; `disabled_reason` has the reason.").showing(r#"{"active": false}"#),
             event("secret_rotated", "A webhook endpoint got a new secret.", "On `POST /v1/webhook-endpoints/{id}/rotate-secret`."),

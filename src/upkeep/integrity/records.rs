@@ -1,8 +1,12 @@
 //! Checks of tables that are not resources.
 
-use engine::accounts::Account;
+use engine::accounts::{self, Account};
 use engine::error::Error;
+use engine::log;
+use engine::records::CHANGED_OUTSIDE;
+use engine::registry::registry;
 use engine::resource::Resource;
+use serde_json::Value;
 
 use super::Inspection;
 use crate::automation::versions;
@@ -93,6 +97,32 @@ impl Inspection<'_> {
                 }
             }
             after = last;
+        }
+    }
+
+    /// Reports guarded records that the program found changed when it wrote its next line about them, since the operator last
+    /// accepted the database as it is.
+    pub(super) fn changed_outside(&mut self, account: &Account) {
+        let number = account.number;
+        let sql = format!(
+            "SELECT seq, entity_id, {} FROM log WHERE account_id = $1 AND type = $2 AND seq > coalesce(
+                (SELECT max(trusted.seq) FROM log trusted WHERE trusted.account_id = $1 AND trusted.type = $3), 0)
+             ORDER BY seq LIMIT 1000",
+            log::DATA
+        );
+        for resource in registry().resources.iter().filter(|resource| resource.guarded) {
+            let name = format!("{}.{CHANGED_OUTSIDE}", resource.shape.events);
+            let found = self.look(account, "log", |tx| {
+                let values = [number.into(), (&name).into(), accounts::TRUSTED.into()];
+                tx.all(&sql, &values, |row| {
+                    let data: Value = serde_json::from_str(row.text(2)?).unwrap_or_default();
+                    let what = data["difference"].as_str().unwrap_or("Changed outside the log").to_string();
+                    Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string(), what))
+                })
+            });
+            for (seq, id, what) in found.unwrap_or_default() {
+                self.problem(&account.uid, resource.shape.table, &id, format!("{what}; line {seq} recorded it"));
+            }
         }
     }
 

@@ -91,9 +91,9 @@ fn look(world: &World, client: &Client, begun: usize) -> Option<Option<String>> 
     Some((!all).then(|| format!("{begun} begun, {ended} ended, {mails} mails, {hooks} hooks, open: {open:?}")))
 }
 
-fn begin(client: &Client, point: usize) -> Option<String> {
-    let body = json!({"event": "order.paid", "data": {"n": point}}).to_string();
-    let key = format!("order-{point}");
+fn begin(client: &Client, number: usize) -> Option<String> {
+    let body = json!({"event": "order.paid", "data": {"n": number}}).to_string();
+    let key = format!("order-{number}");
     let reply = client.try_send("POST", "/v1/automation/trigger", &[("idempotency-key", &key)], &body).ok()?;
     Some(reply.expect(200).data()["runs"][0]["run_id"].as_str().unwrap().to_string())
 }
@@ -125,16 +125,19 @@ fn a_crash_at_any_commit_repeats_nothing(db: Db) {
     flow(&binary.client, "order.done", json!([{"type": "create_note", "body": "Note {{ data.n }}"}]));
     binary.client.post("/v1/webhook-endpoints", json!({"url": url("/hook"), "events": ["note.created"]})).expect(201);
 
+    // A start takes four times as long with PostgreSQL, and what resumes a run is the same: every fourth point.
+    let stride = if world.db.url.is_empty() { 1 } else { 4 };
     let mut runs = Vec::new();
-    for point in 1.. {
+    for begun in 1.. {
+        let point = 1 + (begun - 1) * stride;
         std::fs::write(world.fatal(), point.to_string()).unwrap();
-        let mut run = begin(&binary.client, point);
+        let mut run = begin(&binary.client, begun);
         let started = Instant::now();
         let died = loop {
             if binary.child.try_wait().unwrap().is_some() {
                 break true;
             }
-            let Some(missing) = unsettled(&world, &binary.client, point) else { break false };
+            let Some(missing) = unsettled(&world, &binary.client, begun) else { break false };
             assert!(started.elapsed() < Duration::from_secs(30), "point {point}: {missing}");
             std::thread::sleep(Duration::from_millis(20));
         };
@@ -142,9 +145,9 @@ fn a_crash_at_any_commit_repeats_nothing(db: Db) {
         if died {
             binary = world.start();
             // Requests without a response are repeated with the same key.
-            run = begin(&binary.client, point);
+            run = begin(&binary.client, begun);
             let started = Instant::now();
-            while let Some(missing) = unsettled(&world, &binary.client, point) {
+            while let Some(missing) = unsettled(&world, &binary.client, begun) {
                 assert!(started.elapsed() < Duration::from_secs(30), "after point {point}: {missing}");
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -155,7 +158,7 @@ fn a_crash_at_any_commit_repeats_nothing(db: Db) {
         }
     }
     let begun = runs.len();
-    assert!(begun > 12, "it has died only {} times", begun - 1);
+    assert!(begun * stride > 12, "it has died only {} times", begun - 1);
 
     // It may have died for another reason at that point.
     drop(binary);

@@ -95,6 +95,14 @@ impl Chromium {
         self.session = next;
     }
 
+    /// Stops what only tests look at: the tree of a screen reader is calculated anew with every change of the page.
+    #[allow(dead_code, reason = "only benchmarks need it")]
+    pub fn unwatched(&mut self) {
+        for domain in ["Accessibility", "DOM", "Log"] {
+            self.call(&format!("{domain}.disable"), json!({}));
+        }
+    }
+
     /// Switches all transitions off.
     pub fn without_motion(&mut self) {
         let features = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});

@@ -14,6 +14,9 @@ fn dangerous_actions_ask_for_the_password_again(db: Db) {
     let browser = owner(&server, &client, "olga@a.example");
     let (id, _) = member(&client, "ina@a.example", "member");
     let hook = client.post("/v1/webhook-endpoints", json!({"url": "https://a.example/in"})).expect(201).id();
+    let identity = client.get("/v1/corporate-identities").expect(200).data()[0]["id"].as_str().unwrap().to_string();
+    client.patch(&format!("/v1/corporate-identities/{identity}"), json!({"iban": "NL91ABNA0417164300"})).expect(200);
+    let identity = format!("/console/v1/corporate-identities/{identity}");
     let age = || server.execute("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
     age();
     let user = format!("/console/v1/users/{id}");
@@ -34,6 +37,7 @@ fn dangerous_actions_ask_for_the_password_again(db: Db) {
         ("POST", "/console/v1/api-keys".to_string(), json!({"name": "Shop", "scopes": ["products.read"]})),
         ("POST", "/console/v1/automation/flows".to_string(), flow("user")),
         ("POST", "/console/v1/automation/flows".to_string(), flow("{{ data.kind }}")),
+        ("PATCH", identity.clone(), json!({"iban": "NL20INGB0001234567"})),
         ("POST", "/console/factors/app".to_string(), json!({})),
         ("POST", "/console/recovery-codes".to_string(), json!({})),
         ("POST", "/console/factors/remove".to_string(), json!({"id": "x"})),
@@ -47,6 +51,7 @@ fn dangerous_actions_ask_for_the_password_again(db: Db) {
     // Other changes are not asked for it.
     browser.send("PATCH", &user, &json!({"name": "Ina B."}).to_string()).expect(200);
     browser.send("PATCH", "/console/v1/settings", &json!({"payment_term": 30}).to_string()).expect(200);
+    browser.send("PATCH", &identity, &json!({"city": "Utrecht"}).to_string()).expect(200);
     browser.post("/console/v1/products", json!({"name": "Tea"})).expect(201);
     assert_eq!(browser.get("/console/factors").data()["confirmed"], false);
     // Keys have no password.

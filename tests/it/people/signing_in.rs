@@ -24,6 +24,7 @@ on_both![
     guesses_are_limited_on_all_nodes,
     others_cannot_lock_out_a_known_address,
     successes_do_not_count,
+    successes_at_the_same_time_do_not_count,
     a_password_that_is_replaced_meanwhile_opens_nothing,
     a_requested_link_ends_no_other,
     a_person_has_a_hundred_sessions,
@@ -360,6 +361,23 @@ fn successes_do_not_count(db: Db) {
     sign_in(&browser, "ina@a.example", PASSWORD).expect(429);
     // Others at the same IP address do not lock out somebody who has signed in from there.
     sign_in(&browser, "olga@a.example", PASSWORD).expect(200);
+    // Nor do they keep anybody from requesting a new password.
+    browser.post("/console/forgot", json!({"email": "ina@a.example"})).expect(200);
+}
+
+/// A browser that restores its tabs may sign in many times at once; none of them looks like a failure to the others.
+fn successes_at_the_same_time_do_not_count(db: Db) {
+    let server = Server::with(db, |config| config.public_limit_per_minute = 0);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    std::thread::scope(|scope| {
+        let entered: Vec<_> =
+            (0..24).map(|_| scope.spawn(|| sign_in(&browser, "olga@a.example", PASSWORD).status)).collect();
+        let statuses: Vec<u16> = entered.into_iter().map(|entered| entered.join().unwrap()).collect();
+        assert_eq!(statuses, [200; 24]);
+    });
+    let left = "SELECT count(*) FROM sign_in_attempts WHERE subject NOT LIKE 'known%'";
+    assert_eq!(server.app.store.read_now(move |tx| tx.int(left, &[])).unwrap(), 0);
 }
 
 /// Anybody can request one, and must not be able to end the link that the person is about to open.

@@ -58,23 +58,38 @@ pub fn compare<R: Record>(
         let mut wrong = differs(record, noted(record).and_then(|seq| shown.get(&seq)), silent);
         if wrong.is_some() {
             // The record may have changed since the log was read.
-            let sql = format!(
-                "SELECT {}, type FROM log WHERE account_id = $1 AND seq > $2 AND entity_type = $3 AND entity_id = $4
-                 AND type <> $5 ORDER BY seq DESC LIMIT 1",
-                log::DATA
-            );
-            let values =
-                [account.into(), lines.end.into(), kind.into(), (&record.base().id).into(), log::fired().into()];
-            let newer = tx.first(&sql, &values, |row| Ok::<_, Error>(LastLine::new(row.text(0)?, row.text(1)?)))?;
+            let newer = newest(tx, account, lines.end, record)?;
             if newer.is_some() {
                 wrong = differs(record, newer.as_ref(), silent);
             }
         }
-        if let Some(what) = wrong {
-            problems.push((record.base().id.clone(), what));
+        if let Some(wrong) = wrong {
+            problems.push((record.base().id.clone(), wrong.sentence(true)));
         }
     }
     Ok(())
+}
+
+/// Returns how a record that is about to get a new line differs from its last one, as a sentence without what the API does
+/// not show; `None` for records that are not guarded.
+pub fn changed_outside<R: Record>(tx: &mut Tx, account: i64, record: &R) -> Result<Option<String>> {
+    let Some(table) = tables::named(R::shape().table).filter(|table| table.guarded) else { return Ok(None) };
+    let Logged::Except(silent) = table.logged else { return Ok(None) };
+    let line = newest(tx, account, 0, record)?;
+    Ok(differs(record, line.as_ref(), silent).map(|wrong| wrong.sentence(false)))
+}
+
+/// Returns the last line about a record after `seq`.
+fn newest<R: Record>(tx: &mut Tx, account: i64, seq: i64, record: &R) -> Result<Option<LastLine>> {
+    let sql = format!(
+        "SELECT {}, type FROM log{} WHERE account_id = $1 AND seq > $2 AND entity_type = $3 AND entity_id = $4
+         AND type <> $5 ORDER BY seq DESC LIMIT 1",
+        log::DATA,
+        tx.dialect().indexed_by("log_records")
+    );
+    let (kind, id) = (R::shape().name, &record.base().id);
+    let values = [account.into(), seq.into(), kind.into(), id.into(), log::fired().into()];
+    tx.first(&sql, &values, |row| Ok::<_, Error>(LastLine::new(row.text(0)?, row.text(1)?)))
 }
 
 /// Returns the data of the lines with these numbers.
@@ -107,14 +122,43 @@ fn ends(name: &str) -> bool {
     name.ends_with(".deleted") || name.ends_with(".erased")
 }
 
-/// Describes the first difference between a record and its line. A field that the line lacks was added by a later
-/// version.
-fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> Option<String> {
-    let Some(LastLine { shown: line, ends }) = line else {
-        return Some("Created outside the log, which has no line about it".to_string());
-    };
+/// How a record differs from its last line.
+enum Difference {
+    /// There is no line.
+    Unknown,
+    /// The line says that it was deleted.
+    Deleted,
+    /// A field has another value; `hidden` for one that the API does not show.
+    Field { name: String, own: Shown, logged: Shown, hidden: bool },
+}
+
+impl Difference {
+    /// Describes it, with or without values that the API does not show.
+    fn sentence(&self, with_hidden: bool) -> String {
+        let (name, own, logged, hidden) = match self {
+            Difference::Unknown => return "Created outside the log, which has no line about it".to_string(),
+            Difference::Deleted => {
+                return "Created outside the log, whose last line about it says that it was deleted".to_string();
+            }
+            Difference::Field { name, own, logged, hidden } => (name, own, logged, *hidden),
+        };
+        if name == DIGEST {
+            return "Its secret was replaced outside the log".to_string();
+        }
+        if hidden && !with_hidden {
+            return format!("Changed outside the log: {name} is not what the last line of the log says");
+        }
+        let how = if is_wider(name, own, logged) { "Its scopes were widened" } else { "Changed" };
+        let (own, logged) = (shortened(own), shortened(logged));
+        format!("{how} outside the log: {name} is {own}, but the last line of the log says {logged}")
+    }
+}
+
+/// Returns the first difference between a record and its line. A field that the line lacks was added by a later version.
+fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> Option<Difference> {
+    let Some(LastLine { shown: line, ends }) = line else { return Some(Difference::Unknown) };
     if *ends {
-        return Some("Created outside the log, whose last line about it says that it was deleted".to_string());
+        return Some(Difference::Deleted);
     }
     let (shape, base) = (R::shape(), record.base());
     let mut pairs = Vec::new();
@@ -144,15 +188,8 @@ fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> O
     let version = line["meta"].get("version").map(|logged| ("version", base.version.into(), logged));
     let mut pairs = pairs.into_iter().chain(version);
     let (name, own, logged) = pairs.find(|(_, own, logged)| own != *logged)?;
-    if name == DIGEST {
-        return Some("Its secret was replaced outside the log".to_string());
-    }
-    let how = if is_wider(name, &own, logged) { "Its scopes were widened" } else { "Changed" };
-    Some(format!(
-        "{how} outside the log: {name} is {}, but the last line of the log says {}",
-        shortened(&own),
-        shortened(logged)
-    ))
+    let is_hidden = hidden.get(name).is_some();
+    Some(Difference::Field { name: name.to_string(), own, logged: logged.clone(), hidden: is_hidden })
 }
 
 /// The column of a key whose digest the log has.

@@ -33,6 +33,7 @@ impl Resource {
             }),
             fleeting: false,
             logged: Logged::Except(&[]),
+            guarded: false,
             history: Some(history::history::<R>),
         }
     }
@@ -61,6 +62,7 @@ impl Resource {
             inspect: Box::new(|_, _, _, _| Ok(Inspected::default())),
             fleeting: false,
             logged: Logged::No,
+            guarded: false,
             history: None,
         }
     }
@@ -80,6 +82,13 @@ impl Resource {
     /// How its records relate to the log, unless every change of one has its line.
     pub fn logged(mut self, logged: Logged) -> Resource {
         self.logged = logged;
+        self
+    }
+
+    /// Its records give access or say where money goes. Each is compared with its last line before it gets a new one, which would
+    /// otherwise take over what somebody changed in the database.
+    pub fn guarded(mut self) -> Resource {
+        self.guarded = true;
         self
     }
 
