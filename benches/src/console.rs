@@ -127,7 +127,6 @@ impl Site {
         let session = session_of(&ask(&server, 1, "/console/accept-invite", &entry));
         let base = format!("http://{}", server.address);
         browser.call("Network.setCookie", json!({"name": "kantoor", "value": session, "url": base}));
-        browser.unwatched();
         browser.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": WATCH}));
         Some(Site { server, browser })
     }

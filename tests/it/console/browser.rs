@@ -79,7 +79,8 @@ impl Chromium {
         let target = self.call("Target.createTarget", tab)["targetId"].clone();
         let attached = self.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
         self.session = attached["sessionId"].as_str().unwrap().to_string();
-        for domain in ["Page", "Runtime", "Log", "Network", "DOM", "Accessibility"] {
+        // Without Accessibility, which would calculate the tree of a screen reader anew with every change of the page.
+        for domain in ["Page", "Runtime", "Log", "Network", "DOM"] {
             self.call(&format!("{domain}.enable"), json!({}));
         }
         self.resize(width, height);
@@ -93,14 +94,6 @@ impl Chromium {
     pub fn close_tab(&mut self, next: String) {
         self.call("Page.close", json!({}));
         self.session = next;
-    }
-
-    /// Stops what only tests look at: the tree of a screen reader is calculated anew with every change of the page.
-    #[allow(dead_code, reason = "only benchmarks need it")]
-    pub fn unwatched(&mut self) {
-        for domain in ["Accessibility", "DOM", "Log"] {
-            self.call(&format!("{domain}.disable"), json!({}));
-        }
     }
 
     /// Switches all transitions off.
