@@ -136,12 +136,16 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let request_id = dispatch::request_id(&app, request.headers());
     let allowed = if request.uri().path() == "/console/factors" { "GET, HEAD" } else { "POST" };
     let is_head = request.method() == Method::HEAD;
+    let (head, body) = request.into_parts();
+    let mut body = Some(body);
     let done = async {
         // Visitors share the memory of unsent responses as an account would.
         let unsent = app.responses.admit(SHARED).await?;
-        Ok((walk(&app, request_id.clone(), request).await?, unsent))
+        Ok((walk(&app, request_id.clone(), head, &mut body).await?, unsent))
     };
-    let mut response = match done.await {
+    let done = done.await;
+    dispatch::discard(body).await;
+    let mut response = match done {
         Ok((answer, unsent)) => Reply::of(answer, |_| String::new()).into_response(unsent),
         Err::<_, Error>(error) => {
             if let Some(cause) = &error.internal {
@@ -156,8 +160,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     if is_head { dispatch::without_body(response) } else { response }
 }
 
-async fn walk(app: &Arc<App>, request_id: Arc<str>, request: Request<Body>) -> Result<Answer> {
-    let (head, body) = request.into_parts();
+async fn walk(app: &Arc<App>, request_id: Arc<str>, head: Parts, body: &mut Option<Body>) -> Result<Answer> {
     app.visitors.limit(&head.extensions, &head.headers)?;
     if route(head.uri.path()).is_empty() {
         return Err(Error::new(Code::NotFound, "This path does not exist."));
@@ -173,7 +176,7 @@ async fn walk(app: &Arc<App>, request_id: Arc<str>, request: Request<Body>) -> R
         return Err(Error::new(Code::MethodNotAllowed, "Only POST is supported here."));
     }
     session::check_origin(&head, &app.site)?;
-    let call = Call { body: Some(read_json(app, &head, body).await?), ..Call::default() };
+    let call = Call { body: Some(read_json(app, &head, body.take().unwrap_or_default()).await?), ..Call::default() };
     match route(head.uri.path()) {
         "/console/sign-in" => {
             let SignIn { email, password, account_id } = input::create(&call)?.record();

@@ -41,7 +41,7 @@ fn sign_in(browser: &Browser, email: &str, password: &str) -> Reply {
 
 fn an_account_is_set_up_once(db: Db) {
     let server = Server::start(db);
-    let client = server.client();
+    let client = server.recorded_client(None);
     let before = server.last_seq(&client);
     let token = set_up_token(&server, &client);
     let mut browser = Browser::new(&client);

@@ -54,10 +54,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let span = span::of(&method, &head.headers);
     let mut body = Some(body);
     let done = guarded(walk(&app, head, &mut body, &mut seen)).instrument(span.clone()).await;
-    // An unread body would close the connection under the client's next request.
-    if let Some(unread) = body.filter(|body| !body.is_end_stream()) {
-        let _ = tokio::time::timeout(Duration::from_secs(1), drain(unread)).await;
-    }
+    discard(body).await;
     let mut response = done.unwrap_or_else(|refusal| {
         log_failure(&refusal.error, &seen);
         let response = reply::error_response(&refusal.error, &seen.request_id, problem);
@@ -431,6 +428,13 @@ async fn read_body(app: &App, ctx: &Actor, room: &mut Room, headers: &HeaderMap,
 
 /// How much of an unusable body is read, so that a client that is still writing sees the response.
 const READ_ON: usize = 8 * MAX_BODY;
+
+/// Reads and discards a body that was left unread, which would close the connection under the client's next request.
+pub async fn discard(body: Option<Body>) {
+    if let Some(unread) = body.filter(|body| !body.is_end_stream()) {
+        let _ = tokio::time::timeout(Duration::from_secs(1), drain(unread)).await;
+    }
+}
 
 /// Reads and discards an unusable body.
 async fn drain(mut body: Body) {
