@@ -151,7 +151,7 @@ async function readResponse(response) {
   const text = await response.text();
   if (response.status === 401 && !leaving) {
     leaving = true;
-    location.assign(`/sign-in?to=${encodeURIComponent(location.pathname + location.search)}`);
+    location.assign(`/sign-in?ended&to=${encodeURIComponent(location.pathname + location.search)}`);
   }
   let body;
   try {

@@ -22,7 +22,7 @@ use store::Tx;
 use crate::keys::{old, operator};
 use crate::mail::link;
 use crate::people::sealing;
-use crate::settings::{Language, Settings};
+use crate::settings::{Language, Settings, account};
 use crate::{demo, registry};
 
 /// Installs the registry and opens the program that `config` describes.
@@ -83,7 +83,7 @@ pub fn create_demo_account(app: &App, test_clock: Option<Moment>) -> Result<(Acc
 /// Creates the first account if there is none, optionally with demo data. If several nodes start together, one of them
 /// does.
 pub(crate) fn create_first_account(app: &App, with_demo: bool) -> Result<Option<(Account, String)>> {
-    let opening = opening(app, if with_demo { demo::NAME } else { "My company" }, None, with_demo)?;
+    let opening = opening(app, if with_demo { demo::NAME } else { account::UNNAMED }, None, with_demo)?;
     let key = opening.secret.clone();
     let account = app.store.write_now(SHARED, move |tx| {
         tx.hold_all()?;

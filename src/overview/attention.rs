@@ -85,7 +85,7 @@ const OVERDUE: Item = Item {
     user: "",
     table: "invoices",
     index: "invoices_unpaid",
-    condition: || "due_date < $3 AND open_amount <> 0 AND open_amount > 0".to_string(),
+    condition: || "due_date < $3 AND open_amount <> 0 AND open_amount > 0 AND collection_date = ''".to_string(),
     since: Since::Today,
 };
 

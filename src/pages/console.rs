@@ -58,6 +58,8 @@ input! {
     name: String = REQUIRED.example("\"Anna Jansen\"");
     /// Password.
     password: String = REQUIRED.at_most(LONGEST).example("\"correct horse battery\"");
+    /// Name of the business; by default that of the account.
+    business: String = INPUT.at_most(255).example("\"Jansen Installaties\"");
     /// Language of the owner and of the account; by default that of the browser, or else of the account.
     language: Language = INPUT.example("\"nl\"");
 }
@@ -184,9 +186,9 @@ async fn walk(app: &Arc<App>, request_id: Arc<str>, head: Parts, body: &mut Opti
         }
         "/console/set-up" => {
             let input: Input<SetUp> = input::create(&call)?;
-            let SetUp { token, email, name, password, language } = input.record();
+            let SetUp { token, email, name, password, language, business } = input.record();
             let language = if input.has("language") { Some(language) } else { asked_language(&head) };
-            outcome(app, &visit.set_up(&token, FirstOwner { email: email.0, name, language }, password).await?)
+            outcome(app, &visit.set_up(&token, FirstOwner { email: email.0, name, language, business }, password).await?)
         }
         "/console/accept-invite" => {
             let WithToken { token, password } = input::create(&call)?.record();

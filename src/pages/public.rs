@@ -17,7 +17,7 @@ use engine::app::App;
 use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, Result};
 use engine::http::responses::Unsent;
-use engine::http::{bodies, dispatch, reply, upload};
+use engine::http::{bodies, dispatch, reply, session, upload};
 use engine::site::Site;
 use minijinja::value::Serde;
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ impl Visit {
             Some(answer) => self.take_answer(&found, &head, body, answer == "accept").await,
             None => {
                 let response = self.page(&found, StatusCode::OK, Refused::default()).await?;
-                if is_person(&head) {
+                if is_person(&head) && !self.is_colleague(&found, &head).await {
                     self.note_view(&found).await;
                 }
                 Ok(response)
@@ -179,6 +179,13 @@ impl Visit {
     /// Admits a download. The limit on unsent responses applies to the visitors of an account separately from its keys.
     async fn admit(&self, found: &Found) -> Result<Unsent> {
         self.app.responses.admit(-found.caller.account.number).await
+    }
+
+    /// Whether somebody of the account itself looks, who has signed in to the console: the client has not seen it then.
+    async fn is_colleague(&self, found: &Found, head: &Parts) -> bool {
+        let Ok(secret) = session::secret(&self.app.site, &head.headers) else { return false };
+        let caller = self.app.sessions.session(&self.app.store, self.app.clock, secret).await;
+        caller.is_ok_and(|caller| caller.account.number == found.caller.account.number)
     }
 
     /// Records the first view. The page is shown even if this fails.

@@ -10,7 +10,7 @@ use engine::app::App;
 use engine::error::{Code, Error, Result};
 use engine::http::{authentication, dispatch, reply, session};
 use engine::json::Json;
-use engine::record::{Email, Kind, REQUIRED};
+use engine::record::{Email, INPUT, Kind, REQUIRED};
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 
@@ -27,6 +27,7 @@ use crate::people::token::{self, Purpose};
 use crate::people::{
     ISSUER_FAILED, LINK_INVALID, NO_SUCH_USER, PASSWORD_REQUIRED, TWO_FACTOR_REQUIRED, USER_SUSPENDED, issuer,
 };
+use crate::settings::account;
 
 /// Returns the path of a page for the metrics.
 pub fn route(path: &str) -> &'static str {
@@ -159,7 +160,12 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
     }
     match (head.uri.path(), reads) {
         ("/sign-in", true) => {
-            page.fields = json!({"to": wanted(head.uri.query().unwrap_or_default().as_bytes())});
+            let query = head.uri.query().unwrap_or_default();
+            page.fields = json!({"to": wanted(query.as_bytes())});
+            // The console adds it when a session ends while somebody is at work.
+            if query.split('&').any(|part| part == "ended") {
+                page.error = "ended";
+            }
             show_sign_in(visit, head, page).await
         }
         ("/sign-in", false) => {
@@ -217,11 +223,12 @@ impl Form {
 async fn open_link(visit: &Visit, purpose: Purpose, token: &str, form: &Form, page: &mut Page) -> Result<Shown> {
     let entered = match purpose {
         Purpose::SetUp => {
-            let (email, name) = (form.sent("email"), form.sent("name"));
+            let [email, name, business] = ["email", "name", "business"].map(|field| form.sent(field));
             page.fields["email"] = json!(email);
             page.fields["name"] = json!(name);
-            let language = Language::from_wire(&page.language);
-            set_up(visit, token, (&email, &name, language), form.sent("password")).await
+            page.fields["business"] = json!(business);
+            let owner = FirstOwner { email, name, language: Language::from_wire(&page.language), business };
+            set_up(visit, token, owner, form.sent("password")).await
         }
         Purpose::Invite => visit.accept(token, form.sent("password")).await,
         Purpose::Reset => visit.reset(token, form.sent("password")).await,
@@ -277,16 +284,12 @@ async fn sign_in(visit: &Visit, form: &Form, page: &mut Page) -> Result<Shown> {
     Ok(page.after(visit.second_step(&token, given).await?))
 }
 
-async fn set_up(
-    visit: &Visit,
-    token: &str,
-    (email, name, language): (&str, &str, Option<Language>),
-    password: String,
-) -> Result<Outcome> {
+async fn set_up(visit: &Visit, token: &str, owner: FirstOwner, password: String) -> Result<Outcome> {
     let read = |field: &'static str| move |wrong| Error::field(field, wrong);
-    let email = Email::read(&Json::Text(email.to_string()), &REQUIRED).map_err(read("email"))?.0;
-    let name = String::read(&Json::Text(name.to_string()), &REQUIRED).map_err(read("name"))?;
-    visit.set_up(token, FirstOwner { email, name, language }, password).await
+    let email = Email::read(&Json::Text(owner.email), &REQUIRED).map_err(read("email"))?.0;
+    let name = String::read(&Json::Text(owner.name), &REQUIRED).map_err(read("name"))?;
+    let business = String::read(&Json::Text(owner.business), &INPUT.at_most(255)).map_err(read("business"))?;
+    visit.set_up(token, FirstOwner { email, name, business, ..owner }, password).await
 }
 
 impl Page {
@@ -328,8 +331,10 @@ impl Page {
         if !invited.email.is_empty() {
             self.language.clone_from(&invited.language);
         }
+        // Whoever sets up the account gives it a name.
+        let is_unnamed = purpose == Purpose::SetUp && invited.business == account::UNNAMED;
         self.fields = json!({
-            "business": invited.business, "email": invited.email, "name": invited.name,
+            "business": if is_unnamed { "" } else { &invited.business }, "email": invited.email, "name": invited.name,
             "has_password": invited.has_password,
         });
     }

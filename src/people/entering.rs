@@ -24,7 +24,7 @@ use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose, Token};
 use crate::people::user::{User, memberships};
 use crate::people::{LINK_INVALID, PASSWORD_REQUIRED, factor, letters, passkey, sealing};
-use crate::settings::Settings;
+use crate::settings::{Settings, account};
 
 /// Somebody who is about to sign in.
 pub struct Visit {
@@ -109,6 +109,8 @@ pub struct FirstOwner {
     pub name: String,
     /// The language that they, or their browser, asked for.
     pub language: Option<Language>,
+    /// The name of the business; empty if the account keeps its name.
+    pub business: String,
 }
 
 /// The same words for an unknown e-mail address, a wrong password and a user without access.
@@ -191,6 +193,9 @@ impl Visit {
             };
             records::add(tx, ctx, &mut user)?;
             set_password(tx, ctx, &user, &known, &hash)?;
+            if !owner.business.is_empty() {
+                account::name_business(tx, ctx, &account::one_line("business", &owner.business)?)?;
+            }
             Ok(user)
         });
         let entered = entered.await?;

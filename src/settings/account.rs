@@ -10,9 +10,11 @@ use engine::input::Input;
 use engine::jobs;
 use engine::log::{self, Event};
 use engine::record::{Body, REQUIRED, Shape};
-use engine::records::Work;
+use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use store::Tx;
+
+use super::corporate_identity::{self, CorporateIdentity};
 
 input! {
     /// What can be changed about the account.
@@ -60,13 +62,33 @@ fn shown(tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
 fn patch(call: Call) -> Result<Work> {
     let input: Input<Named> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let name = input.values().name.trim().to_string();
-        if name.is_empty() || name.chars().any(char::is_control) {
-            return Err(Error::field("name", violation(FieldCode::InvalidFormat, "must be one line of text")));
-        }
-        rename(tx, ctx, &name)?;
+        rename(tx, ctx, &one_line("name", &input.values().name)?)?;
         Ok(shown(tx, ctx)?.with_texts("warnings", &input.warnings))
     }))
+}
+
+/// Returns the name of a business without the spaces around it.
+pub(crate) fn one_line(field: &str, name: &str) -> Result<String> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(Error::field(field, violation(FieldCode::InvalidFormat, "must be one line of text")));
+    }
+    Ok(name.to_string())
+}
+
+/// The name of the first account, until its owner gives it another one.
+pub const UNNAMED: &str = "My company";
+
+/// Gives the account the name of the business, and its identity too, if that still has the name of the account.
+pub(crate) fn name_business(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
+    let was = Account::numbered(tx, ctx.account)?.name;
+    rename(tx, ctx, name)?;
+    let before = corporate_identity::default_one(tx, ctx)?;
+    if before.name != was {
+        return Ok(());
+    }
+    let mut identity = CorporateIdentity { name: name.to_string(), ..(*before).clone() };
+    records::change(tx, ctx, &before, &mut identity, "updated")
 }
 
 /// Gives the account another name.

@@ -6,6 +6,7 @@ use engine::jobs::worker;
 use serde_json::{Value, json};
 
 use crate::on_both;
+use crate::people::owner;
 use crate::support::{Client, Db, Reply, Server};
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -93,6 +94,11 @@ fn records_the_first_view_once(db: Db) {
     {
         client.send("GET", &path, &[("authorization", ""), (name, value)], "").expect(200);
     }
+    assert_eq!(server.events(&client, before).len(), 0);
+    // Nor does somebody of the business itself, who opens the page from the console.
+    let colleague = owner(&server, &client, "olga@a.example");
+    let before = server.last_seq(&client);
+    colleague.get(&path).expect(200);
     assert_eq!(server.events(&client, before).len(), 0);
     assert_eq!(current(&client, "quotes", &quote)["meta"]["viewed_at"], json!(null));
     std::thread::scope(|scope| {

@@ -38,10 +38,11 @@ fn people_sign_in_with_plain_forms(db: Db) {
     let path = format!("/set-up/{}", set_up_token(&server, &client));
     let page = browser.get(&path).expect(200);
     check_page(&page);
-    assert!(page.text.contains("You become the owner of <strong>Test</strong>"), "{}", page.text);
+    assert!(page.text.contains("Business name") && page.text.contains("value=\"Test\""), "{}", page.text);
     let dutch = browser.send_with("GET", &path, &[("accept-language", "nl-NL,nl;q=0.9,en;q=0.8")], "");
-    assert!(dutch.text.contains("<html lang=\"nl\">") && dutch.text.contains("U wordt eigenaar van"));
-    let fields = |email, password| [("name", "Olga <b>"), ("email", email), ("password", password)];
+    assert!(dutch.text.contains("<html lang=\"nl\">") && dutch.text.contains("Bedrijfsnaam"));
+    let fields =
+        |email, password| [("business", "De Ster "), ("name", "Olga <b>"), ("email", email), ("password", password)];
     let weak = submit(&browser, &path, &fields("olga@a.example", "short")).expect(422);
     check_page(&weak);
     assert!(
@@ -54,6 +55,9 @@ fn people_sign_in_with_plain_forms(db: Db) {
     browser.take_cookie(&entered);
     assert_eq!(entered.header("location"), "/");
     assert_eq!(browser.get("/sign-in").expect(303).header("location"), "/");
+    // The business has its name everywhere.
+    assert_eq!(client.get("/v1/account").data()["name"], "De Ster");
+    assert_eq!(client.get("/v1/corporate-identities").data()[0]["name"], "De Ster");
     let used = browser.get(&path).expect(409);
     check_page(&used);
     assert!(used.text.contains("This link has been used") && used.text.contains("The account has already been set up"));
@@ -61,6 +65,7 @@ fn people_sign_in_with_plain_forms(db: Db) {
     let left = submit(&browser, "/sign-out", &[]).expect(303);
     assert!(left.header("set-cookie").starts_with("kantoor=;"));
     browser.get("/console/v1/me").expect(401);
+    assert!(browser.get("/sign-in?ended&to=%2F").expect(200).text.contains("what you typed has been kept"));
     let wrong = submit(&browser, "/sign-in", &[("email", "olga@a.example"), ("password", "wrong")]).expect(401);
     check_page(&wrong);
     assert!(

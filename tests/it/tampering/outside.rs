@@ -1,0 +1,127 @@
+//! Records that give access or say where money goes, changed with SQL and then by the program.
+
+use serde_json::{Value, json};
+
+use super::{spoil, stop, verify};
+use crate::cli::kantoor;
+use crate::on_both;
+use crate::people::{Browser, PASSWORD, commands, token};
+use crate::server::Binary;
+use crate::support::{Client, Db};
+
+on_both![a_change_outside_the_log_is_not_taken_over];
+
+/// What somebody does to the record of a path, how the program changes it then, and the event and the difference.
+struct Harm {
+    sql: &'static str,
+    path: String,
+    change: Value,
+    event: &'static str,
+    what: &'static str,
+}
+
+fn harms(client: &Client) -> Vec<Harm> {
+    let add = |path: &str, body: Value| format!("{path}/{}", client.post(path, body).expect(201).id());
+    let key = add("/v1/api-keys", json!({"name": "Shop", "scopes": ["products.read"]}));
+    let endpoint = add("/v1/webhook-endpoints", json!({"url": "http://127.0.0.1:9/hook", "events": ["invoice.paid"]}));
+    let flow = json!({"name": "Ask", "trigger_type": "custom", "trigger_key": "x", "active": false,
+                      "steps": [{"type": "create_task", "title": "Ask"}]});
+    let flow = add("/v1/automation/flows", flow);
+    let domain = add("/v1/email-domains", json!({"domain": "jansen.example"}));
+    let identity = client.get("/v1/corporate-identities").expect(200).data()[0]["id"].as_str().unwrap().to_string();
+    let identity = format!("/v1/corporate-identities/{identity}");
+    client.patch(&identity, json!({"iban": "NL91ABNA0417164300"})).expect(200);
+    let collecting = json!({"payment_term": 30, "provider": "manual", "creditor_id": "NL69ZZZ123456780000"});
+    client.patch("/v1/settings", collecting).expect(200);
+    let firm = json!({"type": "company", "company_name": "De Ster", "iban": "NL91ABNA0417164300"});
+    let mandate = format!("{}/direct-debit/mandate", add("/v1/clients", firm));
+    client.post(&mandate, json!({"mandate_id": "M-1", "signed_on": "2026-05-01"})).expect(201);
+    let harm = |sql, path: &str, change, event, what| Harm { sql, path: path.to_string(), change, event, what };
+    vec![
+        harm(
+            "UPDATE keys SET scopes = 'products.read,products.write' WHERE name = 'Shop'",
+            &key,
+            json!({"name": "Webshop"}),
+            "api_key.changed_outside",
+            "Its scopes were widened outside the log: scopes is [\"products.read\",\"products.write\"]",
+        ),
+        harm(
+            "UPDATE webhook_endpoints SET url = 'http://127.0.0.1:10/mine'",
+            &endpoint,
+            json!({"events": ["invoice.sent"]}),
+            "webhook_endpoint.changed_outside",
+            "url is \"http://127.0.0.1:10/mine\", but the last line of the log says \"http://127.0.0.1:9/hook\"",
+        ),
+        harm(
+            "UPDATE flows SET name = 'Steal'",
+            &flow,
+            json!({"active": true}),
+            "flow.changed_outside",
+            "name is \"Steal\", but the last line of the log says \"Ask\"",
+        ),
+        harm(
+            "UPDATE email_domains SET status = 'verified'",
+            &domain,
+            json!({"type": "receiving"}),
+            "email_domain.changed_outside",
+            "status is \"verified\", but the last line of the log says \"pending\"",
+        ),
+        harm(
+            "UPDATE mandates SET mandate_id = 'M-2'",
+            &mandate,
+            Value::Null,
+            "mandate.changed_outside",
+            "Changed outside the log: mandate_id is ",
+        ),
+        harm(
+            "UPDATE corporate_identities SET iban = 'NL20INGB0001234567'",
+            &identity,
+            json!({"city": "Utrecht"}),
+            "corporate_identity.changed_outside",
+            "iban is \"NL20INGB0001234567\", but the last line of the log says \"NL91ABNA0417164300\"",
+        ),
+        harm(
+            "UPDATE settings SET payment_term = 60",
+            "/v1/settings",
+            json!({"quote_silent_days": 9}),
+            "settings.changed_outside",
+            "payment_term is 60, but the last line of the log says 30",
+        ),
+    ]
+}
+
+/// A line has the whole record, so the next one would make the change look like any other.
+fn a_change_outside_the_log_is_not_taken_over(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0", "--set", "allow_private_addresses=127.0.0.0/8"]);
+    let link = token(&commands::link(&binary.said()));
+    let owner = json!({"token": link, "email": "o@a.example", "name": "O", "password": PASSWORD});
+    Browser::new(&binary.client).enter("/console/set-up", owner);
+    let client = &binary.client;
+    let all = harms(client);
+    for Harm { sql, path, change, event, what } in &all {
+        spoil(&db, sql);
+        if change.is_null() {
+            client.delete(path).expect(204);
+        } else {
+            client.patch(path, change.clone()).expect(200);
+        }
+        let told = client.get(&format!("/v1/changes?type={event}")).expect(200).data();
+        let difference = told[0]["data"]["difference"].as_str().unwrap_or_default();
+        assert!(told.as_array().unwrap().len() == 1 && difference.contains(what), "{event}: {told}");
+    }
+    spoil(&db, "UPDATE users SET role = 'reader'");
+    let mut browser = Browser::new(client);
+    browser.enter("/console/sign-in", json!({"email": "o@a.example", "password": PASSWORD}));
+    let told = client.get("/v1/changes?type=user.changed_outside").expect(200).data();
+    assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+    stop(&mut binary);
+
+    let (good, words) = verify(&db, &[]);
+    let role = "role is \"reader\", but the last line of the log says \"owner\"";
+    let named = all.iter().map(|harm| harm.what).chain([role]);
+    assert!(!good && named.clone().all(|name| words.contains(name)), "{words}");
+    assert_eq!(words.matches("recorded it").count(), named.count(), "{words}");
+    assert!(kantoor(&db, &["secrets", "trust"]).status.success());
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "the operator accepted it: {words}");
+}
