@@ -7,7 +7,7 @@ import { LinkBox } from "../combobox.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { hours, nearDay, plusDays, today } from "../format.js";
-import { button, div, h, input, label, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
+import { button, div, h, input, label, p, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Button, Empty, Head, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { place, setQuery } from "../router.js";
@@ -20,6 +20,8 @@ import { LinkName } from "../value.js";
 /** @typedef {{ project: string, activity: string }} Line */
 
 const MAX_PAGES = 5;
+/** A dialog gives the focus back when it closes. */
+const AFTER_DIALOG = 50;
 
 export function Hours() {
   const [approval, setApproval] = useState(/** @type {typeof import("./approve.js") | null} */ (null));
@@ -64,7 +66,11 @@ function Week({ tabs }) {
     } catch (problem) { sayError(problem); }
     await load();
   };
-  const add = () => openDialog(({ close }) => h(AddLine, { close, add: (line) => { added.value = [...added.value, line]; } }));
+  const add = () => openDialog(({ close }) => h(AddLine, { close, add: (line) => {
+    added.value = [...added.value, line];
+    const at = linesOf(entries.value ?? [], added.value).findIndex((one) => one.project === line.project && one.activity === line.activity);
+    setTimeout(() => /** @type {HTMLTableElement | null} */ (document.querySelector(".week"))?.tBodies[0]?.rows[at]?.querySelector("input")?.focus(), AFTER_DIALOG);
+  } }));
   const copy = async () => {
     const before = await ofWeek(plusDays(monday, -7), plusDays(monday, -1), who.id).catch(() => []);
     added.value = [...added.value, ...linesOf(before, [])];
@@ -82,7 +88,7 @@ function Week({ tabs }) {
         tbody(null, lines.map((line) => {
           const own = all.filter((entry) => entry.project === line.project && entry.activity_name === line.activity);
           return tr({ key: `${line.project} ${line.activity}` }, th({ scope: "row" }, h(LinkName, { table: "projects", id: line.project }), line.activity ? div({ class: "soft" }, line.activity) : null),
-            columns.map((one) => td({ key: one, class: "number" }, h(Cell, { line, date: one, entries: own.filter((entry) => entry.date === one), edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
+            columns.map((one) => td({ key: one, class: "number" }, h(Cell, { line, date: one, entries: own.filter((entry) => entry.date === one), day: all.filter((entry) => entry.date === one), user: who.id || me.value.user.id, edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
         })),
         tfoot(null, tr(null, th({ scope: "row" }, t("field.total_incl_vat")), columns.map((one) => td({ key: one, class: "number" }, dash(total(all.filter((entry) => entry.date === one))))), td({ class: "number sum" }, hours(total(all))))))));
 }
@@ -94,24 +100,29 @@ const dash = (minutes) => (minutes ? hours(minutes) : "");
 /** @param {Item[]} entries */
 const total = (entries) => entries.reduce((sum, entry) => sum + entry.minutes, 0);
 
-/** @param {{ line: Line, date: string, entries: Item[], edits: boolean, saved: () => Promise<void> }} properties */
-function Cell({ line, date, entries, edits, saved }) {
+/** A day of a person has at most 24 hours. */
+const MAX_MINUTES = 24 * 60;
+
+/** New hours are those of `user`. `day` has all hours of the date.
+ * @param {{ line: Line, date: string, entries: Item[], day: Item[], user: string, edits: boolean, saved: () => Promise<void> }} properties */
+function Cell({ line, date, entries, day, user, edits, saved }) {
   const [typed, setTyped] = useState(/** @type {string | null} */ (null));
   const box = useRef(/** @type {HTMLInputElement | null} */ (null));
   const minutes = total(entries);
   const only = entries.length === 1 ? entries[0] : undefined;
   const locked = !edits || entries.length > 1 || (only && !["draft", "rejected"].includes(only.status));
+  const next = typed === null ? minutes : typed.trim() === "" ? 0 : readMinutes(typed);
+  const owner = only?.meta?.user_id ?? user;
+  const tooMany = next !== null && next > minutes && next + total(day.filter((entry) => entry.id !== only?.id && entry.meta?.user_id === owner)) > MAX_MINUTES;
   const save = async () => {
-    if (typed === null) return;
-    const next = typed.trim() === "" ? 0 : readMinutes(typed);
-    if (next === null) return;
+    if (typed === null || next === null || tooMany) return;
     setTyped(null);
     if (next === minutes) return;
     const path = `/v1/projects/${line.project}/hours`;
     try {
       if (only && next === 0) await remove(`${path}/${only.id}`);
       else if (only) await patch(`${path}/${only.id}`, { minutes: next });
-      else await post(path, { date, minutes: next, ...(line.activity ? { activity_name: line.activity } : {}) });
+      else await post(path, { date, minutes: next, user_id: user, ...(line.activity ? { activity_name: line.activity } : {}) });
     } catch (error) { sayError(error); }
     await saved();
   };
@@ -127,7 +138,7 @@ function Cell({ line, date, entries, edits, saved }) {
   const pill = minutes && status && status !== "draft" ? h(Pill, { table: "hours", field: "status", value: status }) : null;
   if (locked) return minutes ? span({ class: "locked" }, hours(minutes), pill) : null;
   return [input({
-    ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : "", "aria-label": `${line.activity} ${nearDay(date)}`, "aria-invalid": typed !== null && typed.trim() !== "" && readMinutes(typed) === null ? true : undefined,
+    ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : "", "aria-label": `${line.activity} ${nearDay(date)}`, "aria-invalid": next === null || tooMany || undefined,
     value: typed ?? dash(minutes), onInput: (event) => setTyped(event.currentTarget.value), onFocus: (event) => event.currentTarget.select(), onBlur: () => void save(),
     onKeyDown: (event) => {
       const moves = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Enter: [0, 1] });
@@ -137,7 +148,7 @@ function Cell({ line, date, entries, edits, saved }) {
       else return;
       event.preventDefault();
     },
-  }), pill ? span({ class: "locked" }, pill) : null];
+  }), tooMany ? p({ class: "wrong", role: "alert" }, t("hours.too_many")) : null, pill ? span({ class: "locked" }, pill) : null];
 }
 
 /** @param {{ close: () => void, add: (line: Line) => void }} properties */

@@ -12,7 +12,7 @@ import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
 import { Button, Card, Empty, Facts, Head, Menu, Pill, Skeleton, deleteLater, say, sayError } from "../parts.js";
 import { go } from "../router.js";
-import { can, itemPath, may, tables } from "../schema.js";
+import { can, itemPath, may, me, tables } from "../schema.js";
 import { t, tableName } from "../words.js";
 import { LinkName, RelatedLine } from "../value.js";
 
@@ -74,9 +74,10 @@ function LogHours({ project, close }) {
   const [activity, setActivity] = useState("");
   const key = useMemo(formKey, []);
   const minutes = readMinutes(time);
-  const run = async () => { await post(`/v1/projects/${project}/hours`, { date, minutes, ...(activity ? { activity_name: activity } : {}) }, { key }); say(t("saved")); };
-  return h(Dialog, { title: t("project.log"), action: t("save"), close, run, disabled: !minutes || !date },
-    div({ class: "fields" }, div({ class: "field" }, label({ for: "log-time" }, t("table.hours", { n: 2 })), input({ id: "log-time", type: "text", value: time, placeholder: "1,5 · 1:30", "aria-invalid": time !== "" && !minutes ? true : undefined, onInput: (event) => setTime(event.currentTarget.value) }), minutes ? p({ class: "help" }, hours(minutes)) : null),
+  const tooMany = (minutes ?? 0) > 24 * 60;
+  const run = async () => { await post(`/v1/projects/${project}/hours`, { date, minutes, user_id: me.value.user.id, ...(activity ? { activity_name: activity } : {}) }, { key }); say(t("saved")); };
+  return h(Dialog, { title: t("project.log"), action: t("save"), close, run, disabled: !minutes || !date || tooMany },
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "log-time" }, t("table.hours", { n: 2 })), input({ id: "log-time", type: "text", value: time, placeholder: "1,5 · 1:30", "aria-invalid": (time !== "" && !minutes) || tooMany || undefined, onInput: (event) => setTime(event.currentTarget.value) }), minutes ? p({ class: tooMany ? "wrong" : "help" }, tooMany ? t("hours.too_many") : hours(minutes)) : null),
       div({ class: "field" }, label({ for: "log-date" }, t("field.date")), h(DayBox, { id: "log-date", value: date, onChange: setDate }))),
     div({ class: "field" }, label({ for: "log-activity" }, t("field.activity_name")), h(TextBox, { id: "log-activity", value: activity, length: 255, onChange: setActivity })));
 }
