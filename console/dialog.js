@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { dialog, div, form, h, h2, p } from "./html.js";
-import { Button, Problem } from "./parts.js";
+import { Button, Problem, Progress } from "./parts.js";
 import { t } from "./words.js";
 
 /** @typedef {{ close: () => void }} Closing */
@@ -45,7 +45,7 @@ const Shown = ({ draw, close }) => draw({ close });
  * @param {import("./html.js").View} [properties.other] A button in the place of "cancel".
  * @param {boolean} [properties.single] Whether there is nothing to cancel.
  * @param {() => void} properties.close
- * @param {() => Promise<unknown>} properties.run Closes the dialog when it succeeds; an error is shown in it.
+ * @param {() => Promise<unknown>} properties.run Closes the dialog when it succeeds; an error is shown in it, unless it is null.
  * @param {import("./html.js").Children} [properties.children]
  * @param {boolean} [properties.disabled]
  */
@@ -74,7 +74,7 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
   return dialog({
     ref: box, class: ["dialog", wide && "wide", extra].filter(Boolean).join(" "), "aria-label": title, onClose: close,
     onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void submit(); } },
-  }, form({ method: "dialog", onSubmit: (event) => { event.preventDefault(); void submit(); } },
+  }, h(Progress, { on: busy }), form({ method: "dialog", onSubmit: (event) => { event.preventDefault(); void submit(); } },
     div({ class: "dialog-head" }, h2(null, title), h(Button, { quiet: true, small: true, icon: "close", label: t("close"), onClick: close })),
     div({ class: "dialog-body" }, error ? h(Problem, { error }) : null, children),
     div({ class: "dialog-foot" }, other ?? (single ? null : h(Button, { onClick: close }, t("cancel"))), h(Button, { type: "submit", primary: !danger, danger, busy, disabled }, action))));

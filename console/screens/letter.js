@@ -1,11 +1,13 @@
 // Sending a document by mail: what is sent and to whom, and beside it the mail as it will look.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formKey, get, post } from "../api.js";
+import { ApiError, formKey, get, post } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
+import { errorsByField } from "../form.js";
 import { a, button, dd, div, dl, dt, h, iframe, input, label, p, section, span } from "../html.js";
-import { Icon, Problem, Skeleton, say, sayError } from "../parts.js";
+import { sayMailed, storesMail } from "../mailed.js";
+import { Icon, Problem, Skeleton, sayError } from "../parts.js";
 import { itemPath, may, tables } from "../schema.js";
 import { choiceName, t, word } from "../words.js";
 
@@ -28,7 +30,10 @@ function Letter({ table, id, close }) {
   // The default texts of the chosen type, in the language of the document.
   const [usual, setUsual] = useState(/** @type {Item} */ ({}));
   const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [faults, setFaults] = useState(/** @type {Record<string, string>} */ ({}));
+  const [stored, setStored] = useState(false);
   const key = useMemo(formKey, []);
+  useEffect(() => { void storesMail().then(setStored); }, []);
   useEffect(() => {
     const typed = readDraft(draftName)?.value ?? {};
     get(`${path}/send-preview${typed.send_type ? `?send_type=${typed.send_type}` : ""}`)
@@ -51,24 +56,36 @@ function Letter({ table, id, close }) {
     setUsual(data);
   }, sayError);
   const run = async () => {
-    await post(`${path}/send`, { to: mail?.to, ...(mail?.cc ? { cc: mail.cc } : {}), subject: mail?.subject, message: mail?.message, send_type: mail?.send_type, include_pdf: mail?.include_pdf }, { key });
+    setFaults({});
+    await post(`${path}/send`, { to: mail?.to, ...(mail?.cc ? { cc: mail.cc } : {}), subject: mail?.subject, message: mail?.message, send_type: mail?.send_type, include_pdf: mail?.include_pdf }, { key }).catch((problem) => {
+      const wrong = problem instanceof ApiError ? errorsByField(problem) : {};
+      const first = TYPED.find((name) => wrong[name]);
+      if (!first) throw problem;
+      setFaults(wrong);
+      requestAnimationFrame(() => document.getElementById(`send-${first}`)?.focus());
+      // The fields say what is wrong.
+      throw null;
+    });
     dropDraft(draftName);
-    say(t("send.done", { to: mail?.to ?? "" }));
+    void sayMailed(t("send.done", { to: mail?.to ?? "" }), mail?.to ?? "", stored);
   };
   /** @param {string} name */
-  const control = (name) => ({ id: `send-${name}`, value: mail?.[name], onChange: (/** @type {any} */ value) => set({ [name]: value }) });
+  const control = (name) => ({ id: `send-${name}`, value: mail?.[name], invalid: Boolean(faults[name]), describedBy: faults[name] ? `send-${name}-error` : undefined, onChange: (/** @type {any} */ value) => set({ [name]: value }) });
+  /** @param {string} name */
+  const fault = (name) => (faults[name] ? p({ class: "wrong", id: `send-${name}-error` }, faults[name]) : null);
   useEffect(() => { if (mail && !mail.to) document.getElementById("send-to")?.focus(); }, [mail !== null]);
   const types = Object.values(TYPES).find((all) => all.includes(mail?.send_type)) ?? [];
   const own = mail !== null && ["subject", "message"].some((name) => mail[name] !== usual[name]);
   return h(Dialog, { title: t("send.title"), action: t("action.send"), wide: true, class: "send", close, run, disabled: !mail },
     error ? h(Problem, { error }) : null, !mail && !error ? h(Skeleton, { rows: 10 }) : null,
+    mail && stored ? div({ class: "notice" }, span(null, t("send.stored"))) : null,
     mail ? div({ class: "send-columns" },
       div({ class: "send-form" },
-        div({ class: "field" }, label({ for: "send-to" }, t("field.to")), h(TextBox, control("to"))),
-        div({ class: "field" }, label({ for: "send-cc" }, t("field.cc")), h(TextBox, control("cc"))),
+        div({ class: "field" }, label({ for: "send-to" }, t("field.to")), h(TextBox, control("to")), fault("to")),
+        div({ class: "field" }, label({ for: "send-cc" }, t("field.cc")), h(TextBox, control("cc")), fault("cc")),
         types.length > 0 ? div({ class: "field" }, label({ for: "send-type" }, t("send.type")), h(ChoiceBox, { id: "send-type", value: mail.send_type, onChange: (type) => void choose(type), options: types.map((type) => /** @type {[string, string]} */ ([type, word([`mail.${type}`], type)])) })) : null,
-        div({ class: "field" }, label({ for: "send-subject" }, t("field.subject")), h(TextBox, control("subject"))),
-        div({ class: "field mail-text" }, label({ for: "send-message" }, t("send.message")), h(TextBox, { ...control("message"), long: true, describedBy: "send-language" }),
+        div({ class: "field" }, label({ for: "send-subject" }, t("field.subject")), h(TextBox, control("subject")), fault("subject")),
+        div({ class: "field mail-text" }, label({ for: "send-message" }, t("send.message")), h(TextBox, { ...control("message"), long: true, describedBy: faults.message ? "send-message-error" : "send-language" }), fault("message"),
           p({ class: "help", id: "send-language" }, t("send.language", { language: choiceName("", "language", usual.language) }), " ",
             `${mail.subject} ${mail.message}`.includes("{number}") ? `${t("send.number", { placeholder: "{number}" })} ` : null,
             own ? button({ type: "button", class: "link", onClick: () => set({ subject: usual.subject, message: usual.message }) }, t("send.restore")) : may("settings.write") && tables.mail_templates ? a({ href: tables.mail_templates.address, target: "_blank" }, t("send.templates")) : null)),

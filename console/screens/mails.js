@@ -5,22 +5,24 @@ import { tableOf } from "../change.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { TextBox } from "../field.js";
 import { a, div, h, label, p, pre, span, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
+import { sayMailed } from "../mailed.js";
 import { Button, Empty, Head, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { place } from "../router.js";
 import { may, me } from "../schema.js";
-import { t, tableName, word } from "../words.js";
+import { choiceName, t, tableName } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
 const LIMIT = 50;
-const TABS = ["", "failed", "retrying", "sent"];
+const TABS = ["", "failed", "retrying", "sent", "stored"];
 
 export function Mails() {
   const status = new URLSearchParams(place.value.query).get("status") ?? "";
   const { mails, more, error, loading, next, again } = useMails(status);
   return div({ class: "page list-page" },
     h(Head, { title: t("mails.title"), over: a({ href: "/settings" }, t("menu.settings")) }, h(Button, { href: "/settings/email-domains", icon: "send" }, tableName("email_domains")), may("settings.write") ? h(Button, { icon: "mail", onClick: () => openDialog(({ close }) => h(Test, { close, done: again })) }, t("mails.test")) : null),
-    h(Tabs, { label: t("list.views"), items: TABS.map((tab) => ({ href: `/settings/mail${tab ? `?status=${tab}` : ""}`, current: status === tab, label: tab ? word([`choice.mails.status.${tab}`], tab) : t("tab.all") })) }),
+    h(Tabs, { label: t("list.views"), items: TABS.map((tab) => ({ href: `/settings/mail${tab ? `?status=${tab}` : ""}`, current: status === tab, label: tab ? choiceName("mails", "status", tab) : t("tab.all") })) }),
     error ? h(Problem, { error, retry: again }) : null,
+    mails[0]?.status === "stored" ? div({ class: "notice" }, span(null, t("mails.stored"))) : null,
     mails.length === 0 && loading ? div({ class: "card" }, h(Skeleton, { rows: 6 })) : null,
     mails.length === 0 && !loading && !error ? div({ class: "card" }, h(Empty, { icon: "mail", title: status ? t("list.nothing_found") : t("mails.none"), text: status ? "" : t("mails.none_text") })) : null,
     mails.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows" },
@@ -35,7 +37,7 @@ function Test({ close, done }) {
   const key = useMemo(formKey, []);
   const run = async () => {
     await post("/v1/mails/test", { to: to.trim() }, { key });
-    say(t("mails.test_sent", { to: to.trim() }));
+    void sayMailed(t("mails.test_sent", { to: to.trim() }), to.trim());
     done();
   };
   return h(Dialog, { title: t("mails.test"), action: t("action.send"), close, run, disabled: !to.trim() },

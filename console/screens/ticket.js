@@ -6,6 +6,7 @@ import { ChoiceBox } from "../field.js";
 import { a, aside, button, div, h, h1, h2, label, section, span, textarea } from "../html.js";
 import { Others } from "../here.js";
 import { useKeys } from "../keys.js";
+import { sayMailed } from "../mailed.js";
 import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, may, me, tables } from "../schema.js";
@@ -32,7 +33,7 @@ export function Inbox({ table, id }) {
   return div({ class: id ? "inbox reading" : "inbox" },
     section({ class: "inbox-list", "aria-label": tableName("tickets") },
       div({ class: "inbox-head" },
-        div({ class: "inbox-title" }, id ? h2(null, tableName("tickets")) : h1(null, tableName("tickets")), can(table, "create") ? h(Button, { small: true, icon: "plus", href: "/tickets/new" }, t("new")) : null),
+        div({ class: "inbox-title" }, id ? h2(null, tableName("tickets")) : h1({ tabIndex: -1 }, tableName("tickets")), can(table, "create") ? h(Button, { small: true, icon: "plus", href: "/tickets/new" }, t("new")) : null),
         h(Tabs, { label: t("list.views"), items: [{ href: "/tickets", label: t("ticket.all"), current: query === "" }, { href: `/tickets?${mine}`, label: t("ticket.mine"), current: query === mine }, ...statuses.map((status) => ({ href: `/tickets?status=${encodeURIComponent(status.name)}`, label: choiceName("tickets", "status", status.name), current: now === status.name }))] })),
       div({ class: "inbox-rows" },
         loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null, !loaded.answer ? h(Skeleton, { rows: 8 }) : null,
@@ -67,7 +68,7 @@ function Conversation({ table, id, statuses }) {
   return [
     section({ key: "talk", class: "conversation", "aria-label": item.subject },
       div({ class: "conversation-head" },
-        div(null, div({ class: "over" }, a({ href: "/tickets" }, tableName("tickets")), ` · ${item.number}`), h1(null, item.subject), h(Others, { address: `/tickets/${id}` })),
+        div(null, div({ class: "over" }, a({ href: "/tickets" }, tableName("tickets")), ` · ${item.number}`), h1({ tabIndex: -1 }, item.subject), h(Others, { address: `/tickets/${id}` })),
         edits ? h(Menu, { label: t("ticket.status"), showLabel: true, items: statuses.map((status) => ({ label: choiceName("tickets", "status", status.name), icon: status.name === item.status ? "check" : "right", run: () => void change({ status: status.name }) })) }, h(Pill, { table: "tickets", field: "status", value: item.status })) : h(Pill, { table: "tickets", field: "status", value: item.status })),
       div({ class: "messages", ref: end, tabIndex: 0, role: "log", "aria-label": tableName("messages") }, (/** @type {Item[]} */ (messages.answer?.data ?? [])).map((message) => h(Message, { key: message.id, message }))),
       edits ? h(Reply, { item, statuses }) : null),
@@ -116,7 +117,8 @@ function Reply({ item, statuses }) {
       dropDraft(draftName);
       setText("");
       setRound(round + 1);
-      say(kind === "note" ? t("ticket.noted") : t("ticket.sent"));
+      if (kind === "note") say(t("ticket.noted"));
+      else void sayMailed(t("ticket.sent"), item.client_email ?? "");
     } catch (error) {
       sayError(error);
     } finally {
