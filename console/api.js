@@ -74,11 +74,25 @@ export function formKey() {
   };
 }
 
+/** @type {Map<string, { etag: string, key: string }>} What the next attempt sends, by the record and the version that was refused. */
+const newer = new Map();
+
 /** @param {string} method @param {string} path @param {Options} [options] @returns {Promise<Answer>} */
 async function write(method, path, options) {
-  const answer = await request(method, path, options);
-  if (!options?.keep) reloadAll();
-  return answer;
+  const record = path.replace(/(\/[0-9a-f-]{36}).*/, "$1");
+  const version = `${record} ${options?.etag}`;
+  try {
+    const answer = await request(method, path, { ...options, ...newer.get(version) });
+    if (!options?.keep) reloadAll();
+    return answer;
+  } catch (error) {
+    // The page shows the new version, and the next attempt is about that one. Forms let people choose field by field instead.
+    if (options?.etag && (method === "POST" || method === "DELETE") && error instanceof ApiError && error.status === 412) {
+      newer.set(version, { etag: (await get(record)).etag, key: newKey() });
+      reloadAll();
+    }
+    throw error;
+  }
 }
 
 /** A dangerous action asks for the password again, then continues.

@@ -5,7 +5,7 @@ import { busy, outdated } from "./api.js";
 import { chosen } from "./drafts.js";
 import { a, div, h, main, span, strong } from "./html.js";
 import { startKeys } from "./keys.js";
-import { Button, Problem, Skeleton, Toasts } from "./parts.js";
+import { Button, Problem, Progress, Skeleton, Toasts } from "./parts.js";
 import { place, startRouter } from "./router.js";
 import { can, loadSchema, me, tableAt } from "./schema.js";
 import { Side, TopBar } from "./shell.js";
@@ -51,7 +51,7 @@ function App() {
     a({ class: "skip", href: "#main", onClick: (event) => { event.preventDefault(); document.getElementById("main")?.focus(); } }, t("skip")),
     h(Side, { close: () => setDrawer(false) }),
     h(TopBar, { openMenu: () => setDrawer(true) }),
-    h(Progress, null),
+    h(PageProgress, null),
     outdated.value ? div({ class: "notice updated", role: "status" }, span(null, t("updated")), h(Button, { small: true, onClick: () => location.reload() }, t("updated.reload"))) : null,
     main({ id: "main", tabIndex: -1, inert: drawer || undefined }, me.value.account.test_clock ? h(Clock, null) : null, h(Screen, { key: route.key, route })),
     h(Toasts, null));
@@ -80,9 +80,17 @@ function Screen({ route }) {
     return () => { current = false; };
   }, [route.key]);
   useEffect(() => {
-    // A reader of the screen hears where they are; the pointer keeps its place.
-    if (view.draw && document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector("main h1"))?.focus({ preventScroll: true });
-  }, [view.draw]);
+    // A reader of the screen hears where they are; the pointer keeps its place. A record has its heading when it is loaded.
+    const main = document.getElementById("main");
+    const focused = () => {
+      if (document.activeElement === document.body) /** @type {HTMLElement | null | undefined} */ (main?.querySelector("h1"))?.focus({ preventScroll: true });
+      return document.activeElement !== document.body;
+    };
+    if (!view.draw || !main || focused()) return;
+    const watch = new MutationObserver(() => { if (focused()) watch.disconnect(); });
+    watch.observe(main, { childList: true, subtree: true });
+    return () => watch.disconnect();
+  }, [view.draw, place.value.path]);
   if (view.error) return div({ class: "page" }, div({ class: "notice" }, strong(null, t("updated")), h(Button, { small: true, onClick: () => location.reload() }, t("updated.reload"))), h(Problem, { error: view.error }));
   return view.draw ? /** @type {import("./html.js").View} */ (view.draw()) : div({ class: "page" }, h(Skeleton, { rows: 10 }));
 }
@@ -94,18 +102,7 @@ function Clock() {
   return shown ? h(shown.ClockBar, null) : div({ class: "clock" });
 }
 
-/** A bar after 150 ms; "still busy" after 8 s. */
-function Progress() {
-  const [late, setLate] = useState(0);
-  const on = busy.value > 0;
-  useEffect(() => {
-    if (!on) return setLate(0);
-    const soon = setTimeout(() => setLate(1), 150);
-    const long = setTimeout(() => setLate(2), 8000);
-    return () => { clearTimeout(soon); clearTimeout(long); };
-  }, [on]);
-  return div({ class: late ? "progress on" : "progress", role: "status" }, late === 2 ? span(null, t("busy")) : null);
-}
+const PageProgress = () => h(Progress, { on: busy.value > 0 });
 
 function applyTheme() {
   document.documentElement.dataset.theme = chosen("theme", "auto");

@@ -57,6 +57,19 @@ export const Empty = ({ icon = "files", title, text, children }) =>
 /** @param {{ rows?: number }} properties */
 export const Skeleton = ({ rows = 4 }) => div({ class: "skeleton", "aria-hidden": "true" }, Array.from({ length: rows }, (_, place) => span({ key: place })));
 
+/** A bar after 150 ms; "still busy" after 8 s.
+ * @param {{ on: boolean }} properties */
+export function Progress({ on }) {
+  const [late, setLate] = useState(0);
+  useEffect(() => {
+    if (!on) return setLate(0);
+    const soon = setTimeout(() => setLate(1), 150);
+    const long = setTimeout(() => setLate(2), 8000);
+    return () => { clearTimeout(soon); clearTimeout(long); };
+  }, [on]);
+  return div({ class: late ? "progress on" : "progress", role: "status" }, late === 2 ? span(null, t("busy")) : null);
+}
+
 /** An error that stays: the sentence, what to do, the request id.
  * @param {{ error: unknown, retry?: () => void }} properties */
 export function Problem({ error, retry }) {

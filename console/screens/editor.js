@@ -36,6 +36,16 @@ export function Editor({ table, id }) {
   return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "", allRates: rates.data });
 }
 
+/** A dialog gives the focus back when it closes. */
+const AFTER_DIALOG = 50;
+
+/** Whether a field has text that is no number or no day; the first one gets the focus. */
+function unreadable() {
+  const box = /** @type {HTMLElement | null} */ (document.querySelector(".editor :is(.number, .day):has(> .wrong, > .either) > input"));
+  box?.focus();
+  return box !== null;
+}
+
 const HEAD = ["client_id", "title", "invoice_date", "due_date", "reference", "notes", "language"];
 
 /** @param {{ table: Table, item: Item | null, etag: string, allRates: Item[] }} properties */
@@ -75,7 +85,7 @@ function Editing({ table, item, etag, allRates }) {
   /** Saves the draft and returns it, or null if it was refused.
    * @returns {Promise<{ data: Item, etag: string } | null>} */
   const save = async () => {
-    if (busy.value) return null;
+    if (busy.value || unreadable()) return null;
     const before = base.current.item;
     if (before && !dirty.value) return { data: before, etag: base.current.etag };
     busy.value = true;
@@ -129,6 +139,7 @@ function Editing({ table, item, etag, allRates }) {
       if (row) row.error.value = detailText(detail);
     }
     scrollTo({ top: 0, behavior: "smooth" });
+    setTimeout(() => /** @type {HTMLElement | null} */ (document.querySelector(".editor [aria-invalid=true]"))?.focus({ preventScroll: true }), AFTER_DIALOG);
   };
   const bodyOf = () => {
     const head = Object.fromEntries(HEAD.filter((name) => (item ? values.value[name] !== start.current[name] : values.value[name] !== "")).map((name) => [name, values.value[name] === "" ? null : values.value[name]]));
@@ -147,7 +158,7 @@ function Editing({ table, item, etag, allRates }) {
     if (!item) go(`${table.address}/${saved.data.id}`, { replace: true });
   };
   /** @param {boolean} send */
-  const finalize = (send) => confirm({
+  const finalize = (send) => unreadable() ? undefined : confirm({
     title: t("document.finalize_title", { one: tableName(table.key, 1).toLowerCase(), One: tableName(table.key, 1) }), text: t("document.finalize_text"), action: send ? t("document.finalize_send") : t("action.finalize"),
     run: async () => {
       const saved = await save();
