@@ -9,7 +9,7 @@ import { useKeys } from "../keys.js";
 import { sayMailed } from "../mailed.js";
 import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { go, place } from "../router.js";
-import { can, itemPath, may, me, tables } from "../schema.js";
+import { can, itemPath, may, me, tables, titleOf } from "../schema.js";
 import { Related } from "./client.js";
 import { choiceName, fieldName, t, tableName } from "../words.js";
 import { LinkName, linked } from "../value.js";
@@ -39,7 +39,7 @@ export function Inbox({ table, id }) {
         loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null, !loaded.answer ? h(Skeleton, { rows: 8 }) : null,
         loaded.answer && rows.length === 0 ? h(Empty, { icon: "tickets", title: t("ticket.none"), text: t("ticket.none_text") }) : null,
         rows.map((row) => a({ key: row.id, class: waits(row) ? "inbox-row unanswered" : "inbox-row", href: `/tickets/${row.id}${query ? `?${query}` : ""}`, "aria-current": row.id === id ? "true" : undefined },
-          span({ class: "who" }, row.client_name || row.client_email || "–", waits(row) ? span({ class: "hidden" }, ` (${t("ticket.unanswered")})`) : null), span({ class: "when" }, h(Moment, { at: row.meta?.last_message_at || row.created_at })), span({ class: "topic" }, row.subject),
+          span({ class: "who" }, row.client_name || (row.client_id ? h(LinkName, { table: "clients", id: row.client_id, plain: true }) : row.client_email || "–"), waits(row) ? span({ class: "hidden" }, ` (${t("ticket.unanswered")})`) : null), span({ class: "when" }, h(Moment, { at: row.meta?.last_message_at || row.created_at })), span({ class: "topic" }, row.subject),
           span({ class: "state" }, h(Pill, { table: "tickets", field: "status", value: row.status }), row.priority === "high" || row.priority === "urgent" ? h(Pill, { table: "tickets", field: "priority", value: row.priority }) : null, row.number))))),
     id ? h(Conversation, { key: id, table, id, statuses }) : h(Empty, { icon: "tickets", title: t("ticket.choose"), text: t("ticket.choose_text") }));
 }
@@ -75,6 +75,13 @@ function Conversation({ table, id, statuses }) {
     h(About, { key: "about", item, change: edits ? change : null }),
   ];
 }
+
+/** @param {Item} item @returns {Item | null} */
+const clientOf = (item) => (item.client_id ? linked("clients", item.client_id).value ?? null : null);
+
+/** The address for replies: that of the ticket, else that of its client.
+ * @param {Item} item @returns {string} */
+const emailOf = (item) => item.client_email || clientOf(item)?.email || "";
 
 /** Who takes care of it.
  * @param {{ item: Item, change: ((changes: Item) => Promise<unknown>) | null }} properties */
@@ -118,7 +125,7 @@ function Reply({ item, statuses }) {
       setText("");
       setRound(round + 1);
       if (kind === "note") say(t("ticket.noted"));
-      else void sayMailed(t("ticket.sent"), item.client_email ?? "");
+      else void sayMailed(t("ticket.sent"), emailOf(item));
     } catch (error) {
       sayError(error);
     } finally {
@@ -128,10 +135,10 @@ function Reply({ item, statuses }) {
   useKeys([{ key: "r", label: t("ticket.reply"), run: () => begin("reply") }, { key: "i", label: t("ticket.note"), run: () => begin("note") }]);
   return div({ class: `reply ${kind}` },
     div({ class: "reply-tabs", role: "group" }, button({ type: "button", "aria-pressed": kind === "reply", onClick: () => begin("reply") }, t("ticket.reply")), button({ type: "button", "aria-pressed": kind === "note", onClick: () => begin("note") }, t("ticket.note"))),
-    textarea({ ref: box, value: text, rows: 3, "aria-label": kind === "note" ? t("ticket.note") : t("ticket.reply"), placeholder: kind === "note" ? t("ticket.note_hint") : t("ticket.reply_hint", { name: item.client_name || item.client_email || "" }),
+    textarea({ ref: box, value: text, rows: 3, "aria-label": kind === "note" ? t("ticket.note") : t("ticket.reply"), placeholder: kind === "note" ? t("ticket.note_hint") : t("ticket.reply_hint", { name: item.client_name || (tables.clients && titleOf(tables.clients, clientOf(item) ?? {})) || item.client_email || "" }),
       onInput: (event) => { const typed = event.currentTarget.value; setText(typed); keepDraft(draftName, () => typed); },
       onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void send(); } } }),
-    div({ class: "reply-foot" }, span({ class: "soft" }, kind === "note" ? t("ticket.note_hint") : item.client_email),
+    div({ class: "reply-foot" }, span({ class: "soft" }, kind === "note" ? t("ticket.note_hint") : emailOf(item)),
       kind === "note" ? h(Button, { busy, disabled: !text.trim(), onClick: () => void send() }, t("ticket.add_note"))
         : div({ class: "split" }, h(Button, { primary: true, icon: "send", busy, disabled: !text.trim(), onClick: () => void send() }, t("ticket.send")),
           h(Menu, { label: t("more"), icon: "down", primary: true, items: [{ label: t("ticket.send_wait"), icon: "hours", run: () => void send("waiting") }, { label: t("ticket.send_close"), icon: "check", run: () => void send("closed") }] }))));
@@ -139,11 +146,11 @@ function Reply({ item, statuses }) {
 
 /** @param {{ item: Item, change: ((changes: Item) => Promise<unknown>) | null }} properties */
 function About({ item, change }) {
-  const client = item.client_id ? linked("clients", item.client_id).value : null;
+  const client = clientOf(item);
   return aside({ class: "inbox-side" },
     h(Assignee, { item, change }),
     h(Card, { title: item.client_id ? h(LinkName, { table: "clients", id: item.client_id }) : item.client_name || t("field.client_id") },
-      h(Facts, { facts: [[t("field.email"), item.client_email ? a({ href: `mailto:${item.client_email}` }, item.client_email) : ""], [t("field.phone"), client?.phone], [t("field.city"), client?.city], [t("field.priority"), choiceName("tickets", "priority", item.priority)], [t("field.source"), choiceName("tickets", "source", item.source ?? "")], [t("field.project_id"), item.project_id ? h(LinkName, { table: "projects", id: item.project_id }) : ""], [t("field.created_at"), h(Moment, { at: item.created_at })]] })),
+      h(Facts, { facts: [[t("field.email"), emailOf(item) ? a({ href: `mailto:${emailOf(item)}` }, emailOf(item)) : ""], [t("field.phone"), client?.phone], [t("field.city"), client?.city], [t("field.priority"), choiceName("tickets", "priority", item.priority)], [t("field.source"), choiceName("tickets", "source", item.source ?? "")], [t("field.project_id"), item.project_id ? h(LinkName, { table: "projects", id: item.project_id }) : ""], [t("field.created_at"), h(Moment, { at: item.created_at })]] })),
     item.client_id && tables.invoices ? h(Related, { table: "invoices", id: item.client_id, few: true, alone: false }) : null,
     item.client_id ? h(Related, { table: "tickets", id: item.client_id, few: true, alone: false }) : null);
 }

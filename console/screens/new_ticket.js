@@ -1,0 +1,85 @@
+// A new ticket: who asks, what about, and who takes care of it. What the client said becomes the first message.
+import { useMemo, useState } from "preact/hooks";
+import { ApiError, formKey, patch, post, useLoad } from "../api.js";
+import { LinkBox } from "../combobox.js";
+import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { ChoiceBox, FieldRow, TextBox } from "../field.js";
+import { ErrorList, errorsByField } from "../form.js";
+import { a, div, form, h, label, p, span } from "../html.js";
+import { useKeys } from "../keys.js";
+import { Button, Card, Head, say } from "../parts.js";
+import { go, place } from "../router.js";
+import { itemPath, may } from "../schema.js";
+import { linked } from "../value.js";
+import { choiceName, fieldName, t, tableName, word } from "../words.js";
+
+/** @typedef {import("../schema.js").Table} Table */
+/** @typedef {import("../api.js").Item} Item */
+const FIELDS = ["client_id", "client_name", "client_email", "subject", "priority", "status", "assignee_id", "project_id"];
+
+/** @param {{ table: Table }} properties */
+export function NewTicket({ table }) {
+  const draftName = place.value.path;
+  const start = useMemo(() => ({ priority: "normal", ...Object.fromEntries(new URLSearchParams(place.value.query)) }), []);
+  const kept = useMemo(() => readDraft(draftName), []);
+  const [values, setValues] = useState(/** @type {Item} */ ({ ...start, ...kept?.value }));
+  const [restored, setRestored] = useState(kept !== null);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [busy, setBusy] = useState(false);
+  const [key, messageKey] = useMemo(() => [formKey(), formKey()], []);
+  const statuses = /** @type {Item[]} */ (useLoad("/v1/ticket-statuses").answer?.data ?? []).filter((one) => one.active !== false);
+  const users = /** @type {Item[]} */ (useLoad(may("users.read") ? "/v1/users?status=active&per_page=100" : null).answer?.data ?? []);
+  const client = values.client_id ? linked("clients", values.client_id).value : null;
+  const errors = error instanceof ApiError ? errorsByField(error) : {};
+  const status = values.status ?? statuses[0]?.name ?? "";
+  /** @param {Item} changes */
+  const set = (changes) => {
+    const now = { ...values, ...changes };
+    setValues(now);
+    keepDraft(draftName, () => now);
+  };
+  const save = async () => {
+    if (busy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      const { data } = await post(table.path, Object.fromEntries(FIELDS.filter((name) => values[name]).map((name) => [name, values[name]])), { key });
+      if (values.message?.trim()) {
+        await post(`/v1/tickets/${data.id}/messages/inbound`, { body: values.message, author_name: data.client_name || (client ? [client.firstname, client.lastname].filter(Boolean).join(" ") || client.company_name : ""), author_email: data.client_email || client?.email || "" }, { key: messageKey });
+        // A message of the client reopens a ticket; the chosen status stays.
+        if (values.status && ["waiting", "closed"].includes(statuses.find((one) => one.name === values.status)?.role)) await patch(itemPath(table, data.id), { status: values.status });
+      }
+      dropDraft(draftName);
+      say(t("saved"));
+      go(`${table.address}/${data.id}`, { replace: true });
+    } catch (problem) {
+      setError(problem);
+      requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector("[aria-invalid=true], .error-list a"))?.focus());
+    } finally {
+      setBusy(false);
+    }
+  };
+  useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(), always: true }]);
+  const fields = table.fields.filter((field) => FIELDS.includes(field.name));
+  /** @param {string} name @param {string} [text] */
+  const row = (name, text) => fields.filter((field) => field.name === name).map((field) => h(FieldRow, { key: name, table: table.key, field, name: text, value: values[name], error: errors[name], onChange: (value) => set({ [name]: value }) }));
+  /** @param {string} typed */
+  const newClient = (typed) => void import("./quick_client.js").then(({ openQuickClient }) => openQuickClient(typed, (made) => set({ client_id: made.id })));
+  return form({ class: "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
+    h(Head, { title: word(["new.tickets"], ""), over: a({ href: table.address }, tableName("tickets")) }),
+    restored ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { setValues(start); setRestored(false); dropDraft(draftName); } }, t("draft.discard"))) : null,
+    error ? h(ErrorList, { table, error, fields }) : null,
+    h(Card, { title: t("ticket.who") },
+      div({ class: "fields" }, div({ class: "field" }, label({ for: "f-client_id" }, t("field.client_id")), h(LinkBox, { id: "f-client_id", table: "clients", value: values.client_id ?? "", onChange: (value) => set({ client_id: value }), onNew: may("relations.write") ? newClient : undefined }),
+        client ? p({ class: "help" }, [client.email, client.phone].filter(Boolean).join(" · ") || t("ticket.no_email")) : null)),
+      values.client_id && !values.client_name && !values.client_email ? null : [p({ key: "or", class: "soft" }, t(values.client_id ? "ticket.contact" : "ticket.or_sender")),
+        div({ key: "sender", class: "fields" }, row("client_name", t("ticket.name")), row("client_email"))]),
+    h(Card, { title: t("group.ticket") },
+      div({ class: "fields" }, div({ class: "field wide" }, label({ for: "f-subject" }, t("field.subject"), span({ class: "required", "aria-hidden": "true" }, " *")), h(TextBox, { id: "f-subject", value: values.subject, length: 998, invalid: Boolean(errors.subject), describedBy: errors.subject ? "f-subject-error" : undefined, onChange: (value) => set({ subject: value }) }), errors.subject ? p({ class: "wrong", id: "f-subject-error" }, errors.subject) : null),
+        div({ class: "field wide" }, label({ for: "f-message" }, t("send.message")), h(TextBox, { id: "f-message", value: values.message, long: true, describedBy: "f-message-help", onChange: (value) => set({ message: value }) }), p({ class: "help", id: "f-message-help" }, t("ticket.message_help"))),
+        row("priority"),
+        div({ class: "field" }, label({ for: "f-status" }, t("field.status")), h(ChoiceBox, { id: "f-status", value: status, onChange: (value) => set({ status: value }), options: statuses.map((one) => /** @type {[string, string]} */ ([one.name, choiceName("tickets", "status", one.name)])) })),
+        users.length > 0 ? div({ class: "field" }, label({ for: "f-assignee_id" }, fieldName("tickets", "assignee_id")), h(ChoiceBox, { id: "f-assignee_id", value: values.assignee_id ?? "", onChange: (value) => set({ assignee_id: value }), options: [["", t("ticket.nobody")], ...users.map((user) => /** @type {[string, string]} */ ([user.id, user.name || user.email]))] })) : null,
+        row("project_id"))),
+    div({ class: "form-foot" }, h(Button, { href: table.address }, t("cancel")), h(Button, { type: "submit", primary: true, busy }, t("save"))));
+}
