@@ -13,6 +13,19 @@ import { fieldName, t, tableName, word } from "./words.js";
 /** @param {string} type invoice.paid */
 export const eventName = (type) => word([`event.${type}`, `event.${type.split(".")[1]}`], type.replace(/[._]/g, " "));
 
+/** What a change is called. "Updated" says little: what became different tells what was done.
+ * @param {Item} change @param {Item} [before] The previous line of the record, if known. */
+export function changeName(change, before) {
+  const [old, now] = [flat(before?.data ?? {}), flat(change.data ?? {})];
+  if (!/\.(updated|phase_changed)$/.test(change.type) || !now.payment_status) return eventName(change.type);
+  if (now.finalized_at && (now.finalized_at === change.timestamp || (before?.data && !old.finalized_at))) return `${eventName("invoice.finalized")}: ${now.number}`;
+  if (!before?.data) return eventName(change.type);
+  if (now.paid_amount !== old.paid_amount) return eventName(now.paid_amount > old.paid_amount ? "invoice.payment_received" : "invoice.payment_reversed");
+  if (now.credited_amount !== old.credited_amount) return eventName("invoice.credited");
+  if (now.payment_status !== old.payment_status) return eventName(now.payment_status === "overdue" ? "invoice.late" : `invoice.${now.payment_status}`);
+  return eventName(change.type);
+}
+
 /** @param {string} entity The type of record in the log: client, tax_rate. */
 export const tableOf = (entity) => Object.values(tables).find((table) => table.one === entity || (entity === "api_key" && table.key === "keys"));
 
@@ -30,26 +43,32 @@ export function actorName(change) {
  * @param {{ change: Item, before?: Item, children?: import("./html.js").Children }} properties `before` is the previous line of the record, if known. */
 export function ChangeLine({ change, before, children }) {
   const [open, setOpen] = useState(false);
+  const name = changeName(change, before);
   return div({ class: "change" },
     div({ class: "change-line" },
-      button({ type: "button", class: "button quiet square small", "aria-expanded": open, "aria-label": t("change.show", { what: eventName(change.type) }), onClick: () => setOpen(!open) }, h(Icon, { name: open ? "down" : "right" })),
-      div({ class: "change-words" }, children ?? span(null, eventName(change.type)), div({ class: "soft" }, actorName(change), " · ", h(Moment, { at: change.timestamp })))),
+      button({ type: "button", class: "button quiet square small", "aria-expanded": open, "aria-label": t("change.show", { what: name }), onClick: () => setOpen(!open) }, h(Icon, { name: open ? "down" : "right" })),
+      div({ class: "change-words" }, children ?? span(null, name), div({ class: "soft" }, actorName(change), " · ", h(Moment, { at: change.timestamp })))),
     open ? h(Difference, { change, before }) : null);
 }
 
 /** What a line is about, and what happened to it.
- * @param {{ change: Item }} properties */
-export function RecordName({ change }) {
+ * @param {{ change: Item, before?: Item }} properties */
+export function RecordName({ change, before }) {
   const table = tableOf(change.entity_type);
   const name = table && change.data ? shortNumber(titleOf(table, change.data)) : "";
   const kind = table ? tableName(table.key, 1) : word([`entity.${change.entity_type}`], change.entity_type.replace(/_/g, " "));
   const opens = table && "get" in table.verbs && !table.parent && !change.type.endsWith(".deleted") && table.key !== "settings";
-  return div({ class: "change-what" }, span({ class: "soft" }, `${kind}: `), eventName(change.type), name ? [" · ", opens ? a({ key: "name", href: `${table.address}/${change.entity_id}` }, name) : name] : null);
+  return div({ class: "change-what" }, span({ class: "soft" }, `${kind}: `), changeName(change, before), name ? [" · ", opens ? a({ key: "name", href: `${table.address}/${change.entity_id}` }, name) : name] : null);
 }
 
 /** One line for what happened at once: "sent" says more than the "updated" that comes with it.
  * @param {Item[]} changes */
-export const told = (changes) => changes.filter((change) => !change.type.endsWith(".updated") || !changes.some((other) => other !== change && other.entity_id === change.entity_id && other.timestamp === change.timestamp && !other.type.endsWith(".updated")));
+export const told = (changes) => changes.filter((change) => !isNewDraft(change) && (!change.type.endsWith(".updated") || !changes.some((other) => other !== change && other.entity_id === change.entity_id && other.timestamp === change.timestamp && !other.type.endsWith(".updated"))));
+
+/** A document that was just made is a draft: nobody needs to be told.
+ * @param {Item} change */
+const isNewDraft = (change) => change.type === "document.draft" && Date.parse(change.timestamp) - Date.parse(change.data?.created_at ?? "") < DAY;
+const DAY = 24 * 3600 * 1000;
 
 /** At most so many lines of a record belong to one change. */
 const AT_ONCE = 6;
@@ -71,6 +90,7 @@ function Difference({ change, before }) {
     const field = table?.fields.find((one) => one.name === name);
     if (value === undefined || value === null || value === "") return span({ class: "soft" }, "–");
     if (typeof value === "object") return span({ class: "soft" }, Array.isArray(value) && value.every((one) => typeof one === "string") ? value.join(", ") : t("change.changed"));
+    if (name === "number") return shortNumber(String(value));
     if (/^\d{4}-\d\d-\d\d$/.test(String(value))) return day(String(value));
     return field && table ? h(Value, { table: table.key, field, value, plain: true }) : String(value === true ? t("yes") : value === false ? t("no") : value);
   };

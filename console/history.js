@@ -8,19 +8,22 @@ import { itemPath } from "./schema.js";
 import { t } from "./words.js";
 
 const FEW = 6;
+/** A line is told by what was there before. */
+const MORE = 2;
 const MANY = 100;
 
 /** @param {{ table: import("./schema.js").Table, item: import("./api.js").Item }} properties */
 export function History({ table, item }) {
   const [all, setAll] = useState(false);
-  const loaded = useLoad(`${itemPath(table, item.id)}/history?per_page=${all ? MANY : FEW}`);
+  const loaded = useLoad(`${itemPath(table, item.id)}/history?per_page=${all ? MANY : FEW + MORE}`);
   const changes = /** @type {import("./api.js").Item[]} */ (loaded.answer?.data ?? []);
   const total = loaded.answer?.meta.total ?? changes.length;
+  const lines = told(changes);
   if (loaded.error) return null;
   return h(Card, { title: t("history"), class: "history" },
-    loaded.answer && changes.length === 0 ? p({ class: "soft" }, t("history.none")) : ol({ class: "changes" }, told(changes).map((change) => {
+    loaded.answer && changes.length === 0 ? p({ class: "soft" }, t("history.none")) : ol({ class: "changes" }, lines.slice(0, all ? MANY : FEW).map((change) => {
       const before = changes.find((other) => other.seq < change.seq && other.timestamp !== change.timestamp);
       return li({ key: change.seq }, h(ChangeLine, { change, before: before ?? (changes.length === total ? { data: null } : undefined) }));
     })),
-    !all && total > changes.length ? button({ type: "button", class: "link", onClick: () => setAll(true) }, t("history.all", { n: total })) : null);
+    !all && (total > changes.length || lines.length > FEW) ? button({ type: "button", class: "link", onClick: () => setAll(true) }, t("history.all", { n: total })) : null);
 }

@@ -39,7 +39,7 @@ export function Audit() {
     error ? h(Problem, { error }) : null,
     lines.length === 0 && loading ? div({ class: "card" }, h(Skeleton, { rows: 8 })) : lines.length === 0 && !more ? div({ class: "card" }, h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") })) : null,
     byDay(told(lines)).map(([date, own]) => div({ key: date, class: "audit-day" }, strong({ class: "label" }, day(date)),
-      div({ class: "card" }, ol({ class: "changes" }, own.map((change) => li({ key: change.seq }, h(ChangeLine, { change }, h(RecordName, { change })))))))),
+      div({ class: "card" }, ol({ class: "changes" }, own.map((change) => li({ key: change.seq }, h(ChangeLine, { change }, h(RecordName, { change, before: lines.find((other) => other.entity_id === change.entity_id && other.seq < change.seq && other.timestamp !== change.timestamp) })))))))),
     more ? div({ class: "audit-more" }, h(Button, { busy: loading, onClick: next }, t("audit.more"))) : null);
 }
 

@@ -125,9 +125,14 @@ function About({ table, item }) {
 function Payments({ item }) {
   const payments = /** @type {Item[]} */ (useLoad(`/v1/invoices/${item.id}/payments`).answer?.data ?? []);
   if (payments.length === 0) return null;
-  return h(Card, { title: t("table.payments", { n: 2 }) }, ul({ class: "lines" }, payments.map((payment) => li({ key: payment.id },
-    div(null, strong(null, money(payment.amount)), div({ class: "soft" }, day(payment.date), payment.method ? ` · ${choiceName("payments", "method", payment.method)}` : "")),
-    h(Pill, { table: "payments", field: "status", value: payment.status })))));
+  return h(Card, { title: t("table.payments", { n: 2 }) }, ul({ class: "lines" }, payments.map((payment) => {
+    // What a provider or the bank transfers is collected by direct debit.
+    const collected = payment.type === "online" && payment.method === "banktransfer";
+    const method = collected ? "directdebit" : payment.method;
+    return li({ key: payment.id },
+      div(null, strong(null, money(payment.amount)), div({ class: "soft" }, day(payment.date), method ? ` · ${choiceName("payments", "method", method)}` : "")),
+      collected && ["created", "open", "pending", "authorized"].includes(payment.status) ? span({ class: "pill wait" }, t("payment.collecting")) : h(Pill, { table: "payments", field: "status", value: payment.status }));
+  })));
 }
 
 /** @param {{ table: Table, item: Item }} properties */

@@ -1,7 +1,9 @@
 // Home: what needs attention, each with a number and a link; money; tasks of today. An empty account sees its first steps.
+import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { post, useLoad } from "../api.js";
 import { useAttention } from "../attention.js";
+import { choose, chosen } from "../drafts.js";
 import { count, daysUntil, money, nearDay, plusDays, today } from "../format.js";
 import { a, button, div, h, li, ol, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
@@ -13,6 +15,9 @@ import { LinkName, RelatedLine } from "../value.js";
 
 /** @typedef {import("../api.js").Item} Item */
 
+/** Whoever has so many invoices is not new. */
+const MANY = 25;
+
 export function Home() {
   const shown = useAttention();
   const clients = useLoad(may("relations.read") ? "/v1/clients?per_page=1" : null).answer?.meta.total;
@@ -20,9 +25,12 @@ export function Home() {
   useKeys((shown ?? []).slice(0, 9).map((item, place) => ({ key: String(place + 1), label: item.label, run: () => go(item.href) })));
   const first = String(me.value.user.name ?? "").split(" ")[0] ?? "";
   const fresh = clients === 0 || invoices?.meta.total === 0;
+  // The steps stay until they are done or hidden.
+  const hidden = useSignal(chosen("start", "") === "hidden");
+  const early = fresh || (!hidden.value && (invoices?.meta.total ?? MANY) < MANY);
   return div({ class: "page home" },
     h(Head, { title: t("home.hello", { name: first }), tab: t("menu.home"), over: new Intl.DateTimeFormat(language === "nl" ? "nl-NL" : "en-GB", { weekday: "long", day: "numeric", month: "long", timeZone: "UTC" }).format(new Date(today())) }),
-    fresh ? h(Start, { clients: clients ?? 0, invoices: invoices?.meta.total ?? 0 }) : null,
+    early ? h(Start, { clients: clients ?? 0, invoices: invoices?.meta.total ?? 0, hide: fresh ? undefined : () => { hidden.value = true; choose("start", "hidden"); } }) : null,
     !shown ? div({ class: "attention waiting" }, h(Skeleton, { rows: 2 })) : shown.length === 0 ? (fresh ? null : div({ class: "card all-good" }, h(Icon, { name: "check" }), t("home.nothing"))) : ol({ class: "attention", "aria-label": t("home.attention") }, shown.map((item) => li({ key: item.name },
       a({ href: item.href, class: `attention-item ${item.tone}` }, span({ class: "attention-icon" }, h(Icon, { name: item.icon })), strong(null, item.capped ? `${count(item.count)}+` : count(item.count)), span(null, item.label),
         item.amount ? span({ class: "amount" }, money(item.amount)) : item.mine ? span({ class: "amount soft" }, t("attention.mine", { n: item.mine })) : null)))),
@@ -38,7 +46,7 @@ function Activity() {
   const changes = /** @type {Item[]} */ (useLoad(shown ? "/v1/changes?order=desc&limit=100" : null).answer?.data ?? []).filter((change) => !QUIET.has(change.entity_type));
   if (!shown || changes.length === 0) return null;
   const { ChangeLine, RecordName, told } = shown;
-  return h(Card, { title: t("home.activity"), actions: a({ href: "/settings/audit" }, t("tab.all")) }, ol({ class: "changes" }, told(changes).slice(0, LINES).map((change) => li({ key: change.seq }, h(ChangeLine, { change }, h(RecordName, { change }))))));
+  return h(Card, { title: t("home.activity"), actions: a({ href: "/settings/audit" }, t("tab.all")) }, ol({ class: "changes" }, told(changes).slice(0, LINES).map((change) => li({ key: change.seq }, h(ChangeLine, { change }, h(RecordName, { change, before: changes.find((other) => other.entity_id === change.entity_id && other.seq < change.seq && other.timestamp !== change.timestamp) }))))));
 }
 
 const LINES = 6;
@@ -46,7 +54,7 @@ const LINES = 6;
 const QUIET = new Set(["file", "user", "api_key", "settings", "account"]);
 
 /** The steps of a new account are loaded for new accounts only.
- * @param {{ clients: number, invoices: number }} properties */
+ * @param {{ clients: number, invoices: number, hide?: () => void }} properties */
 function Start(properties) {
   const [shown, setShown] = useState(/** @type {typeof import("./start.js") | null} */ (null));
   useEffect(() => { void Promise.all([import("./start.js"), loadRest()]).then(([module]) => setShown(module)); }, []);

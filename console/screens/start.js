@@ -7,13 +7,14 @@ import { t } from "../words.js";
 
 /** @typedef {{ key: string, done: boolean, href: string, icon: string }} Step */
 
-/** @param {{ clients: number, invoices: number }} properties */
-export function FirstSteps({ clients, invoices }) {
+/** @param {{ clients: number, invoices: number, hide?: () => void }} properties */
+export function FirstSteps({ clients, invoices, hide }) {
   const loaded = useLoad("/v1/corporate-identities").answer;
   const identities = loaded?.data ?? [];
   const own = identities.find((/** @type {any} */ one) => one.is_default) ?? identities[0];
   const identity = useLoad(own ? `/v1/corporate-identities/${own.id}` : null).answer?.data;
-  const domains = useLoad("/v1/email-domains").answer?.data ?? [];
+  const allDomains = useLoad("/v1/email-domains").answer;
+  const domains = allDomains?.data ?? [];
   const sent = useLoad(may("invoices.read") ? "/v1/mails?limit=20" : null).answer?.data ?? [];
   const steps = [
     { key: "identity", icon: "edit", done: Boolean(identity && valueOf(identity, "address") && (valueOf(identity, "iban") || valueOf(identity, "logo_file_id"))), href: own ? `/settings/corporate-identities/${own.id}/edit` : "/settings/corporate-identities/new", may: may("settings.write") },
@@ -22,10 +23,11 @@ export function FirstSteps({ clients, invoices }) {
     { key: "mail", icon: "mail", done: sent.some((/** @type {any} */ mail) => mail.about !== "user") || domains.some((/** @type {any} */ one) => one.status === "verified"), href: "/settings/email-domains", may: may("settings.write") },
   ].filter((step) => step.may);
   // Before it is known whether there are details, the first step would make a second set of them.
-  if (!loaded) return null;
+  if (!loaded || !allDomains || (own && !identity)) return null;
   const next = steps.find((step) => !step.done);
+  if (!next) return null;
   const done = steps.filter((step) => step.done).length;
-  return h(Card, { title: t("home.start"), class: "start", actions: span({ class: "soft" }, t("home.start_done", { done, all: steps.length })) },
+  return h(Card, { title: t("home.start"), class: "start", actions: [span({ key: "done", class: "soft" }, t("home.start_done", { done, all: steps.length })), hide ? h(Button, { key: "hide", small: true, quiet: true, onClick: hide }, t("home.start_hide")) : null] },
     div({ class: "start-bar", "aria-hidden": "true" }, span({ style: { width: `${Math.round((done / Math.max(1, steps.length)) * 100)}%` } })),
     ol({ class: "steps" }, steps.map((step) => li({ key: step.key, class: step.done ? "done" : step === next ? "next" : "" },
       span({ class: "step-mark" }, h(Icon, { name: step.done ? "check" : step.icon })),

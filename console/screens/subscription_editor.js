@@ -4,10 +4,11 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { ApiError, get, newKey, patch, post, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { ChangedNotice, openConflict } from "../conflict.js";
+import { confirm } from "../dialog.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { ErrorList, detailText } from "../form.js";
-import { today } from "../format.js";
+import { day, today } from "../format.js";
 import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Button, Card, Head, Problem, Skeleton, say } from "../parts.js";
@@ -92,6 +93,12 @@ function Editing({ table, item, etag, allRates }) {
       busy.value = false;
     }
   };
+  /** An active subscription whose first period has begun makes its invoice at once. */
+  const begin = () => {
+    const first = values.value.subscription_start;
+    if (item || !first || first > today()) return void save(item ? "" : "active");
+    confirm({ title: t("subscription.save_active"), text: t("subscription.invoices_now", { day: day(first) }), action: t("subscription.save_active"), run: () => save("active") });
+  };
   /** Somebody else saved in between: what only they changed is theirs, of what both changed people choose.
    * @param {string} id @param {Item} mine */
   const merge = async (id, mine) => {
@@ -114,7 +121,7 @@ function Editing({ table, item, etag, allRates }) {
   const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), describedBy: errors[name] ? `f-${name}-error` : undefined, onChange: (/** @type {any} */ value) => set({ [name]: value }) });
   const frequencies = (fieldOf(table, "frequency")?.choices ?? []).map((one) => /** @type {[string, string]} */ ([one, choiceName("subscriptions", "frequency", one)]));
   const weekdays = [1, 2, 3, 4, 5, 6, 7].map((one) => /** @type {[string, string]} */ ([String(one), word([`weekday.${one}`], "")]));
-  return form({ class: "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(item ? "" : "active"); } },
+  return form({ class: "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); begin(); } },
     h(Head, { title: item ? item.title : word(["new.subscriptions"], ""), over: a({ href: table.address }, tableName(table.key)) },
       item ? h(Button, { href: `${table.address}/${item.id}` }, t("cancel")) : h(Button, { busy: busy.value, onClick: () => void save("draft") }, t("subscription.save_draft")),
       h(Button, { type: "submit", primary: true, busy: busy.value }, item ? t("save") : t("subscription.save_active"))),

@@ -123,6 +123,9 @@ fn a_subscription_is_collected(browser: &mut Chromium, client: &Client, customer
     browser.evaluate("document.querySelector('.cell-price input').focus()");
     browser.type_text("100");
     browser.press("button", "Opslaan en activeren");
+    // It begins today, so it says what follows.
+    browser.sees("wordt meteen een factuur gemaakt");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
     browser.wait_until("/^.subscriptions.[0-9a-f-]{36}$/.test(location.pathname)");
     let subscription = client.get("/v1/subscriptions").data()[0].clone();
     assert_eq!((&subscription["status"], &subscription["title"]), (&json!("active"), &json!("Onderhoud")));
