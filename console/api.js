@@ -83,6 +83,8 @@ async function write(method, path, options) {
   const version = `${record} ${options?.etag}`;
   try {
     const answer = await request(method, path, { ...options, ...newer.get(version) });
+    // What came with the page may be older than this.
+    for (const known of Object.keys(first)) delete first[known];
     if (!options?.keep) reloadAll();
     return answer;
   } catch (error) {
