@@ -1,10 +1,11 @@
 // Direct-debit files for the bank: what was collected when, and a new file of everything that waits.
 import { useMemo, useState } from "preact/hooks";
-import { formKey, post, useLoad } from "../api.js";
+import { ApiError, formKey, post, useLoad } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { DayBox } from "../field.js";
 import { count, day, dayOf, money, nearDay } from "../format.js";
-import { a, div, fieldset, h, input, label, legend, p, span, strong, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
+import { a, div, fieldset, h, input, label, legend, li, p, span, strong, table as tableElement, tbody, td, th, thead, tr, ul } from "../html.js";
+import { useIdentity } from "../identity.js";
 import { useKeys } from "../keys.js";
 import { Button, Empty, Head, Problem, Skeleton, say } from "../parts.js";
 import { can } from "../schema.js";
@@ -17,6 +18,7 @@ import { choiceName, t, tableName } from "../words.js";
 export function Batches({ table }) {
   const loaded = useLoad(`${table.path}?per_page=100`);
   const settings = useLoad("/v1/settings").answer?.data;
+  const missing = useMissing();
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
   const add = () => openDialog(({ close }) => h(New, { table, close }));
   const adds = can(table, "create") && settings?.provider === "manual";
@@ -24,6 +26,7 @@ export function Batches({ table }) {
   return div({ class: "page" },
     h(Head, { title: tableName("batches"), over: a({ href: "/subscriptions" }, tableName("subscriptions")) }, adds ? h(Button, { primary: true, icon: "plus", onClick: add }, t("new.batches")) : null),
     settings && settings.provider !== "manual" ? div({ class: "notice calm" }, span(null, t(settings.provider === "mollie" ? "batches.by_mollie" : "batches.by_sandbox")), h(Button, { small: true, href: "/settings#payments" }, t("menu.settings"))) : null,
+    adds && missing.length > 0 ? h(Missing, { missing }) : null,
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? div({ class: "card" }, h(Skeleton, { rows: 4 })) : null,
     loaded.answer && rows.length === 0 ? div({ class: "card" }, h(Empty, { icon: "pay", title: t("batches.none"), text: t("batches.none_text") }, adds ? h(Button, { primary: true, icon: "plus", onClick: add }, t("new.batches")) : null)) : null,
@@ -38,22 +41,53 @@ export function Batches({ table }) {
 /** @param {Item} row */
 const contentOf = (row) => `/console/v1/direct-debit/batches/${row.id}/content`;
 
+/** What a file cannot do without and the account does not have: the creditor identifier, its own IBAN.
+ * @returns {("creditor" | "iban")[]} */
+function useMissing() {
+  const settings = useLoad("/v1/settings").answer?.data;
+  const identity = useIdentity();
+  return [...(settings && !settings.creditor_id ? [/** @type {const} */ ("creditor")] : []), ...(identity && !identity.iban ? [/** @type {const} */ ("iban")] : [])];
+}
+
+/** @param {{ missing: ("creditor" | "iban")[], close?: () => void }} properties */
+const Missing = ({ missing, close }) => div({ class: "notice", role: "alert" }, div(null, missing.map((one) => div({ key: one }, t(`batches.no_${one}`), " ",
+  a({ href: one === "creditor" ? "/settings#payments" : "/settings/corporate-identities", onClick: close }, t(`batches.give_${one}`))))));
+
+/** What was left out of a file, in the reader's language.
+ * @param {string} warning */
+function leftOut(warning) {
+  const [, number, name, what] = /^(\S+) was left out: (.*) has no (IBAN|mandate)\.$/.exec(warning) ?? [];
+  return number && name ? t(what === "IBAN" ? "batches.left_out_iban" : "batches.left_out_mandate", { number, name }) : warning;
+}
+
 /** @param {{ table: Table, close: () => void }} properties */
 function New({ table, close }) {
+  const missing = useMissing();
+  const [refused, setRefused] = useState("");
+  const [warnings, setWarnings] = useState(/** @type {string[]} */ ([]));
   const [date, setDate] = useState("");
   const [scheme, setScheme] = useState("core");
   const [made, setMade] = useState(/** @type {Item | null} */ (null));
   const key = useMemo(formKey, []);
   if (made) return h(Dialog, { key: "made", title: t("batches.made"), action: t("once.kept"), single: true, close, run: async () => {} }, p(null, t("batches.made_text", { n: made.count, count: count(made.count), amount: money(made.amount), date: day(made.collection_date) })),
+    warnings.length > 0 ? div({ class: "notice" }, ul(null, warnings.map((one) => li({ key: one }, leftOut(one))))) : null,
     div(null, h(Button, { primary: true, icon: "download", href: contentOf(made), download: `${made.message_id || "incasso"}.xml` }, t("batches.download"))));
   const run = async () => {
     const body = { scheme, ...(date ? { collection_date: date } : {}) };
-    const { data } = await post(table.path, body, { key });
+    setRefused("");
+    const { data, meta } = await post(table.path, body, { key }).catch((problem) => {
+      if (!(problem instanceof ApiError) || problem.code !== "invalid_transition") throw problem;
+      // What is missing is shown above; else nothing waits for a file.
+      setRefused(missing.length > 0 ? "" : t("batches.nothing"));
+      throw null;
+    });
+    setWarnings(meta.warnings ?? []);
     say(t("batches.made"));
     setMade(data);
     return new Promise(() => {});
   };
-  return h(Dialog, { title: t("new.batches"), action: t("batches.make"), close, run }, p({ class: "soft" }, t("batches.new_text")),
+  return h(Dialog, { title: t("new.batches"), action: t("batches.make"), close, run, disabled: missing.length > 0 },
+    missing.length > 0 ? h(Missing, { missing, close }) : refused ? div({ class: "notice", role: "alert" }, refused) : null, p({ class: "soft" }, t("batches.new_text")),
     div({ class: "field" }, label({ for: "batch-date" }, t("field.collection_date")), h(DayBox, { id: "batch-date", value: date, onChange: setDate }), p({ class: "help" }, t("batches.date_help"))),
     fieldset({ class: "field choice" }, legend(null, t("field.scheme")), div({ class: "radios" }, ["core", "b2b"].map((one) => label({ key: one }, input({ type: "radio", name: "scheme", checked: scheme === one, onChange: () => setScheme(one) }), span(null, choiceName("batches", "scheme", one)))))));
 }

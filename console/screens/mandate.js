@@ -4,7 +4,7 @@ import { formKey, post, remove, useLoad } from "../api.js";
 import { Dialog, confirm, openDialog } from "../dialog.js";
 import { DayBox, TextBox } from "../field.js";
 import { day, today } from "../format.js";
-import { div, h, label, p } from "../html.js";
+import { a, div, h, label, p } from "../html.js";
 import { CopyBox } from "../once.js";
 import { Button, Card, Facts, Pill, say } from "../parts.js";
 import { may, titleOf, tables } from "../schema.js";
@@ -21,6 +21,7 @@ export function Mandate({ client }) {
   if (status === "none" && !edits) return null;
   return h(Card, { title: t("client.mandate"), actions: status === "none" ? null : h(Pill, { table: "mandates", field: "status", value: status }) },
     status === "none" ? p({ class: "soft" }, t("mandate.none")) : null,
+    edits && mandate.provider === "manual" ? h(NoIban, { client }) : null,
     status === "pending" ? p({ class: "soft" }, t("mandate.pending")) : null,
     mandate.mandate_id ? h(Facts, { facts: [[t("mandate.reference"), mandate.mandate_id], [t("mandate.signed_on"), mandate.meta?.signed_on ? day(mandate.meta.signed_on) : ""]] }) : null,
     edits ? div({ class: "actions card-foot start" },
@@ -28,6 +29,10 @@ export function Mandate({ client }) {
       !mandate.mandate_present && mandate.provider === "manual" ? h(Button, { small: true, onClick: () => openDialog(({ close }) => h(Signed, { client, close })) }, t("mandate.record")) : null,
       mandate.mandate_present ? h(Button, { small: true, onClick: () => confirm({ title: t("mandate.revoke"), text: t("mandate.revoke_text"), action: t("mandate.revoke"), danger: true, run: async () => { await remove(`/v1/clients/${client.id}/direct-debit/mandate`); say(t("mandate.revoked")); } }) }, t("mandate.revoke")) : null) : null);
 }
+
+/** A file for the bank leaves out clients without an IBAN.
+ * @param {{ client: Item, close?: () => void }} properties */
+const NoIban = ({ client, close }) => (client.iban ? null : div({ class: "notice" }, div(null, t("mandate.no_iban"), " ", a({ href: `/clients/${client.id}/edit`, onClick: close }, t("mandate.give_iban")))));
 
 /** Asks the client for a small payment; whoever pays it gives the mandate.
  * @param {{ client: Item, close: () => void }} properties */
@@ -55,7 +60,7 @@ function Signed({ client, close }) {
     await post(`/v1/clients/${client.id}/direct-debit/mandate`, body, { key });
     say(t("mandate.recorded"));
   };
-  return h(Dialog, { title: t("mandate.record"), action: t("save"), close, run, disabled: !reference.trim() || !date }, p({ class: "soft" }, t("mandate.record_text")),
+  return h(Dialog, { title: t("mandate.record"), action: t("save"), close, run, disabled: !reference.trim() || !date }, p({ class: "soft" }, t("mandate.record_text")), h(NoIban, { client, close }),
     div({ class: "fields" }, div({ class: "field" }, label({ for: "mandate-reference" }, t("mandate.reference")), h(TextBox, { id: "mandate-reference", value: reference, length: 35, onChange: setReference })),
       div({ class: "field" }, label({ for: "mandate-date" }, t("mandate.signed_on")), h(DayBox, { id: "mandate-date", value: date, onChange: setDate }))));
 }
