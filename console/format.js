@@ -57,7 +57,7 @@ export function decimal(value, decimals = 0, grouped = true) {
 }
 
 /** @param {Decimal} value */
-export const price = (value) => (value === null || value === undefined || value === "" ? "" : `€ ${decimal(value, 2)}`);
+export const price = (value) => (value === null || value === undefined || value === "" ? "" : `${language === "nl" ? "€ " : "€"}${decimal(value, 2)}`);
 /** @param {Decimal} value */
 export const percent = (value) => (value === null || value === undefined || value === "" ? "" : `${decimal(value)} %`);
 

@@ -11,11 +11,11 @@ import { choiceName, errorText, t, tableName } from "./words.js";
 /** @typedef {import("./html.js").Children} Children */
 
 /** @param {{ icon?: string, primary?: boolean, danger?: boolean, quiet?: boolean, small?: boolean, href?: string, type?: "button" | "submit",
- *   disabled?: boolean, busy?: boolean, label?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, download?: string, class?: string }} properties */
-export function Button({ icon, primary, danger, quiet, small, href, type = "button", disabled, busy, label, onClick, children, form, target, download, class: extra = "" }) {
+ *   disabled?: boolean, busy?: boolean, label?: string, name?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, download?: string, class?: string }} properties `name` tells buttons with the same word apart; it begins with that word. */
+export function Button({ icon, primary, danger, quiet, small, href, type = "button", disabled, busy, label, name: full, onClick, children, form, target, download, class: extra = "" }) {
   const classes = ["button", primary && "primary", danger && "danger", quiet && "quiet", small && "small", !children && "square", busy && "busy", extra].filter(Boolean).join(" ");
   const inside = [icon ? h(Icon, { name: icon }) : null, children ? span(null, children) : null];
-  const name = children ? undefined : label;
+  const name = full ?? (children ? undefined : label);
   if (href) return a({ class: classes, href, "aria-label": name, title: label, target, download }, inside);
   return button({ class: classes, type, disabled: disabled || busy, "aria-busy": busy || undefined, "aria-label": name, title: label, onClick, form }, inside);
 }
@@ -97,8 +97,8 @@ export const Tabs = ({ items, label }) =>
 /** @typedef {{ label: string, icon?: string, run?: () => void, href?: string, danger?: boolean, hidden?: boolean, target?: string, note?: string }} MenuItem */
 
 /** A button with a menu.
- * @param {{ label: string, icon?: string, items: MenuItem[], primary?: boolean, quiet?: boolean, showLabel?: boolean, children?: Children, align?: "left" | "right", class?: string }} properties */
-export function Menu({ label, icon, items, primary, quiet, showLabel, children, align = "right", class: extra = "" }) {
+ * @param {{ label: string, name?: string, icon?: string, items: MenuItem[], primary?: boolean, quiet?: boolean, showLabel?: boolean, children?: Children, align?: "left" | "right", class?: string }} properties */
+export function Menu({ label, name, icon, items, primary, quiet, showLabel, children, align = "right", class: extra = "" }) {
   const [open, setOpen] = useState(false);
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   useOutside(box, open, () => setOpen(false));
@@ -125,7 +125,7 @@ export function Menu({ label, icon, items, primary, quiet, showLabel, children, 
   };
   const classes = ["button", primary && "primary", quiet && "quiet", !showLabel && !children && "square"].filter(Boolean).join(" ");
   return div({ class: `menu ${extra}`, ref: box, onKeyDown },
-    button({ type: "button", class: classes, "aria-haspopup": "menu", "aria-expanded": open, "aria-label": showLabel || children ? undefined : label, title: showLabel || children ? undefined : label, onClick: () => setOpen(!open) },
+    button({ type: "button", class: classes, "aria-haspopup": "menu", "aria-expanded": open, "aria-label": name ?? (showLabel || children ? undefined : label), title: showLabel || children ? undefined : label, onClick: () => setOpen(!open) },
       icon ? h(Icon, { name: icon }) : null, children ?? (showLabel ? span(null, label) : null), showLabel ? h(Icon, { name: "down", class: "caret" }) : null),
     open ? ul({ class: `menu-list ${align}`, role: "menu", "aria-label": label }, shown.map((item) =>
       li({ key: item.label, role: "none" }, item.href

@@ -7,7 +7,7 @@ import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
 import { Button, Empty, Head, Menu, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { go, place } from "../router.js";
-import { can } from "../schema.js";
+import { can, may, valueOf } from "../schema.js";
 import { given, t, tableName, word } from "../words.js";
 import { LinkName } from "../value.js";
 
@@ -21,6 +21,9 @@ export function Board({ table }) {
   const phases = /** @type {Item[] | undefined} */ (useLoad("/v1/phases").answer?.data);
   const chosen = pipelines?.find((one) => one.id === parameters.get("pipeline_id")) ?? pipelines?.[0];
   const loaded = useLoad(chosen ? `/v1/deals?status=open&pipeline_id=${chosen.id}&per_page=100` : null);
+  // A deal without an open task has no follow-up; known for as many tasks as one page has.
+  const tasks = useLoad(may("tasks.read") ? "/v1/tasks?status=open&per_page=100" : null).answer;
+  const followed = tasks && (tasks.meta.total ?? 0) <= 100 ? new Set(tasks.data.map((/** @type {Item} */ task) => valueOf(task, "deal_id"))) : null;
   const moved = useSignal(/** @type {Record<string, string>} */ ({}));
   const dragged = useSignal("");
   const edits = can(table, "patch");
@@ -76,7 +79,7 @@ export function Board({ table }) {
       onDragOver: (event) => { event.preventDefault(); event.currentTarget.classList.add("over"); }, onDragLeave: (event) => event.currentTarget.classList.remove("over"),
       onDrop: (event) => { event.preventDefault(); event.currentTarget.classList.remove("over"); const deal = deals.find((one) => one.id === dragged.value); dragged.value = ""; if (deal) void move(deal, phase.id); } },
       div({ class: "phase-head" }, h2(null, given(phase.name), span({ class: "count" }, ` ${cards.length}`)), span({ class: "phase-sum" }, moneyOfCents(sum))),
-      cards.map((deal) => h(Card, { key: deal.id, deal, phases: own, edits, dragged, move, end })),
+      cards.map((deal) => h(Card, { key: deal.id, deal, phases: own, edits, dragged, move, end, alone: followed !== null && !followed.has(deal.id) })),
       cards.length === 0 ? div({ class: "phase-empty" }, t("board.empty")) : null);
   };
   return div({ class: "page list-page" },
@@ -105,15 +108,15 @@ function step(key) {
   /** @type {HTMLElement | null | undefined} */ (next?.querySelector("a"))?.focus();
 }
 
-/** @param {{ deal: Item, phases: Item[], edits: boolean, dragged: import("@preact/signals").Signal<string>, move: (deal: Item, phase: string) => Promise<void>, end: (deal: Item, how: "win" | "lose") => Promise<void> }} properties */
-function Card({ deal, phases, edits, dragged, move, end }) {
+/** @param {{ deal: Item, phases: Item[], edits: boolean, dragged: import("@preact/signals").Signal<string>, move: (deal: Item, phase: string) => Promise<void>, end: (deal: Item, how: "win" | "lose") => Promise<void>, alone: boolean }} properties `alone`: nothing is planned. */
+function Card({ deal, phases, edits, dragged, move, end, alone }) {
   const late = deal.expected_close_date && daysUntil(deal.expected_close_date) < 0;
   return article({ class: "deal", id: `deal-${deal.id}`, draggable: edits,
     onDragStart: (event) => { event.dataTransfer?.setData("text/plain", deal.id); setTimeout(() => { dragged.value = deal.id; }); }, onDragEnd: () => { dragged.value = ""; } },
     a({ href: `/deals/${deal.id}`, draggable: false }, deal.title), span({ class: "soft" }, h(LinkName, { table: "clients", id: deal.client_id, plain: true })),
     div({ class: "deal-line" }, deal.expected_close_date ? span({ class: late ? "late" : "soft" }, nearDay(deal.expected_close_date)) : span(null), span({ class: "amount" }, money(deal.amount))),
-    deal.priority === "high" ? div({ class: "deal-line" }, h(Pill, { table: "deals", field: "priority", value: "high" })) : null,
-    edits ? h(Menu, { label: t("board.move"), icon: "more", quiet: true, items: [
+    deal.priority === "high" || alone ? div({ class: "deal-line start" }, deal.priority === "high" ? h(Pill, { table: "deals", field: "priority", value: "high" }) : null, alone ? span({ class: "pill wait" }, t("board.no_followup")) : null) : null,
+    edits ? h(Menu, { label: `${deal.title}: ${t("board.move")}`, icon: "more", quiet: true, items: [
       ...phases.filter((phase) => phase.id !== deal.phase_id).map((phase) => ({ label: given(phase.name), icon: "right", run: () => void move(deal, phase.id) })),
       { label: t("action.win"), icon: "check", run: () => void end(deal, "win") }, { label: t("action.lose"), icon: "close", run: () => void end(deal, "lose") },
     ] }) : null);

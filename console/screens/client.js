@@ -40,7 +40,7 @@ export function ClientPage({ table, id, part }) {
     h(Head, { over: a({ href: table.address }, tableName(table.key)), title: name, beside: [person ? span({ key: "person", class: "soft" }, person) : null] },
       item.phone ? h(Button, { icon: "phone", href: `tel:${item.phone.replace(/[^+\d]/g, "")}`, label: item.phone }, t("client.call")) : null,
       item.email ? h(Button, { icon: "mail", href: `mailto:${item.email}`, label: item.email }, t("client.mail")) : null,
-      h(Menu, { label: t("new"), icon: "plus", primary: true, showLabel: true, items: news.map((one) => ({ label: tableName(one.key, 1), icon: one.key, href: `${one.address}/new?client_id=${id}` })) }),
+      h(Menu, { label: t("new"), name: `${t("new")}: ${name}`, icon: "plus", primary: true, showLabel: true, items: news.map((one) => ({ label: tableName(one.key, 1), icon: one.key, href: `${one.address}/new?client_id=${id}` })) }),
       can(table, "patch") ? h(Button, { icon: "edit", label: t("edit"), href: `${table.address}/${id}/edit` }) : null,
       h(Menu, { label: t("more"), icon: "more", items: mergeMenu(table, item, loaded.answer.etag) })),
     may("invoices.read") ? h(Sums, { id }) : null,
@@ -77,7 +77,7 @@ export function Related({ table: key, id, few, alone }) {
   const rows = /** @type {Item[]} */ (loaded.answer.data);
   const total = loaded.answer.meta.total ?? rows.length;
   if (rows.length === 0 && few) return key === "invoices" && can(table, "create") ? h(Card, { class: "only-child" }, h(Empty, { icon: "clients", title: t("client.nothing"), text: t("client.nothing_text") }, ["invoices", "quotes"].map((one) => h(Button, { key: one, primary: one === "invoices", icon: "plus", href: `/${one}/new?client_id=${id}` }, word([`new.${one}`], ""))))) : null;
-  const add = can(table, "create") ? h(Button, { small: true, icon: "plus", href: `${table.address}/new?client_id=${id}` }, t("new")) : null;
+  const add = can(table, "create") ? h(Button, { small: true, icon: "plus", href: `${table.address}/new?client_id=${id}`, name: word([`new.${key}`], t("new")) }, t("new")) : null;
   if (rows.length === 0) return h(Card, { title: tableName(key) }, h(Empty, { icon: key, title: t("client.nothing") }, add));
   return h(Card, { title: [tableName(key), span({ class: "count" }, ` ${total}`)], actions: [total > rows.length ? a({ key: "all", href: `${table.address}?client_id=${id}` }, t("tab.all")) : null, add] },
     ul({ class: "related" }, rows.map((row) => li({ key: row.id }, a({ href: `${table.address}/${row.id}` }, h(RelatedLine, { table, row }))))));

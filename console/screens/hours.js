@@ -14,7 +14,7 @@ import { place, setQuery } from "../router.js";
 import { can, may, me, tables } from "../schema.js";
 import { language, t } from "../words.js";
 import { readMinutes } from "./project.js";
-import { LinkName } from "../value.js";
+import { LinkName, linked } from "../value.js";
 
 /** @typedef {import("../api.js").Item} Item */
 /** @typedef {{ project: string, activity: string }} Line */
@@ -84,16 +84,20 @@ function Week({ tabs }) {
     error.value ? h(Problem, { error: error.value, retry: () => void load() }) : null,
     entries.value === null ? h(Skeleton, { rows: 6 }) : lines.length === 0 ? div({ class: "card" }, h(Empty, { icon: "hours", title: t("hours.empty"), text: t("hours.empty_text") }, h(Button, { primary: true, icon: "plus", onClick: add }, t("hours.add")), h(Button, { onClick: () => void copy() }, t("hours.copy"))))
       : div({ class: "card list week-box" }, tableElement({ class: "week" },
-        thead(null, tr(null, th({ scope: "col" }, t("field.project_id")), columns.map((one) => th({ key: one, scope: "col", class: one === today() ? "number now" : "number" }, name.format(new Date(one)), span({ class: "soft" }, ` ${Number(one.slice(8))}`))), th({ scope: "col", class: "number" }, t("field.total_incl_vat")))),
+        thead(null, tr(null, th({ scope: "col" }, t("field.project_id")), columns.map((one) => th({ key: one, scope: "col", class: `${dayClass(one)}${one === today() ? " now" : ""}` }, name.format(new Date(one)), span({ class: "soft" }, ` ${Number(one.slice(8))}`))), th({ scope: "col", class: "number" }, t("field.total_incl_vat")))),
         tbody(null, lines.map((line) => {
           const own = all.filter((entry) => entry.project === line.project && entry.activity_name === line.activity);
           return tr({ key: `${line.project} ${line.activity}` }, th({ scope: "row" }, h(LinkName, { table: "projects", id: line.project }), line.activity ? div({ class: "soft" }, line.activity) : null),
-            columns.map((one) => td({ key: one, class: "number" }, h(Cell, { line, date: one, entries: own.filter((entry) => entry.date === one), day: all.filter((entry) => entry.date === one), user: who.id || me.value.user.id, edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
+            columns.map((one) => td({ key: one, class: dayClass(one) }, h(Cell, { line, date: one, entries: own.filter((entry) => entry.date === one), day: all.filter((entry) => entry.date === one), user: who.id || me.value.user.id, edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
         })),
         tfoot(null, tr(null, th({ scope: "row" }, t("field.total_incl_vat")), columns.map((one) => td({ key: one, class: "number" }, dash(total(all.filter((entry) => entry.date === one))))), td({ class: "number sum" }, hours(total(all))))))));
 }
 
 const narrow = () => matchMedia("(max-width: 720px)").matches;
+
+/** Today and the weekend stand out.
+ * @param {string} date */
+const dayClass = (date) => `number${date === today() ? " today" : [0, 6].includes(new Date(date).getUTCDay()) ? " weekend" : ""}`;
 
 /** @param {number} minutes */
 const dash = (minutes) => (minutes ? hours(minutes) : "");
@@ -108,6 +112,7 @@ const MAX_MINUTES = 24 * 60;
 function Cell({ line, date, entries, day, user, edits, saved }) {
   const [typed, setTyped] = useState(/** @type {string | null} */ (null));
   const box = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const project = linked("projects", line.project).value;
   const minutes = total(entries);
   const only = entries.length === 1 ? entries[0] : undefined;
   const locked = !edits || entries.length > 1 || (only && !["draft", "rejected"].includes(only.status));
@@ -138,7 +143,7 @@ function Cell({ line, date, entries, day, user, edits, saved }) {
   const pill = minutes && status && status !== "draft" ? h(Pill, { table: "hours", field: "status", value: status }) : null;
   if (locked) return minutes ? span({ class: "locked" }, hours(minutes), pill) : null;
   return [input({
-    ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : "", "aria-label": `${line.activity} ${nearDay(date)}`, "aria-invalid": next === null || tooMany || undefined,
+    ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : "", "aria-label": [project?.name, line.activity, nearDay(date)].filter(Boolean).join(", "), "aria-invalid": next === null || tooMany || undefined,
     value: typed ?? dash(minutes), onInput: (event) => setTyped(event.currentTarget.value), onFocus: (event) => event.currentTarget.select(), onBlur: () => void save(),
     onKeyDown: (event) => {
       const moves = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Enter: [0, 1] });

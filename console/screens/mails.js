@@ -59,7 +59,7 @@ function Row({ mail, again }) {
     td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && mail.status !== "sent" ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, mail.reason) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
     td({ class: "card-line-2" }, mail.recipient), td({ class: "when card-none" }, h(Moment, { at: mail.created_at })),
     td({ class: "card-end" }, h(Pill, { table: "mails", field: "status", value: mail.status, tone: mail.status === "sent" ? "good" : undefined })),
-    td({ class: "card-status" }, h(Button, { small: true, quiet: true, onClick: () => openDialog(({ close }) => h(Text, { mail, close })) }, t("mails.show")), mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, onClick: () => void retry() }, t("again")) : null));
+    td({ class: "card-status" }, h(Button, { small: true, quiet: true, name: `${t("mails.show")}: ${mail.subject}, ${mail.recipient}`, onClick: () => openDialog(({ close }) => h(Text, { mail, close })) }, t("mails.show")), mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, onClick: () => void retry() }, t("again")) : null));
 }
 
 /** @param {string} status */

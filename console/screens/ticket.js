@@ -11,7 +11,7 @@ import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs
 import { go, place } from "../router.js";
 import { can, itemPath, may, me, tables, titleOf } from "../schema.js";
 import { Related } from "./client.js";
-import { choiceName, fieldName, t, tableName } from "../words.js";
+import { choiceName, fieldName, t, tableName, word } from "../words.js";
 import { LinkName, linked } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -33,7 +33,7 @@ export function Inbox({ table, id }) {
   return div({ class: id ? "inbox reading" : "inbox" },
     section({ class: "inbox-list", "aria-label": tableName("tickets") },
       div({ class: "inbox-head" },
-        div({ class: "inbox-title" }, id ? h2(null, tableName("tickets")) : h1({ tabIndex: -1 }, tableName("tickets")), can(table, "create") ? h(Button, { small: true, icon: "plus", href: "/tickets/new" }, t("new")) : null),
+        div({ class: "inbox-title" }, id ? h2(null, tableName("tickets")) : h1({ tabIndex: -1 }, tableName("tickets")), can(table, "create") ? h(Button, { small: true, icon: "plus", href: "/tickets/new", name: word(["new.tickets"], t("new")) }, t("new")) : null),
         h(Tabs, { label: t("list.views"), items: [{ href: "/tickets", label: t("ticket.all"), current: query === "" }, { href: `/tickets?${mine}`, label: t("ticket.mine"), current: query === mine }, ...statuses.map((status) => ({ href: `/tickets?status=${encodeURIComponent(status.name)}`, label: choiceName("tickets", "status", status.name), current: now === status.name }))] })),
       div({ class: "inbox-rows" },
         loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null, !loaded.answer ? h(Skeleton, { rows: 8 }) : null,
