@@ -14,7 +14,7 @@ import { tasteOf } from "./resources.js";
 import { go } from "./router.js";
 import { can, itemPath, may, me, titleOf, valueOf } from "./schema.js";
 import { Value } from "./value.js";
-import { actionName, fieldName, t, tableName, word } from "./words.js";
+import { actionName, doneText, fieldName, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
 /** @typedef {import("./api.js").Item} Item */
@@ -71,7 +71,7 @@ function Actions({ table, item, etag }) {
   /** @param {import("./schema.js").Action} action */
   async function run(action) {
     const path = action.path.replace("{id}", item.id);
-    const send = async () => { const answer = await post(path, action.takes?.length ? {} : undefined, { etag }); showOnce(answer); say(t("done", { what: actionName(table.key, action.name) })); };
+    const send = async () => { const answer = await post(path, action.takes?.length ? {} : undefined, { etag }); showOnce(answer); say(doneText(table.key, action.name)); };
     if (["complete", "reopen", "verify", "test", "retry"].includes(action.name)) await send().catch(sayError);
     else confirm({ title: actionName(table.key, action.name), text: word([`confirm.${table.key}.${action.name}`, `confirm.${action.name}`], t("confirm.text")), action: actionName(table.key, action.name), run: send });
   }

@@ -1,13 +1,13 @@
 // A control for each kind of field, with its label, explanation and error.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { LinkBox } from "./combobox.js";
-import { day, dayOf, decimal, readDay, readNumber } from "./format.js";
+import { day, dayOf, decimal, money, readDay, readNumber } from "./format.js";
 import { FileBox } from "./filebox.js";
 import { button, div, fieldset, h, input, label, legend, option, p, select, span, textarea } from "./html.js";
 import { DaysBox, EventsBox, ListBox, isDays } from "./listbox.js";
 import { ScopesBox } from "./scopes.js";
 import { countryName } from "./value.js";
-import { choiceName, fieldHelp, fieldName, t } from "./words.js";
+import { choiceName, fieldHelp, fieldName, language, t } from "./words.js";
 import { Icon } from "./parts.js";
 
 /** @typedef {import("./schema.js").Field} Field */
@@ -15,6 +15,10 @@ import { Icon } from "./parts.js";
 
 const COUNTRIES = ("NL BE DE FR LU GB IE AT CH ES PT IT DK SE NO FI PL CZ SK HU RO BG HR SI EE LV LT GR CY MT US CA AU NZ TR MA CN JP IN ZA BR").split(" ");
 const MAX_RADIOS = 4;
+/** @type {[string, string][]} */
+let sorted = [];
+/** All countries, by their names in the reader's language. */
+const countries = () => (sorted = sorted.length > 0 ? sorted : COUNTRIES.map((code) => /** @type {[string, string]} */ ([code, countryName(code)])).sort(([, one], [, other]) => one.localeCompare(other, language)));
 
 /** @param {{ table: string, field: Field, name?: string, value: any, onChange: (value: any) => void, error?: string, disabled?: boolean, prefix?: string, onNew?: (typed: string) => void }} properties */
 export function FieldRow({ table, field, name = fieldName(table, field.name), value, onChange, error, disabled, prefix = "f", onNew }) {
@@ -53,7 +57,7 @@ export function controlOf(table, field, control, onNew) {
     case "day": return h(DayBox, control);
     case "link": return field.refers === "files" ? h(FileBox, control) : field.refers ? h(LinkBox, { ...control, table: field.refers, value: control.value ?? "", onNew }) : h(TextBox, { ...control, length: field.length });
     case "choice": return h(ChoiceBox, { ...control, options: (field.choices ?? []).map((choice) => /** @type {[string, string]} */ ([choice, choiceName(table, field.name, choice)])), empty: !field.required });
-    case "country": return h(ChoiceBox, { ...control, options: COUNTRIES.map((code) => /** @type {[string, string]} */ ([code, countryName(code)])), empty: true });
+    case "country": return h(ChoiceBox, { ...control, options: countries(), empty: true });
     case "color": return h(ColorBox, control);
     case "moment": return h(DayBox, { ...control, value: control.value ? dayOf(control.value) : "", onChange: (/** @type {string} */ day) => control.onChange(day ? `${day}T00:00:00Z` : "") });
     case "texts": return h(field.name === "scopes" ? ScopesBox : field.name === "events" ? EventsBox : ListBox, control);
@@ -82,7 +86,7 @@ export function TextBox({ id, value, onChange, invalid, describedBy, disabled, l
 /** @param {Control & { options: [string, string][], empty?: boolean }} properties */
 export const ChoiceBox = ({ id, value, onChange, options, empty, invalid, describedBy, disabled, label: name }) =>
   div({ class: "select" }, select({ id, value: value ?? "", disabled, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, onChange: (event) => onChange(event.currentTarget.value) },
-    (empty || !value) && !options.some(([key]) => key === "") ? option({ value: "" }, "") : null,
+    (empty || !value) && !options.some(([key]) => key === "") ? option({ value: "" }, t("choose")) : null,
     value && !options.some(([key]) => key === value) ? option({ value }, String(value)) : null,
     options.map(([key, text]) => option({ key, value: key }, text))), h(Icon, { name: "down", class: "caret" }));
 
@@ -112,7 +116,7 @@ export function NumberBox({ id, value, onChange, invalid, describedBy, disabled,
       onBlur: () => { if (!either && !wrong) setTyped(null); },
     }),
     either ? div({ class: "either", role: "group", "aria-label": t("number.which") }, span(null, t("number.which")),
-      either.map((number) => button({ key: number, type: "button", class: "button small", onClick: () => pick(number) }, decimal(number)))) : null,
+      either.map((number) => button({ key: number, type: "button", class: "button small", onClick: () => pick(number) }, decimals === 2 ? money(number) : decimal(number)))) : null,
     wrong ? p({ class: "wrong" }, t("number.wrong")) : null);
 }
 
@@ -136,6 +140,6 @@ export function DayBox({ id, value, onChange, invalid, describedBy, disabled, pl
 }
 
 /** @param {Control} properties */
-const ColorBox = ({ id, value, onChange, disabled, describedBy }) => div({ class: "color" },
+const ColorBox = ({ id, value, onChange, disabled, describedBy, invalid }) => div({ class: "color" },
   input({ type: "color", value: /^#[0-9a-f]{6}$/i.test(value ?? "") ? value : "#000000", disabled, "aria-hidden": "true", tabIndex: -1, onInput: (event) => onChange(event.currentTarget.value) }),
-  input({ id, type: "text", value: value ?? "", disabled, "aria-describedby": describedBy, onInput: (event) => onChange(event.currentTarget.value) }));
+  input({ id, type: "text", value: value ?? "", disabled, placeholder: "#1f4e79", "aria-invalid": invalid || undefined, "aria-describedby": describedBy, onInput: (event) => onChange(event.currentTarget.value) }));

@@ -7,7 +7,7 @@ import { allShortcuts } from "./keys.js";
 import { go, recent } from "./router.js";
 import { addressOf, can, tables } from "./schema.js";
 import { shortNumber } from "./value.js";
-import { t, tableName, word } from "./words.js";
+import { choiceName, t, tableName, word } from "./words.js";
 import { Icon } from "./parts.js";
 
 /** @typedef {{ key: string, icon: string, label: string, detail: string, run: () => void }} Hit */
@@ -67,6 +67,10 @@ function commands(typed) {
 const MAIN = ["list invoices", "list quotes", "list clients", "list deals", "list tickets", "list tasks"];
 const ICONS = { invoices: 1, quotes: 1, workorders: 1, subscriptions: 1, products: 1, clients: 1, suppliers: 1, deals: 1, tickets: 1, tasks: 1, projects: 1, files: 1, flows: 1 };
 
+/** What the server says about a record, in words: it names a status or an event as the API does.
+ * @param {any} item @returns {string} */
+const detailOf = (item) => (item.type === "deal" ? choiceName("deals", "status", item.detail) : item.type === "flow" ? word([`trigger.${item.detail}`], item.detail) : item.detail);
+
 /** Records of every kind, in one request.
  * @param {string} words @param {AbortSignal} abort @returns {Promise<Hit[]>} */
 async function search(words, abort) {
@@ -75,6 +79,6 @@ async function search(words, abort) {
     const table = Object.values(tables).find((one) => one.one === item.type);
     const name = shortNumber(item.name) || item.detail;
     const document = table?.names?.[0] === "number";
-    return { key: item.id, icon: table && table.key in ICONS ? table.key : "right", label: document && item.detail ? `${name} · ${item.detail}` : name, detail: [table ? tableName(table.key, 1) : "", document ? "" : item.detail].filter(Boolean).join(" · "), run: () => go(addressOf(item.path)) };
+    return { key: item.id, icon: table && table.key in ICONS ? table.key : "right", label: document && item.detail ? `${name} · ${item.detail}` : name, detail: [table ? tableName(table.key, 1) : "", document ? "" : detailOf(item)].filter(Boolean).join(" · "), run: () => go(addressOf(item.path)) };
   });
 }

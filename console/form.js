@@ -6,6 +6,7 @@ import { ApiError, formKey, get, patch, post, useLoad } from "./api.js";
 import { dropDraft, keepDraft, readDraft } from "./drafts.js";
 import { FieldRow } from "./field.js";
 import { Others } from "./here.js";
+import { useIdentity } from "./identity.js";
 import { a, div, form, h, li, section, span, strong, ul } from "./html.js";
 import { useKeys } from "./keys.js";
 import { showOnce } from "./once.js";
@@ -50,6 +51,9 @@ function Editing({ table, item, etag }) {
     values.value = initial(table, item, "");
   }, [etag]);
 
+  // A new client is in the country of the account, until somebody says otherwise.
+  const home = useIdentity(!item && "country" in (tasteOf(table.key).starts ?? {}))?.country;
+  useEffect(() => { if (home && !touched.current && !place.value.query.includes("country=")) values.value = { ...values.value, country: home }; }, [home]);
   const fields = table.fields.filter((field) => (item ? field.patch : field.create) && editable(field));
   const custom = useCustomFields(table);
   const errors = error.value instanceof ApiError ? errorsByField(error.value) : {};

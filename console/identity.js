@@ -6,5 +6,6 @@ import { may } from "./schema.js";
 export function useIdentity(wanted = true) {
   const all = /** @type {import("./api.js").Item[]} */ (useLoad(wanted && may("settings.read") ? "/v1/corporate-identities" : null).answer?.data ?? []);
   const id = (all.find((one) => one.is_default) ?? all[0])?.id;
-  return useLoad(id ? `/v1/corporate-identities/${id}` : null).answer?.data;
+  const own = useLoad(id ? `/v1/corporate-identities/${id}` : null).answer?.data;
+  return own ? { ...own.meta, ...own } : undefined;
 }

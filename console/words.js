@@ -71,13 +71,17 @@ export const fieldHelp = (table, field) => word([`hint.${table}.${field}`, `hint
 
 /** @param {string} table @param {string} field @param {string} value */
 export const choiceName = (table, field, value) =>
-  word([`choice.${table}.${field}.${value}`, `choice.${field}.${value}`, `status.${value}`], plain(value));
+  word([`choice.${table}.${field}.${value}`, `choice.${field}.${value}`, ...(field === "send_type" ? [`mail.${value}`] : []), `status.${value}`], plain(value));
 
 /** @param {string} table @param {number} [n] */
 export const tableName = (table, n = 2) => word([`table.${table}`], plain(table), { n });
 
 /** @param {string} table @param {string} action */
 export const actionName = (table, action) => word([`action.${table}.${action}`, `action.${action}`], plain(action.replace(/-/g, "_")));
+
+/** What is said when an action is done.
+ * @param {string} table @param {string} action */
+export const doneText = (table, action) => word([`done.${table}.${action}`, `done.${action}`], t("done", { what: actionName(table, action) }));
 
 /** What an error says to the reader: our words for its code, else the server's sentence.
  * @param {{ code?: string, message?: string }} error */

@@ -13,7 +13,7 @@ import { Paper, PdfSheet } from "../paper.js";
 import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, say } from "../parts.js";
 import { go } from "../router.js";
 import { can, itemPath, may } from "../schema.js";
-import { actionName, choiceName, fieldName, t, tableName, word } from "../words.js";
+import { actionName, choiceName, doneText, fieldName, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
 import { openCents, openCredit, openPayment, openSend } from "./send.js";
 import { LinkName, pdfOf, shortNumber } from "../value.js";
@@ -70,7 +70,7 @@ function actionsOf(table, item, etag) {
   /** @param {string} name @param {string} icon @param {string} key @param {(answer: Item) => void} [then] @returns {DocumentAction} */
   const act = (name, icon, key, then) => ({ label: actionName(table.key, name), icon, key, run: () => confirm({
     title: actionName(table.key, name), text: word([`confirm.${table.key}.${name}`, `confirm.${name}`], t("confirm.text")), action: actionName(table.key, name),
-    run: async () => { const answer = await post(`${path}/${name}`, undefined, { etag }); say(t("done", { what: actionName(table.key, name) })); then?.(answer.data); },
+    run: async () => { const answer = await post(`${path}/${name}`, undefined, { etag }); say(doneText(table.key, name)); then?.(answer.data); },
   }) });
   const open = ["open", "partial", "overdue"].includes(status);
   /** @type {DocumentAction[]} */

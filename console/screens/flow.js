@@ -10,7 +10,7 @@ import { Button, Card, Empty, Facts, Head, Icon, Menu, Moment, Pill, Problem, Sk
 import { go } from "../router.js";
 import { can, itemPath, tables } from "../schema.js";
 import { conditionLine, stepLine, stepName, triggerText } from "../steps.js";
-import { actionName, given, t, tableName, word } from "../words.js";
+import { actionName, doneText, given, t, tableName, word } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -105,7 +105,7 @@ export function RunPage({ table, id }) {
   const run = loaded.answer.data;
   const allowed = /** @type {Record<string, string[]>} */ ({ pending_approval: ["approve", "reject", "cancel"], failed: ["retry"], running: ["cancel"], waiting: ["cancel"], retrying: ["cancel"], queued: ["cancel"] })[run.status] ?? [];
   /** @param {string} name */
-  const act = (name) => confirm({ title: actionName("runs", name), text: word([`confirm.runs.${name}`], t("confirm.text")), action: actionName("runs", name), danger: name === "reject" || name === "cancel", run: async () => { await post(`${itemPath(table, id)}/${name}`, undefined); say(t("done", { what: actionName("runs", name) })); } });
+  const act = (name) => confirm({ title: actionName("runs", name), text: word([`confirm.runs.${name}`], t("confirm.text")), action: actionName("runs", name), danger: name === "reject" || name === "cancel", run: async () => { await post(`${itemPath(table, id)}/${name}`, undefined); say(doneText("runs", name)); } });
   const about = Object.values(tables).find((one) => one.one === run.entity_type);
   return div({ class: "page" },
     h(Head, { title: given(run.flow_name) || tableName("runs", 1), over: a({ href: "/runs" }, tableName("runs")), beside: h(Pill, { table: "runs", field: "status", value: run.status }) }, can(table, "get") ? allowed.map((name, place) => h(Button, { key: name, primary: place === 0, onClick: () => act(name) }, actionName("runs", name))) : null),

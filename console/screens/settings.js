@@ -3,14 +3,14 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get, patch, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
-import { FieldRow, TextBox } from "../field.js";
+import { ChoiceBox, FieldRow, TextBox } from "../field.js";
 import { changes, errorsByField } from "../form.js";
 import { size } from "../format.js";
 import { a, div, form, h, label, p, span, strong } from "../html.js";
 import { Button, Card, Facts, Head, Icon, Problem, Skeleton, say } from "../parts.js";
 import { place } from "../router.js";
 import { can, fieldOf, may, me, tables } from "../schema.js";
-import { t, tableName, word } from "../words.js";
+import { fieldName, t, tableName, word } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
 
@@ -75,6 +75,15 @@ function AccountName() {
     div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy, disabled: !name.trim() || name.trim() === me.value.account.name }, t("save")))));
 }
 
+/** The tax rate of new rows: one of the account.
+ * @param {{ value: string, error?: string, disabled: boolean, onChange: (value: string) => void }} properties */
+function VatCode({ value, error, disabled, onChange }) {
+  const rates = /** @type {Item[]} */ (useLoad("/v1/tax-rates").answer?.data ?? []);
+  return div({ class: "field" }, label({ for: "s-default_vat_code" }, fieldName("settings", "default_vat_code")),
+    h(ChoiceBox, { id: "s-default_vat_code", value, disabled, invalid: Boolean(error), onChange, options: [["", t("settings.no_vat")], ...rates.map((rate) => /** @type {[string, string]} */ ([rate.code, `${rate.label} (${rate.code})`]))] }),
+    error ? p({ class: "wrong" }, error) : null);
+}
+
 /** @param {{ name: string, fields: string[], item: Item, etag: string }} properties */
 function Section({ name, fields, item, etag }) {
   const table = tables.settings;
@@ -103,7 +112,7 @@ function Section({ name, fields, item, etag }) {
   if (own.length === 0) return null;
   return form({ id: name, onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: word([`settings.section.${name}`], name) },
     error.value ? h(Problem, { error: error.value }) : null,
-    div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; if (!SECRET.has(field.name)) keepDraft(draftName, () => Object.fromEntries(Object.entries(edited.value).filter(([one]) => !SECRET.has(one)))); } }))),
+    div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => field.name === "default_vat_code" ? h(VatCode, { key: field.name, value: values[field.name] ?? "", error: errors[field.name], disabled, onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; } }) : h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; if (!SECRET.has(field.name)) keepDraft(draftName, () => Object.fromEntries(Object.entries(edited.value).filter(([one]) => !SECRET.has(one)))); } }))),
     name === "payments" && provider === "manual" && tables.batches ? p({ class: "help" }, a({ href: tables.batches.address }, tableName("batches"))) : null,
     disabled ? null : div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy: busy.value, disabled: Object.keys(body).length === 0 }, t("save")))));
 }
