@@ -80,7 +80,7 @@ function AccountName() {
 function VatCode({ value, error, disabled, onChange }) {
   const rates = /** @type {Item[]} */ (useLoad("/v1/tax-rates").answer?.data ?? []);
   return div({ class: "field" }, label({ for: "s-default_vat_code" }, fieldName("settings", "default_vat_code")),
-    h(ChoiceBox, { id: "s-default_vat_code", value, disabled, invalid: Boolean(error), onChange, options: [["", t("settings.no_vat")], ...rates.map((rate) => /** @type {[string, string]} */ ([rate.code, `${rate.label} (${rate.code})`]))] }),
+    h(ChoiceBox, { id: "s-default_vat_code", value, disabled, invalid: Boolean(error), onChange, options: [["", t("settings.no_vat")], ...rates.filter((rate) => rate.context !== "purchase").map((rate) => /** @type {[string, string]} */ ([rate.code, `${rate.label} (${rate.code})`]))] }),
     error ? p({ class: "wrong" }, error) : null);
 }
 
