@@ -163,7 +163,7 @@ export const errorsByField = (error) => Object.fromEntries(error.details.map((de
 const root = (path) => path.split(/[.[]/)[0] ?? path;
 
 /** @param {Field} field */
-const editable = (field) => !["rows", "lines", "custom", "data"].includes(field.kind) && !["client_external_id", "generate", "external_id"].includes(field.name);
+export const editable = (field) => !["rows", "lines", "custom", "data"].includes(field.kind) && !["client_external_id", "generate", "external_id"].includes(field.name);
 
 /** @param {Table} table @param {Item | null} item @param {string} query */
 function initial(table, item, query) {

@@ -18,7 +18,7 @@ export const storesMail = async () => (await outcome(5)) === "stored";
 /** Says that a mail is on its way, and corrects it when the mail turns out to be stored.
  * @param {string} text @param {string} to @param {boolean} [stored] */
 export async function sayMailed(text, to, stored = false) {
-  const kept = () => void say(t("send.kept", { to }), { stays: true });
+  const kept = () => void say(t("send.kept", { to }));
   if (stored) return kept();
   const unsay = say(text);
   for (let round = 0; round < TRIES; round++) {

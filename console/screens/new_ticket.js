@@ -4,7 +4,7 @@ import { ApiError, formKey, patch, post, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, FieldRow, TextBox } from "../field.js";
-import { ErrorList, errorsByField } from "../form.js";
+import { ErrorList, editable, errorsByField } from "../form.js";
 import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Button, Card, Head, say } from "../parts.js";
@@ -38,12 +38,13 @@ export function NewTicket({ table }) {
     setValues(now);
     keepDraft(draftName, () => now);
   };
+  const fields = table.fields.filter((field) => field.create && editable(field));
   const save = async () => {
     if (busy) return;
     setBusy(true);
     setError(null);
     try {
-      const { data } = await post(table.path, Object.fromEntries(FIELDS.filter((name) => values[name]).map((name) => [name, values[name]])), { key });
+      const { data } = await post(table.path, Object.fromEntries(fields.map((field) => field.name).filter((name) => values[name]).map((name) => [name, values[name]])), { key });
       if (values.message?.trim()) {
         await post(`/v1/tickets/${data.id}/messages/inbound`, { body: values.message, author_name: data.client_name || (client ? [client.firstname, client.lastname].filter(Boolean).join(" ") || client.company_name : ""), author_email: data.client_email || client?.email || "" }, { key: messageKey });
         // A message of the client reopens a ticket; the chosen status stays.
@@ -60,7 +61,6 @@ export function NewTicket({ table }) {
     }
   };
   useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(), always: true }]);
-  const fields = table.fields.filter((field) => FIELDS.includes(field.name));
   /** @param {string} name @param {string} [text] */
   const row = (name, text) => fields.filter((field) => field.name === name).map((field) => h(FieldRow, { key: name, table: table.key, field, name: text, value: values[name], error: errors[name], onChange: (value) => set({ [name]: value }) }));
   /** @param {string} typed */
@@ -79,7 +79,7 @@ export function NewTicket({ table }) {
         div({ class: "field wide" }, label({ for: "f-message" }, t("send.message")), h(TextBox, { id: "f-message", value: values.message, long: true, describedBy: "f-message-help", onChange: (value) => set({ message: value }) }), p({ class: "help", id: "f-message-help" }, t("ticket.message_help"))),
         row("priority"),
         div({ class: "field" }, label({ for: "f-status" }, t("field.status")), h(ChoiceBox, { id: "f-status", value: status, onChange: (value) => set({ status: value }), options: statuses.map((one) => /** @type {[string, string]} */ ([one.name, choiceName("tickets", "status", one.name)])) })),
-        users.length > 0 ? div({ class: "field" }, label({ for: "f-assignee_id" }, fieldName("tickets", "assignee_id")), h(ChoiceBox, { id: "f-assignee_id", value: values.assignee_id ?? "", onChange: (value) => set({ assignee_id: value }), options: [["", t("ticket.nobody")], ...users.map((user) => /** @type {[string, string]} */ ([user.id, user.name || user.email]))] })) : null,
-        row("project_id"))),
+        may("users.read") ? div({ class: "field" }, label({ for: "f-assignee_id" }, fieldName("tickets", "assignee_id")), h(ChoiceBox, { id: "f-assignee_id", value: values.assignee_id ?? "", onChange: (value) => set({ assignee_id: value }), options: [["", t("ticket.nobody")], ...users.map((user) => /** @type {[string, string]} */ ([user.id, user.name || user.email]))] })) : null,
+        row("project_id"), fields.filter((field) => !FIELDS.includes(field.name)).map((field) => row(field.name)))),
     div({ class: "form-foot" }, h(Button, { href: table.address }, t("cancel")), h(Button, { type: "submit", primary: true, busy }, t("save"))));
 }

@@ -25,6 +25,9 @@ fn the_keyboard_alone_is_enough() {
     an_invoice_is_made_and_sent(browser, &client);
     a_deal_is_moved(browser, &client, &customer);
     a_ticket_is_closed(browser, &client);
+    a_record_is_opened(browser, &client);
+    hours_get_a_row(browser, &client, &customer);
+    a_wrong_number_is_shown(browser);
     browser.check();
 }
 
@@ -74,7 +77,8 @@ fn an_invoice_is_made_and_sent(browser: &mut Chromium, client: &Client) {
     browser.sees("Versturen per e-mail");
     browser.wait_until("document.getElementById('send-to')?.value === 'ster@b.example'");
     browser.key("Ctrl+Enter");
-    browser.sees("Onderweg naar ster@b.example");
+    // A server without mail settings says that it stores the mail, as soon as it has stored one.
+    browser.wait_until("/Onderweg naar ster@b.example|De mail aan ster@b.example is bewaard/.test(document.body.innerText)");
     let invoice = client.get("/v1/invoices").data()[0].clone();
     assert_eq!((&invoice["payment_status"], &invoice["total_incl_vat"]), (&json!("open"), &json!(60.5)));
     let id = invoice["id"].as_str().unwrap();
@@ -122,4 +126,57 @@ fn a_ticket_is_closed(browser: &mut Chromium, client: &Client) {
     browser.wait_until("document.querySelector('[role=menuitem]') === null");
     browser.wait_until("document.querySelector('.conversation-head .pill').className.includes('calm')");
     assert!(client.get(&format!("/v1/tickets/{id}")).data()["closed_at"].is_string());
+}
+
+/// The focus follows: to the heading of the record, and back to its row.
+fn a_record_is_opened(browser: &mut Chromium, client: &Client) {
+    let id = client.post("/v1/products", json!({"name": "Boiler", "price": 1250})).expect(201).id();
+    browser.go("/products");
+    browser.sees("Boiler");
+    browser.evaluate("document.activeElement.blur()");
+    browser.key("j");
+    browser.wait_until("document.activeElement.tagName === 'TR'");
+    browser.key("Enter");
+    browser.settles(&format!("/products/{id}"));
+    browser.wait_until("document.activeElement.tagName === 'H1' && document.activeElement.innerText === 'Boiler'");
+    browser.evaluate("history.back()");
+    browser.wait_until(&format!("document.activeElement.id === 'row-{id}'"));
+}
+
+/// The first cell of the new row has the focus.
+fn hours_get_a_row(browser: &mut Chromium, client: &Client, customer: &str) {
+    let project = json!({"name": "Verbouwing", "client_id": customer});
+    client.post("/v1/projects", project).expect(201);
+    browser.go("/hours");
+    browser.settles("/hours");
+    browser.evaluate("[...document.querySelectorAll('button')].find((one) => one.innerText === 'Project toevoegen').focus()");
+    browser.key("Enter");
+    browser.wait_until("document.activeElement.id === 'add-project'");
+    browser.type_text("Verb");
+    browser.wait_until("document.querySelector('[role=option]')?.innerText.includes('Verbouwing') === true");
+    browser.key("Enter");
+    tab_to(browser, "dialog [type=submit]");
+    browser.key("Enter");
+    browser.wait_until("document.activeElement.matches('.week tbody tr td:nth-child(2) input')");
+}
+
+/// What cannot be read gets the focus instead of a question.
+fn a_wrong_number_is_shown(browser: &mut Chromium) {
+    browser.go("/invoices/new");
+    browser.settles("/invoices/new");
+    browser.evaluate("document.querySelector('.cell-name input').focus()");
+    browser.type_text("Ketel");
+    browser.evaluate("document.querySelector('.cell-quantity input').focus()");
+    browser.type_text("abc");
+    browser.evaluate("document.getElementById('f-title').focus()");
+    browser.key("Ctrl+Enter");
+    browser.wait_until("document.activeElement.matches('.cell-quantity input[aria-invalid=true]')");
+    assert_eq!(browser.evaluate("document.querySelectorAll('dialog').length"), 0);
+    let wide = browser.evaluate("document.querySelector('.row-line .wrong').offsetWidth > 300");
+    assert_eq!(wide, true, "the message has room");
+    browser.type_text("2");
+    browser.wait_until("document.querySelector('.row-line .wrong') === null");
+    browser.key("Ctrl+Enter");
+    browser.sees("Er komt een definitief nummer op");
+    browser.key("Escape");
 }

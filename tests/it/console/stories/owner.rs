@@ -24,7 +24,9 @@ fn an_owner_needs_no_program() {
     automatic_mail_gets_its_hours(browser, &client);
     let customer = a_mandate_is_recorded(browser, &client);
     a_subscription_is_collected(browser, &client, &customer);
+    a_file_for_the_bank_says_what_it_needs(browser, &client);
     hours_are_submitted_and_approved(browser, &client, &customer);
+    a_ticket_is_made_by_hand(browser, &client, &customer);
     a_ready_flow_is_switched_on(browser, &client);
     a_colleague_is_invited(browser, &client);
     a_key_is_made(browser, &client);
@@ -151,6 +153,10 @@ fn hours_are_submitted_and_approved(browser: &mut Chromium, client: &Client, cus
     browser.evaluate("document.querySelector('dialog [type=submit]').click()");
     browser.wait_until("document.querySelector('.week td input') !== null");
     browser.evaluate("document.querySelector('.week td input').focus()");
+    browser.type_text("25");
+    browser.sees("Meer dan 24 uur op één dag.");
+    browser.evaluate("document.activeElement.blur()");
+    browser.evaluate("document.querySelector('.week td input').focus()");
     browser.type_text("1:30");
     browser.key("Enter");
     browser.evaluate("document.activeElement.blur()");
@@ -161,6 +167,48 @@ fn hours_are_submitted_and_approved(browser: &mut Chromium, client: &Client, cus
     browser.sees("Uren goedgekeurd.");
     let entry = client.get("/v1/hours").data()[0].clone();
     assert_eq!((&entry["minutes"], &entry["status"]), (&json!(90), &json!("approved")));
+    // They are those of whoever typed them, also while there is one user.
+    let users = client.get("/v1/users").data();
+    assert_eq!((users.as_array().unwrap().len(), &entry["meta"]["user_id"]), (1, &users[0]["id"]));
+}
+
+/// A file for the bank needs the creditor identifier: the dialog says so, and where to enter it.
+fn a_file_for_the_bank_says_what_it_needs(browser: &mut Chromium, client: &Client) {
+    client.patch("/v1/settings", json!({"creditor_id": ""})).expect(200);
+    browser.go("/batches");
+    browser.press("button", "Nieuw incassobestand");
+    browser.wait_until(
+        "document.querySelector('dialog .notice')?.innerText.includes('Uw incassant-ID ontbreekt.') === true",
+    );
+    browser.wait_until("document.querySelector('dialog [type=submit]').disabled");
+    assert_eq!(
+        browser.evaluate("document.querySelector('dialog .notice a').getAttribute('href')"),
+        "/settings#payments"
+    );
+    browser.press("button", "Annuleren");
+    client.patch("/v1/settings", json!({"creditor_id": "NL69ZZZ123456780000"})).expect(200);
+    // A client without an IBAN would be left out of the file.
+    let customer = client.post("/v1/clients", json!({"company_name": "Garage Smit"})).expect(201).id();
+    browser.go(&format!("/clients/{customer}"));
+    browser.sees("Deze klant heeft geen IBAN");
+}
+
+/// What a client said on the phone: the form offers the statuses of the account, and the inbox names the client.
+fn a_ticket_is_made_by_hand(browser: &mut Chromium, client: &Client, customer: &str) {
+    browser.go(&format!("/tickets/new?client_id={customer}"));
+    browser.wait_until("document.getElementById('f-status')?.value === 'New'");
+    assert_eq!(browser.evaluate("document.getElementById('f-status').options.length"), 4);
+    assert_eq!(browser.evaluate("document.querySelector('[name=f-priority]:checked').value"), "normal");
+    browser.type_in("f-subject", "Oven valt uit");
+    browser.type_in("f-message", "Hij gaat steeds uit.");
+    browser.choose("f-status", "Open");
+    browser.press("button", "Opslaan");
+    browser.wait_until("/^.tickets.[0-9a-f-]{36}$/.test(location.pathname)");
+    browser.wait_until("document.querySelector('.inbox-row .who')?.innerText.includes('Bakkerij De Ster') === true");
+    browser.sees("Hij gaat steeds uit.");
+    let ticket = client.get("/v1/tickets").data()[0].clone();
+    assert_eq!((&ticket["status"], &ticket["client_id"]), (&json!("Open"), &json!(customer)));
+    assert_eq!(ticket["meta"]["last_message_from"], "client");
 }
 
 fn a_ready_flow_is_switched_on(browser: &mut Chromium, client: &Client) {
