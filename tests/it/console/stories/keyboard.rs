@@ -78,7 +78,9 @@ fn an_invoice_is_made_and_sent(browser: &mut Chromium, client: &Client) {
     browser.wait_until("document.getElementById('send-to')?.value === 'ster@b.example'");
     browser.key("Ctrl+Enter");
     // A server without mail settings says that it stores the mail, as soon as it has stored one.
-    browser.wait_until("/Onderweg naar ster@b.example|De mail aan ster@b.example is bewaard/.test(document.body.innerText)");
+    browser.wait_until(
+        "/Onderweg naar ster@b.example|De mail aan ster@b.example is bewaard/.test(document.body.innerText)",
+    );
     let invoice = client.get("/v1/invoices").data()[0].clone();
     assert_eq!((&invoice["payment_status"], &invoice["total_incl_vat"]), (&json!("open"), &json!(60.5)));
     let id = invoice["id"].as_str().unwrap();
@@ -149,7 +151,9 @@ fn hours_get_a_row(browser: &mut Chromium, client: &Client, customer: &str) {
     client.post("/v1/projects", project).expect(201);
     browser.go("/hours");
     browser.settles("/hours");
-    browser.evaluate("[...document.querySelectorAll('button')].find((one) => one.innerText === 'Project toevoegen').focus()");
+    browser.evaluate(
+        "[...document.querySelectorAll('button')].find((one) => one.innerText === 'Project toevoegen').focus()",
+    );
     browser.key("Enter");
     browser.wait_until("document.activeElement.id === 'add-project'");
     browser.type_text("Verb");
