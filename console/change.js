@@ -18,7 +18,7 @@ export const eventName = (type) => word([`event.${type}`, `event.${type.split(".
 export function changeName(change, before) {
   const [old, now] = [flat(before?.data ?? {}), flat(change.data ?? {})];
   if (!/\.(updated|phase_changed)$/.test(change.type) || !now.payment_status) return eventName(change.type);
-  if (now.finalized_at && (now.finalized_at === change.timestamp || (before?.data && !old.finalized_at))) return `${eventName("invoice.finalized")}: ${now.number}`;
+  if (now.finalized_at && (now.finalized_at === change.timestamp || (before?.data && !old.finalized_at))) return eventName("invoice.finalized");
   if (!before?.data) return eventName(change.type);
   if (now.paid_amount !== old.paid_amount) return eventName(now.paid_amount > old.paid_amount ? "invoice.payment_received" : "invoice.payment_reversed");
   if (now.credited_amount !== old.credited_amount) return eventName("invoice.credited");
@@ -63,7 +63,10 @@ export function RecordName({ change, before }) {
 
 /** One line for what happened at once: "sent" says more than the "updated" that comes with it.
  * @param {Item[]} changes */
-export const told = (changes) => changes.filter((change) => !isNewDraft(change) && (!change.type.endsWith(".updated") || !changes.some((other) => other !== change && other.entity_id === change.entity_id && other.timestamp === change.timestamp && !other.type.endsWith(".updated"))));
+export const told = (changes) => changes.filter((change) => !isNewDraft(change) && (!isPlain(change) || !changes.some((other) => other !== change && other.entity_id === change.entity_id && other.timestamp === change.timestamp && !isPlain(other))));
+
+/** @param {Item} change */
+const isPlain = (change) => change.type.endsWith(".updated") || change.type === "quote.phase_changed";
 
 /** A document that was just made is a draft: nobody needs to be told.
  * @param {Item} change */

@@ -1,14 +1,14 @@
 // The generic list. Search, filters, sort and page stand in the address, so a list is a link.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useLoad } from "./api.js";
+import { post, useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
 import { ColumnChooser, Filters } from "./filters.js";
-import { count, money, moneyOfCents } from "./format.js";
+import { count, daysUntil, money, moneyOfCents, today } from "./format.js";
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
-import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs } from "./parts.js";
+import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs, say, sayError } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery, wentBack } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
@@ -36,6 +36,31 @@ export function ListPage({ table }) {
       add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null),
     h(StatusTabs, { table, tabs: taste.tabs ?? [] }),
     h(ListCard, { table, loaded, add }));
+}
+
+/** Whether the list shows what is to be done, in the order of the deadlines.
+ * @param {Table} table */
+function byDeadline(table) {
+  const now = new URLSearchParams(place.value.query);
+  return table.key === "tasks" && now.get("status") === "open" && (!now.get("sort") || (now.get("sort") === "deadline" && now.get("order") === "asc"));
+}
+
+/** The group of a task: late, today, this week, later.
+ * @param {Item} task */
+function deadlineGroup(task) {
+  const days = task.deadline ? daysUntil(task.deadline) : Infinity;
+  // The week ends on Sunday.
+  return days < 0 ? "late" : days === 0 ? "today" : days <= (7 - new Date(today()).getUTCDay()) % 7 ? "week" : "later";
+}
+const GROUPS = ["late", "today", "week", "later"];
+
+/** Ticks a task, which can be undone.
+ * @param {Item} task */
+async function tick(task) {
+  try {
+    await post(`/v1/tasks/${task.id}/complete`, undefined);
+    say(t("home.task_done", { title: task.title }), { undo: () => void post(`/v1/tasks/${task.id}/reopen`, undefined).catch(sayError) });
+  } catch (error) { sayError(error); }
 }
 
 /** @param {import("./api.js").Answer} answer */
@@ -80,7 +105,8 @@ export function viewQuery() {
 function ListCard({ table, loaded, add }) {
   const selected = useSignal(/** @type {ReadonlySet<string>} */ (new Set()));
   const columns = useSignal(columnsOf(table));
-  const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  const found = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  const rows = byDeadline(table) ? GROUPS.flatMap((group) => found.filter((row) => deadlineGroup(row) === group)) : found;
   const meta = loaded.answer?.meta ?? {};
   const searching = useRef(/** @type {HTMLInputElement | null} */ (null));
   const filtered = [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
@@ -145,13 +171,13 @@ function Rows({ table, rows, columns, selected, dim }) {
   const body = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
   const at = useRef(-1);
   const parameters = new URLSearchParams(place.value.query);
-  const fields = columns.map((name) => fieldOf(table, name)).filter((field) => field !== undefined);
+  // What is to be done is open.
+  const fields = columns.filter((name) => name !== "status" || !byDeadline(table)).map((name) => fieldOf(table, name)).filter((field) => field !== undefined);
   const taste = tasteOf(table.key);
   const opens = "get" in table.verbs;
   /** @param {number} place */
   const focus = (place) => {
-    const row = body.current?.rows[Math.max(0, Math.min(rows.length - 1, place))];
-    row?.focus();
+    /** @type {HTMLElement | undefined} */ (body.current?.querySelectorAll("tr[id]")[Math.max(0, Math.min(rows.length - 1, place))])?.focus();
   };
   /** @param {string} id @param {boolean} [several] */
   const toggle = (id, several) => {
@@ -183,7 +209,7 @@ function Rows({ table, rows, columns, selected, dim }) {
       thead(null, tr(null,
         th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
         fields.map((field) => h(Heading, { key: field.name, table, field, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
-      tbody({ ref: body }, rows.slice(0, drawn).map((row, place) => tr({
+      tbody({ ref: body }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length), tr({
         key: row.id, id: `row-${row.id}`, tabIndex: place === Math.max(0, at.current) ? 0 : -1, "aria-selected": selected.value.has(row.id) || undefined, class: opens ? "opens" : "",
         onFocus: () => { at.current = place; },
         onClick: (event) => {
@@ -193,7 +219,15 @@ function Rows({ table, rows, columns, selected, dim }) {
       },
         td({ class: "pick" }, input({ type: "checkbox", checked: selected.value.has(row.id), "aria-label": t("list.choose_one", { name: titleOf(table, row) }), onClick: (event) => toggle(row.id, event.shiftKey) })),
         fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column) }, cell(table, row, field, column, opens))),
-        td({ class: "card-line", "aria-hidden": "true" }, cardLine(table, row)))))));
+        td({ class: "card-line", "aria-hidden": "true" }, cardLine(table, row)))]))));
+}
+
+/** The name of a group of tasks, before its first one.
+ * @param {Table} table @param {Item} row @param {Item | undefined} before @param {number} columns */
+function groupHead(table, row, before, columns) {
+  const group = byDeadline(table) ? deadlineGroup(row) : "";
+  if (!group || (before && deadlineGroup(before) === group)) return null;
+  return tr({ key: group, class: "group" }, th({ scope: "rowgroup", colSpan: columns + 1 }, t(/** @type {any} */ (`tasks.${group}`))));
 }
 
 const FIRST_ROWS = 24;
@@ -214,8 +248,11 @@ function cell(table, row, field, column, opens) {
   const isName = (table.names ?? [])[0] === field.name || column === 0;
   if (column === 0 && opens) {
     const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : NAMED.has(table.key) ? given(String(value ?? "")) : shortNumber(String(value ?? ""))) : null;
-    return a({ href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
+    const ticks = table.key === "tasks" && row.status === "open" && can(table, "patch");
+    const link = a({ key: "link", href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
+    return ticks ? [button({ key: "tick", type: "button", class: "tick", "aria-label": `${t("action.tasks.complete")}: ${row.title}`, onClick: () => void tick(row) }, h(Icon, { name: "check" })), link] : link;
   }
+  if (field.name === "deadline" && row.status === "open" && row.deadline && daysUntil(row.deadline) < 0) return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   if (field.name === "firstname") return [row.firstname, row.lastname].filter(Boolean).join(" ");
   if (field.name === "due_date" && row.payment_status === "overdue") return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   return h(Value, { table: table.key, field, value, plain: true });

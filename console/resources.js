@@ -28,7 +28,7 @@ const TASTE = {
   suppliers: { icon: "suppliers", columns: ["company_name", "firstname", "email", "phone", "city"], groups: /** @type {any} */ (CONTACT), card: { title: "company_name", sub: ["city", "email"] }, starts: { country: "NL" } },
   deals: { icon: "deals", status: "status", amount: "amount", columns: ["title", "client_id", "phase_id", "priority", "expected_close_date", "status", "amount"], card: { title: "title", sub: ["client_id", "phase_id"], end: "amount", status: "status" } },
   tickets: { icon: "tickets", groups: [["ticket", ["subject", "client_id", "project_id", "priority", "status", "assignee_id"]], ["sender", ["client_name", "email"]]], status: "status", columns: ["number", "subject", "client_name", "priority", "status", "created_at"], card: { title: "subject", sub: ["number", "client_name"], status: "status" } },
-  tasks: { icon: "tasks", status: "status", columns: ["title", "category", "client_id", "project_id", "deadline", "status"], card: { title: "title", sub: ["client_id", "deadline"], status: "status" }, tabs: [["open", "status=open"], ["completed", "status=completed"], ["all", ""]] },
+  tasks: { icon: "tasks", status: "status", columns: ["title", "category", "client_id", "project_id", "deadline", "status"], card: { title: "title", sub: ["client_id", "deadline"], status: "status" }, tabs: [["open", "status=open&sort=deadline&order=asc"], ["completed", "status=completed"], ["all", ""]] },
   projects: { icon: "projects", status: "status" },
   notes: { icon: "note" },
   files: { icon: "files", columns: ["name", "content_type", "size", "created_at"], card: { title: "name", sub: ["content_type"], end: "size" } },

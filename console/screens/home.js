@@ -95,7 +95,7 @@ function Tasks() {
       say(t("home.task_done", { title: task.title }), { undo: () => void post(`/v1/tasks/${task.id}/reopen`, undefined).catch(sayError) });
     } catch (error) { sayError(error); }
   };
-  return h(Card, { title: t("home.tasks"), actions: a({ href: "/tasks?status=open" }, t("tab.all")) }, loaded.answer && rows.length === 0 ? p({ class: "soft" }, t("empty.tasks")) : ul({ class: "tick-list" }, rows.map((task) => li({ key: task.id },
+  return h(Card, { title: t("home.tasks"), actions: a({ href: "/tasks?status=open&sort=deadline&order=asc" }, t("tab.all")) }, loaded.answer && rows.length === 0 ? p({ class: "soft" }, t("empty.tasks")) : ul({ class: "tick-list" }, rows.map((task) => li({ key: task.id },
     button({ type: "button", class: "tick", "aria-label": `${t("action.tasks.complete")}: ${task.title}`, onClick: () => void tick(task) }, h(Icon, { name: "check" })),
     div(null, a({ href: `/tasks/${task.id}` }, task.title), div({ class: "soft" }, span({ class: daysUntil(task.deadline) < 0 ? "late" : "" }, daysUntil(task.deadline) === 0 ? t("time.today") : nearDay(task.deadline)), task.client_id ? [" · ", h(LinkName, { key: "client", table: "clients", id: task.client_id, plain: true })] : null))))));
 }

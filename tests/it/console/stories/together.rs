@@ -33,6 +33,7 @@ fn people_work_side_by_side() {
     two_people_change_one_draft(browser, &client);
     two_people_change_one_flow(browser, &client);
     two_people_change_one_subscription(browser, &client);
+    an_action_continues_on_the_changed_record(browser, &client);
     a_list_does_not_move_while_somebody_reads_it(browser, &ina);
     a_reply_is_kept_while_the_ticket_changes(browser, &client, &ina);
     browser.check();
@@ -102,6 +103,32 @@ fn two_people_change_one_draft(browser: &mut Chromium, client: &Client) {
     until("the draft is saved", || client.get(&path).data()["title"] == "Nieuwe oven");
     browser.sees("Opgeslagen");
     assert_eq!(client.get(&path).data()["rows"][0]["name"], "Steenoven");
+    let problems = browser.take_problems();
+    assert!(problems.iter().all(|problem| problem.contains("412")), "{problems:#?}");
+}
+
+/// The first press is refused and shows the new version; the second is about that version.
+fn an_action_continues_on_the_changed_record(browser: &mut Chromium, client: &Client) {
+    let rows = json!([{"name": "Oven", "unit_price": 100, "vat_code": "NL21"}]);
+    let id = client.post("/v1/quotes", json!({"title": "Oven", "rows": rows})).expect(201).id();
+    let path = format!("/v1/quotes/{id}");
+    client.act(&format!("{path}/finalize")).expect(200);
+    let page = format!("/quotes/{id}");
+    browser.go(&page);
+    browser.settles(&page);
+    // The key of the screen, since this quote was not sent and the button is in the second place.
+    browser.key("a");
+    browser.sees("gemarkeerd als geaccepteerd");
+    let mail = json!({"to": "piet@b.example", "subject": "Offerte", "message": "Zie de bijlage."});
+    client.post(&format!("{path}/send"), mail).expect(200);
+    let confirm = "document.querySelector('dialog [type=submit]').click()";
+    browser.evaluate(confirm);
+    browser.sees("Controleer de nieuwe versie en probeer het nogmaals");
+    assert_eq!(client.get(&path).data()["payment_status"], "open");
+    browser.wait_until("document.querySelector('dialog [type=submit]').disabled === false");
+    browser.evaluate(confirm);
+    browser.wait_until("document.querySelector('dialog') === null");
+    assert_eq!(client.get(&path).data()["payment_status"], "accepted");
     let problems = browser.take_problems();
     assert!(problems.iter().all(|problem| problem.contains("412")), "{problems:#?}");
 }
