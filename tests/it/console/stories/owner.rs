@@ -175,6 +175,8 @@ fn hours_are_submitted_and_approved(browser: &mut Chromium, client: &Client, cus
 /// A file for the bank needs the creditor identifier: the dialog says so, and where to enter it.
 fn a_file_for_the_bank_says_what_it_needs(browser: &mut Chromium, client: &Client) {
     client.patch("/v1/settings", json!({"creditor_id": ""})).expect(200);
+    browser.go("/subscriptions");
+    browser.sees("Onderhoud");
     browser.go("/batches");
     browser.press("button", "Nieuw incassobestand");
     browser.wait_until(
