@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { useLoad } from "./api.js";
 import { ChangeLine, told } from "./change.js";
-import { button, h, li, ol, p, span } from "./html.js";
+import { button, h, li, ol, p } from "./html.js";
 import { Card } from "./parts.js";
 import { itemPath } from "./schema.js";
 import { t } from "./words.js";
@@ -28,7 +28,7 @@ export function History({ table, item }) {
   return h(Card, { title: t("history"), class: "history" },
     loaded.answer && changes.length === 0 ? p({ class: "soft" }, t("history.none")) : ol({ class: "changes" }, lines.slice(0, all ? MANY : FEW).map((change) => {
       const before = changes.find((other) => other.seq < change.seq && other.timestamp !== change.timestamp);
-      return li({ key: change.seq }, h(ChangeLine, { change, before: before ?? (changes.length === total ? { data: null } : undefined) }, stored(change) ? span(null, t("history.stored")) : null));
+      return li({ key: change.seq }, h(ChangeLine, { change: stored(change) ? { ...change, type: "sales.document_stored" } : change, before: before ?? (changes.length === total ? { data: null } : undefined) }));
     })),
     !all && (total > changes.length || lines.length > FEW) ? button({ type: "button", class: "link", onClick: () => setAll(true) }, t("history.all", { n: total })) : null);
 }
