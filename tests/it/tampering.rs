@@ -83,6 +83,7 @@ fn saved(tables: &[&str]) -> (String, String) {
 /// What somebody does to the first account, and what it is called.
 const TAMPERING: &[(&str, &[&str])] = &[
     ("DELETE FROM log WHERE account_id = 1 AND seq > 10", &["The end of the log was cut off: it has 10 lines"]),
+    ("DELETE FROM log WHERE account_id = 1 AND seq > 1", &["The end of the log was cut off: it has 1 line, and"]),
     ("DELETE FROM log WHERE account_id = 1", &["The log was emptied: its signed head has "]),
     (
         "DELETE FROM log WHERE account_id = 1; DELETE FROM log_heads WHERE account_id = 1",
@@ -142,6 +143,8 @@ fn each_kind_of_tampering_is_named(db: Db) {
         spoil(&db, harm);
         let (good, words) = verify(&db, &[]);
         assert!(!good && names.iter().all(|name| words.contains(name)), "{harm}: no {names:?} in\n{words}");
+        let is_whole = !["log was", "head", "BROKEN"].iter().any(|what| names[0].contains(what));
+        assert_eq!(words.matches("  intact: ").count(), if is_whole { 2 } else { 1 }, "{harm}: {words}");
         spoil(&db, &restore);
         let (good, words) = verify(&db, &[]);
         assert!(good, "{harm}: {words}");
