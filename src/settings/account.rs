@@ -12,6 +12,7 @@ use engine::log::{self, Event};
 use engine::record::{Body, REQUIRED, Shape};
 use engine::records::Work;
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
+use engine::text::check_line;
 use store::Tx;
 
 input! {
@@ -61,9 +62,10 @@ fn patch(call: Call) -> Result<Work> {
     let input: Input<Named> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let name = input.values().name.trim().to_string();
-        if name.is_empty() || name.chars().any(char::is_control) {
-            return Err(Error::field("name", violation(FieldCode::InvalidFormat, "must be one line of text")));
+        if name.is_empty() {
+            return Err(Error::field("name", violation(FieldCode::Required, "is required")));
         }
+        check_line(&name).map_err(|wrong| Error::field("name", wrong))?;
         rename(tx, ctx, &name)?;
         Ok(shown(tx, ctx)?.with_texts("warnings", &input.warnings))
     }))
