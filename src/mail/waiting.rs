@@ -84,12 +84,14 @@ pub(crate) const DUE: DueWork = DueWork {
 
 /// Returns the deliveries of an account with a test clock that waited and leave.
 fn due(tx: &mut Tx, ctx: &Ctx, limit: i64) -> Result<Vec<String>> {
-    let sql = "SELECT deliveries.id FROM deliveries JOIN mails
-                   ON mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id
-               WHERE deliveries.account_id = $1 AND deliveries.status = $2 AND mails.leaves_at <= $3
-               ORDER BY deliveries.id LIMIT $4";
+    let index = tx.dialect().indexed_by("deliveries_status");
+    let sql = format!(
+        "SELECT deliveries.id FROM deliveries{index} CROSS JOIN mails
+         WHERE deliveries.account_id = $1 AND deliveries.status = $2 AND mails.account_id = deliveries.account_id
+         AND mails.id = deliveries.mail_id AND mails.leaves_at <= $3 ORDER BY deliveries.id LIMIT $4"
+    );
     let values = [ctx.account.into(), Standing::Queued.wire().into(), ctx.now.0.into(), limit.into()];
-    tx.all(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))
+    tx.all(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))
 }
 
 /// Records mail that leaves; returns for each what its record learned, if it was canceled.

@@ -192,7 +192,7 @@ fn mail_on_a_test_clock_leaves_when_it_is_advanced(db: Db) {
     let advance = |to: &str| client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
     let send_document = json!([{"type": "send_document", "to": "a@ster.example"}]);
     let flow =
-        json!({"name": "Mail", "trigger_type": "event", "trigger_key": "invoice.finalized", "steps": send_document});
+        json!({"name": "Mail", "trigger_type": "event", "trigger_key": "invoice.created", "steps": send_document});
     client.post("/v1/automation/flows", flow).expect(201);
     let (sent, settled, open) = (invoice(&client), quote(&client), quote(&client));
     for path in [&settled, &open] {
@@ -236,7 +236,7 @@ fn unknown_placeholders_are_rejected_when_sending(db: Db) {
     let usual = client.get(&format!("{path}/send-preview")).expect(200).data();
     send(usual["subject"].as_str().unwrap(), usual["message"].as_str().unwrap(), "a@ster.example").expect(200);
     let step = json!({"type": "send_document", "subject": "{{ data.number }} {nummer}", "message": "{{ data.title }}"});
-    let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.finalized", "steps": [step]});
+    let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.created", "steps": [step]});
     let warnings = client.post("/v1/automation/flows", flow).expect(201).json()["meta"]["warnings"].clone();
     assert!(warnings.to_string().contains("steps[0].subject: has the unknown placeholder {nummer}"), "{warnings}");
     assert_eq!(warnings.as_array().unwrap().len(), 1, "{warnings}");

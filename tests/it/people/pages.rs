@@ -117,8 +117,8 @@ fn links_that_do_not_work_say_why(db: Db) {
     dead(
         &browser,
         "/set-up",
-        &["This link does not work", "not copied completely", "kantoor user create --owner"],
-        &["Deze link werkt niet"],
+        &["This link is not complete", "not copied completely", "kantoor user create --owner"],
+        &["Deze link is niet compleet"],
     );
     dead(
         &browser,

@@ -31,6 +31,7 @@ fn people_enrol_and_sign_in_with_plain_forms(db: Db) {
     let server = Server::start(db);
     let client = strict(&server);
     let mut browser = owner(&server, &client, "olga@a.example");
+    server.execute("UPDATE users SET language = 'en'");
     assert_eq!(Browser::new(&client).get("/two-factor").expect(303).header("location"), "/sign-in");
     client.patch("/v1/settings", json!({"two_factor": "all"})).expect(200);
     std::thread::sleep(std::time::Duration::from_millis(1050));
@@ -136,6 +137,7 @@ fn a_page_with_passkeys_allows_its_script(db: Db) {
     let server = Server::with(db, |config| config.public_url = "https://kantoor.example".to_string());
     let client = strict(&server);
     let browser = owner(&server, &client, "olga@a.example");
+    server.execute("UPDATE users SET language = 'en'");
     let overview = browser.get("/two-factor").expect(200);
     check_page(&overview);
     assert!(overview.text.contains("Add a passkey"), "{}", overview.text);
