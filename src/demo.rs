@@ -81,7 +81,7 @@ pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
     for step in story() {
         let day = workday(names.today, -step.ago);
         before = if day == today { before + 1 } else { 0 };
-        sleep(tx, &mut ctx, &mut today, day)?;
+        sleep(tx, &mut ctx, &mut today, day, now)?;
         let morning = Moment::start_of(day, &ctx.zone).plus_seconds(MORNING_SECONDS);
         ctx.now = morning.plus_seconds(FIRST_SECONDS + before * BETWEEN_SECONDS);
         let path = names.in_path(&step.path)?;
@@ -91,8 +91,9 @@ pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
             names.ids.insert(step.name, id_of(&answer)?);
         }
     }
-    sleep(tx, &mut ctx, &mut today, names.today)?;
-    ctx.now = now;
+    sleep(tx, &mut ctx, &mut today, names.today, now)?;
+    // The last steps may be later today.
+    ctx.now = ctx.now.max(now);
     let_mail_leave(tx, &ctx, Moment(i64::MAX))?;
     hold_mail_back(tx, &ctx)
 }
@@ -121,16 +122,18 @@ fn let_mail_leave(tx: &mut Tx, ctx: &Ctx, until: Moment) -> Result<()> {
     Ok(())
 }
 
-/// Processes the nights until `day`, in which invoices become overdue and quotes expire.
-fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date) -> Result<()> {
+/// Processes the nights until `day`, in which invoices become overdue and quotes expire. Mail leaves in the mornings until
+/// `end`.
+fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date, end: Moment) -> Result<()> {
     while *today < day {
         *today = today.tomorrow().unwrap_or(day);
         ctx.now = Moment::start_of(*today, &ctx.zone);
         days::catch_up(tx, ctx, registry().due_work)?;
         contracts::pay(tx, ctx)?;
-        if *today < day {
-            ctx.now = ctx.now.plus_seconds(MORNING_SECONDS);
-            let_mail_leave(tx, ctx, ctx.now)?;
+        let morning = ctx.now.plus_seconds(MORNING_SECONDS);
+        if morning <= end {
+            ctx.now = morning;
+            let_mail_leave(tx, ctx, morning)?;
         }
     }
     Ok(())
