@@ -9,6 +9,7 @@ pub(crate) mod leaving;
 pub(crate) mod mail;
 mod mail_html;
 pub(crate) mod mail_preview;
+mod mail_source;
 mod mail_template;
 mod mail_text;
 pub(crate) mod money_due;
