@@ -1,6 +1,7 @@
 //! Importing and exporting records as CSV, Excel and JSON Lines.
 
 pub mod check;
+mod checking;
 pub mod convert;
 pub mod export;
 pub mod import;

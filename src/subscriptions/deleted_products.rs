@@ -1,5 +1,6 @@
 //! Deleting a product clears the links to it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use engine::call::{Answer, Call};
@@ -10,7 +11,7 @@ use engine::records::{self, Work};
 use engine::slice::{Slice, TOGETHER};
 use store::Tx;
 
-use super::{forget_product, naming_product};
+use super::{forget_product, lines_of_live, naming_product};
 use crate::documents::{self, InvoiceKind, QuoteKind, WorkorderKind};
 use crate::sales::product::Product;
 
@@ -18,12 +19,7 @@ use crate::sales::product::Product;
 /// not change. The records are found before the transaction, since that scans all drafts of the account.
 pub fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
-        let product = records::find_to_change::<Product>(tx, ctx, &call)?;
-        // Part of another change, such as undoing an import: a product that nothing names is deleted at once.
-        if call.early && Naming::look(tx, ctx, call.id())?.records.is_empty() {
-            records::remove(tx, ctx, &product)?;
-            return Ok(Answer::empty());
-        }
+        records::find_to_change::<Product>(tx, ctx, &call)?;
         let call = call.clone();
         Ok(Answer::after(move |app, caller| {
             let (own, product) = (caller.clone(), call.id().to_string());
@@ -102,4 +98,64 @@ fn forget_in(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str, product: &str) -> Res
         "subscription" => forget_product(tx, ctx, id, product),
         _ => Ok(()),
     }
+}
+
+/// The products that drafts and subscriptions name. One pass over all of them serves many products.
+#[derive(Clone, Default)]
+pub struct NamedProducts {
+    /// The last log line that is taken into account.
+    seq: i64,
+    ids: HashSet<String>,
+}
+
+impl NamedProducts {
+    /// Reads all drafts and subscriptions of the account.
+    pub fn look(tx: &mut Tx, ctx: &Ctx) -> Result<NamedProducts> {
+        // First, so that records written in the meantime are read again.
+        let mut named = NamedProducts { seq: log::last(tx, ctx.account)?, ids: HashSet::new() };
+        for kind in KINDS {
+            named.read(tx, ctx, kind, None)?;
+        }
+        Ok(named)
+    }
+
+    /// Reads the records that were written since.
+    pub fn catch_up(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        loop {
+            let touched = log::touched(tx, ctx.account, self.seq, TOGETHER)?;
+            let Some((seq, ..)) = touched.last() else { return Ok(()) };
+            self.seq = *seq;
+            for (_, kind, id) in touched.iter().filter(|(_, kind, _)| KINDS.contains(&kind.as_str())) {
+                self.read(tx, ctx, kind, Some(id))?;
+            }
+        }
+    }
+
+    /// Whether a draft or a subscription names the product.
+    pub fn contains(&self, product: &str) -> bool {
+        self.ids.contains(product)
+    }
+
+    fn read(&mut self, tx: &mut Tx, ctx: &Ctx, kind: &str, id: Option<&str>) -> Result<()> {
+        let mut found = Vec::new();
+        let take = &mut |rows: &str| found.extend(quoted_ids(rows));
+        match kind {
+            "invoice" => documents::rows_of_drafts::<InvoiceKind>(tx, ctx, id, take)?,
+            "quote" => documents::rows_of_drafts::<QuoteKind>(tx, ctx, id, take)?,
+            "workorder" => documents::rows_of_drafts::<WorkorderKind>(tx, ctx, id, take)?,
+            _ => lines_of_live(tx, ctx, id, take)?,
+        }
+        self.ids.extend(found);
+        Ok(())
+    }
+}
+
+/// The kinds of records that name products.
+const KINDS: &[&str] = &["invoice", "quote", "workorder", "subscription"];
+/// The length of an id.
+const ID: usize = 36;
+
+/// Returns everything in a list of rows that may be the id of a product.
+fn quoted_ids(rows: &str) -> impl Iterator<Item = String> {
+    rows.split('"').filter(|part| part.len() == ID).map(str::to_string)
 }

@@ -19,18 +19,27 @@ const START: &str = "before-migration-";
 /// How many are kept.
 const KEPT: usize = 3;
 
-/// Migrates the database, and copies it before if there is something in it; returns the numbers of the migrations and the
-/// copy.
-pub fn migrate(store: &Store, config: &Config) -> Result<(Vec<u32>, Option<PathBuf>)> {
+/// What migrating the database did.
+#[derive(Default)]
+pub struct Migrated {
+    /// The migrations that were applied.
+    pub applied: Vec<u32>,
+    /// Why the database was not copied before, if it should have been.
+    pub uncopied: Option<String>,
+}
+
+/// Migrates the database, and copies it before if there is something in it.
+pub fn migrate(store: &Store, config: &Config) -> Result<Migrated> {
     let all = migrations::all();
-    let copy = match store.pending_migrations(&all)? {
+    let uncopied = match store.pending_migrations(&all)? {
         Some((from, to)) if config.backup_before_migration != BeforeMigration::Skip => copy(store, config, from, to)?,
         _ => None,
     };
-    Ok((store.migrate(&all)?, copy))
+    Ok(Migrated { applied: store.migrate(&all)?, uncopied })
 }
 
-fn copy(store: &Store, config: &Config, from: u32, to: u32) -> Result<Option<PathBuf>> {
+/// Copies the database; returns why it could not, if that is no reason to stop.
+fn copy(store: &Store, config: &Config, from: u32, to: u32) -> Result<Option<String>> {
     // An account is the first thing in a database.
     if store.read_now(|tx| tx.int("SELECT count(*) FROM accounts", &[]))? == 0 {
         return Ok(None);
@@ -39,11 +48,11 @@ fn copy(store: &Store, config: &Config, from: u32, to: u32) -> Result<Option<Pat
     match copy_into(store, &folder, from, to) {
         Ok(copy) => {
             tracing::info!(file = %copy.display(), "The database was copied before it is migrated.");
-            Ok(Some(copy))
+            Ok(None)
         }
         Err(why) if store.is_shared() && config.backup_before_migration == BeforeMigration::Auto => {
             tracing::warn!(%why, "The database is migrated without a copy. Make one yourself before an upgrade, or set backup_before_migration to \"require\".");
-            Ok(None)
+            Ok(Some(why))
         }
         Err(why) => Err(Error::new(
             Code::Unavailable,
