@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use sheets::archive::Archive;
 use sheets::{Cell, Dates, Decimal, Encoding, Format, Found, MAX_UNPACKED, Problem};
 
-use super::import::{DateOrder, DecimalSign, FileEncoding, Import, Objects, Separator};
 use super::checking::Checking;
+use super::import::{DateOrder, DecimalSign, FileEncoding, Import, Objects, Separator};
 use super::mapping::{BesideKind, Built, Plan, Target};
 use super::{convert, old, sources, subject};
 use crate::files::File;
@@ -103,13 +103,7 @@ fn note_format(import: &mut Import, found: &Found) {
 }
 
 /// Checks all lines of a file; returns the import with what was found. Nothing is stored.
-pub fn check(
-    app: &App,
-    caller: &Actor,
-    import: &Import,
-    bytes: &[u8],
-    pdfs: Option<&mut Archive>,
-) -> Result<Import> {
+pub fn check(app: &App, caller: &Actor, import: &Import, bytes: &[u8], pdfs: Option<&mut Archive>) -> Result<Import> {
     let mut import = import.clone();
     let found = found(&import, bytes)?;
     let header = sheets::header(bytes, &found).map_err(unreadable)?;

@@ -230,8 +230,7 @@ impl Model for Import {
 }
 
 /// The fields that a running import changes without a log line for each batch.
-pub const PROGRESS: &[&str] =
-    &["processed", "created", "updated", "skipped", "failed", "removed", "errors", "report"];
+pub const PROGRESS: &[&str] = &["processed", "created", "updated", "skipped", "failed", "removed", "errors", "report"];
 
 impl Import {
     /// Makes the caller the author.

@@ -50,7 +50,8 @@ pub fn complete(resource: &'static Resource, built: &mut Built) {
     built.paid_on = built.beside.remove("paid_at").unwrap_or_default();
     let currency = built.beside.remove("currency").unwrap_or_default().to_uppercase();
     if !currency.is_empty() && !EURO.contains(&currency.as_str()) {
-        let message = format!("is {currency}, but all documents are in EUR: leave the line out, or convert its amounts");
+        let message =
+            format!("is {currency}, but all documents are in EUR: leave the line out, or convert its amounts");
         built.faults.add("currency", violation(FieldCode::InvalidChoice, message));
     }
     if text_of(&built.body, "payment_status").as_deref() == Some(VOID) {
@@ -93,7 +94,10 @@ fn require_totals(built: &mut Built) {
     let (field, message) = match has("total_incl_vat") {
         false => ("total_excl_vat", "is required, or total_incl_vat with vat_amount: a final document needs its total"),
         true if has("vat_amount") || has("vat_rate") => return,
-        true => ("vat_amount", "is required, or total_excl_vat or vat_rate: the total alone does not say how much of it is VAT"),
+        true => (
+            "vat_amount",
+            "is required, or total_excl_vat or vat_rate: the total alone does not say how much of it is VAT",
+        ),
     };
     built.faults.add(field, violation(FieldCode::Required, message));
 }
@@ -163,7 +167,8 @@ pub fn original(archive: &mut Archive, built: &Built) -> Result<Option<(String, 
         (name, _) => return Err(wrong(format!("names {name}, which is not in the zip file"))),
     };
     let Some(name) = name else { return Ok(None) };
-    let content = archive.file(&name, MAX_SIZE as u64).map_err(|problem| wrong(format!("cannot be used: {problem}")))?;
+    let content =
+        archive.file(&name, MAX_SIZE as u64).map_err(|problem| wrong(format!("cannot be used: {problem}")))?;
     match content {
         Some(bytes) if !bytes.starts_with(b"%PDF-") => {
             Err(wrong(format!("cannot be used: {name} in the zip file is not a PDF")))
@@ -181,8 +186,7 @@ pub fn pay(tx: &mut Tx, ctx: &Ctx, invoice: &str, built: &Built) -> Result<Optio
     if !built.paid_on.is_empty() {
         body.push(("date".to_string(), Json::Text(built.paid_on.clone())));
     }
-    let call =
-        Call { path: vec![invoice.to_string()], body: Some(Json::Object(body)), early: true, ..Call::default() };
+    let call = Call { path: vec![invoice.to_string()], body: Some(Json::Object(body)), early: true, ..Call::default() };
     let answer = (route.handler)(call)?(tx, ctx)?;
     let made: serde_json::Value = serde_json::from_slice(&answer.data).unwrap_or_default();
     Ok(made["payment"]["id"].as_str().map(str::to_string))

@@ -132,7 +132,8 @@ pub fn fields(resource: &'static Resource) -> impl Iterator<Item = &'static Fiel
 }
 
 /// The fields that identify a record although they need not be unique.
-const IDENTIFYING: &[&str] = &["email", "name", "company_name", "number", "code", "external_id", "title", "phone", "iban"];
+const IDENTIFYING: &[&str] =
+    &["email", "name", "company_name", "number", "code", "external_id", "title", "phone", "iban"];
 
 /// Returns the fields by which the record of a line can be found: unique ones, and names and numbers that a list can be
 /// filtered by.

@@ -58,8 +58,7 @@ impl Archive {
         check(&bytes, limit)?;
         let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|_| malformed("The file is not a readable archive."))?;
         let names = zip.file_names().enumerate().filter_map(|(place, name)| Some((place, name.ok()?)));
-        let places: HashMap<String, usize> =
-            names.map(|(place, name)| (base(&name).to_lowercase(), place)).collect();
+        let places: HashMap<String, usize> = names.map(|(place, name)| (base(&name).to_lowercase(), place)).collect();
         let stems = places.keys().filter_map(|name| Some((dashed(name.strip_suffix(".pdf")?), name.clone())));
         let numbered = stems.collect();
         Ok(Archive { zip, places, numbered })

@@ -75,7 +75,9 @@ pub fn unreachable(url: &str, error: &blobs::Error) -> String {
         blobs::Error::Unavailable(why) => {
             // What the store said comes last; before it are the attempts.
             let why = why.lines().next().unwrap_or(why);
-            format!("{url}: the store cannot be used; check its address, the bucket and the keys (s3_endpoint, s3_access_key): {why}")
+            format!(
+                "{url}: the store cannot be used; check its address, the bucket and the keys (s3_endpoint, s3_access_key): {why}"
+            )
         }
         error => format!("{url}: {error}"),
     }

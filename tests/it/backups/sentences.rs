@@ -87,7 +87,8 @@ fn a_restore_asks_the_database_for_its_schema(db: Db) {
     let sql = "INSERT INTO schema_migrations (number, name) VALUES (9999, 'later')";
     rusqlite::Connection::open(&copy).unwrap().execute_batch(sql).unwrap();
     let bytes = std::fs::read(&copy).unwrap();
-    told["database"]["sha256"] = json!(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    told["database"]["sha256"] =
+        json!(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     told["database"]["bytes"] = json!(bytes.len());
     std::fs::write(&manifest, told.to_string()).unwrap();
     let own = empty_like(&db);

@@ -29,10 +29,7 @@ fn options_say_how_the_file_is_written(db: Db) {
     let import = ["import", "--account", &account, "tasks", file.to_str().unwrap()];
     let options = ["--separator", "bar", "--date-order", "month_first", "--encoding", "windows-1252"];
     let shown = said(&kantoor(&db, &[&import[..], &options, &["--decimal-sign", "comma"]].concat()));
-    assert!(
-        shown.contains("windows-1252, with the separator bar, the decimal comma and dates month first"),
-        "{shown}"
-    );
+    assert!(shown.contains("windows-1252, with the separator bar, the decimal comma and dates month first"), "{shown}");
     let wrong = kantoor(&db, &[&import[..], &["--separator", "dot"]].concat());
     assert!(complained(&wrong).contains("semicolon"), "{wrong:?}");
     let wrong = kantoor(&db, &[&import[..], &["--pdfs", file.to_str().unwrap()]].concat());

@@ -65,7 +65,10 @@ fn final_documents_need_their_totals(db: Db) {
     let rated = checked(&client, "invoices", "x.csv", rated);
     assert_eq!(rated["problems"], json!([]), "{rated:#}");
     run_as_checked(&server, &client, &rated);
-    assert_eq!((&invoice(&client, "1")["vat_amount"], &invoice(&client, "1")["total_excl_vat"]), (&json!(21), &json!(100)));
+    assert_eq!(
+        (&invoice(&client, "1")["vat_amount"], &invoice(&client, "1")["total_excl_vat"]),
+        (&json!(21), &json!(100))
+    );
     let both = b"Factuurnummer;Klant;Bedrag excl.;Bedrag incl.\n2;De Ster;100,00;121,00\n";
     let both = checked(&client, "invoices", "x.csv", both);
     run_as_checked(&server, &client, &both);
@@ -89,7 +92,10 @@ fn a_paid_invoice_was_paid_on_its_own_day(db: Db) {
     run_as_checked(&server, &client, &import);
     let paid = |number: &str| invoice(&client, number)["paid_at"].as_str().map(|day| day[..10].to_string());
     let day = |day: &str| Some(day.to_string());
-    assert_eq!([paid("1"), paid("2"), paid("3"), paid("4")], [day("2024-05-20"), day("2024-05-04"), None, day("2024-05-04")]);
+    assert_eq!(
+        [paid("1"), paid("2"), paid("3"), paid("4")],
+        [day("2024-05-20"), day("2024-05-04"), None, day("2024-05-04")]
+    );
 }
 
 fn another_currency_is_a_problem(db: Db) {
@@ -176,9 +182,12 @@ fn what_the_check_calls_valid_can_be_imported(db: Db) {
 fn a_matched_record_is_no_duplicate(db: Db) {
     let server = Server::start(db);
     let client = server.client();
-    client.post("/v1/clients", json!({"company_name": "De Ster", "email": "a@b.example", "external_id": "7"})).expect(201);
+    client
+        .post("/v1/clients", json!({"company_name": "De Ster", "email": "a@b.example", "external_id": "7"}))
+        .expect(201);
     client.post("/v1/clients", json!({"company_name": "De Maan", "external_id": "8"})).expect(201);
-    let csv = b"company_name,email,external_id\nDe Ster BV,a@b.example,7\nDe Zon,z@b.example,8\nDe Ster NV,A@b.example,7\n";
+    let csv =
+        b"company_name,email,external_id\nDe Ster BV,a@b.example,7\nDe Zon,z@b.example,8\nDe Ster NV,A@b.example,7\n";
     let body = json!({"resource": "clients", "match_by": "email", "existing": "update"});
     let import = with(&client, body, "x.csv", csv).expect(201).data();
     let found = problems(&import);
@@ -240,7 +249,11 @@ fn a_workbook_has_no_separator(db: Db) {
     assert_eq!((&lines["encoding"], &lines["separator"]), (&json!("utf-8"), &json!("auto")));
     let dates = checked(&client, "tasks", "x.csv", b"title,deadline\nCall,31-12-2026\nMail,next week\n");
     let found = problems(&dates);
-    assert_eq!((found[0].0, found[0].2.as_str()), (3, "must be a date such as 31-12-2026; see `date_order`"), "{found:?}");
+    assert_eq!(
+        (found[0].0, found[0].2.as_str()),
+        (3, "must be a date such as 31-12-2026; see `date_order`"),
+        "{found:?}"
+    );
 }
 
 fn products_in_use_stay_when_an_import_is_undone(db: Db) {
