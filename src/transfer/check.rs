@@ -7,22 +7,18 @@ use std::sync::Arc;
 use engine::app::App;
 use engine::context::Actor;
 use engine::error::{Code, Error, FieldCode, Result, violation};
-use engine::json::Json;
-use engine::record::Data;
-use serde_json::{Value, json};
+use serde_json::json;
 use sheets::archive::Archive;
 use sheets::{Cell, Dates, Decimal, Encoding, Format, Found, MAX_UNPACKED, Problem};
 
 use super::checking::Checking;
 use super::import::{DateOrder, DecimalSign, FileEncoding, Import, Objects, Separator};
-use super::mapping::{BesideKind, Built, Plan, Target};
-use super::{convert, old, sources, subject};
+use super::mapping::{BesideKind, Plan, Target};
+use super::{convert, sources, subject, sums};
 use crate::files::File;
 
 /// Number of lines from which the decimal sign and the order of dates are recognized.
 const SAMPLED: usize = 2000;
-/// The fields whose sums are compared.
-pub const SUMMED: &[&str] = &["total_excl_vat", "vat_amount", "total_incl_vat"];
 
 /// Reads the content of a file.
 pub fn content(app: &App, file: &File) -> Result<Vec<u8>> {
@@ -134,49 +130,8 @@ pub fn check(app: &App, caller: &Actor, import: &Import, bytes: &[u8], pdfs: Opt
     import.problem_count = problem_count;
     import.problems = Objects::from(problems);
     import.preview = Objects::from(preview);
-    import.report = report(&sums, None, &BTreeMap::new());
+    import.report = sums::report(&sums, None, &BTreeMap::new());
     Ok(import)
-}
-
-/// Sums by field, in cents.
-pub type Sums = BTreeMap<&'static str, i128>;
-
-/// Adds the amounts of a line to the sums.
-pub fn add_up(sums: &mut Sums, built: &Built) {
-    for (name, sum) in sums {
-        if let Some((_, Json::Number(digits))) = built.body.iter().find(|(own, _)| own == name) {
-            *sum += old::cents(digits).unwrap_or_default();
-        }
-    }
-}
-
-/// Returns the sums of the file, of what was imported and of the lines that were left out.
-pub fn report(source: &Sums, imported: Option<&Sums>, left_out: &Sums) -> Data {
-    let shown = |sums: &Sums| -> Value {
-        sums.iter().map(|(name, cents)| ((*name).to_string(), Value::from(old::amount(*cents)))).collect()
-    };
-    if source.is_empty() {
-        return Data::default();
-    }
-    let mut report = json!({"source": shown(source)});
-    if !left_out.is_empty() {
-        report["left_out"] = shown(left_out);
-    }
-    if let Some(imported) = imported {
-        let of = |sums: &Sums, name: &str| sums.get(name).copied().unwrap_or_default();
-        let difference: Sums =
-            source.iter().map(|(name, cents)| (*name, of(imported, name) + of(left_out, name) - cents)).collect();
-        report["imported"] = shown(imported);
-        report["difference"] = shown(&difference);
-    }
-    Data::from(report)
-}
-
-/// Returns the sums of a part of a report.
-pub fn sums(report: &Data, part: &str) -> Sums {
-    let report = report.json();
-    let sum = |name: &'static str| Some((name, old::cents(report[part][name].as_str()?)?));
-    SUMMED.iter().filter_map(|name| sum(name)).collect()
 }
 
 /// Recognizes the decimal sign and the order of dates from the first lines; returns the first of them.

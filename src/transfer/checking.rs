@@ -14,10 +14,11 @@ use sheets::Line;
 use sheets::archive::Archive;
 use store::Tx;
 
-use super::check::{SUMMED, Sums, add_up};
+use super::built::Built;
 use super::import::Import;
-use super::mapping::{Built, Plan};
-use super::run::{is_ours, make};
+use super::make::{is_ours, make};
+use super::mapping::Plan;
+use super::sums::{SUMMED, Sums, add_up};
 use super::{old, subject};
 
 /// Number of problems that are listed.

@@ -12,7 +12,7 @@ use engine::resource::Resource;
 use sheets::archive::Archive;
 use store::{Tx, Value};
 
-use super::mapping::Built;
+use super::built::Built;
 use super::subject;
 
 /// Whether the records of a resource are documents.

@@ -16,7 +16,8 @@ use store::Tx;
 
 use super::import::{Import, ImportStatus, Objects};
 use super::lines::{self, Entry, Outcome, PAYMENT};
-use super::run::{MAX_ERRORS, acting, save_progress, version_of};
+use super::make::version_of;
+use super::run::{MAX_ERRORS, acting, save_progress};
 use super::subject;
 use crate::documents::old as documents;
 use crate::payments::payment::Payment;
