@@ -49,7 +49,6 @@ use store::{Migration, Tx};
 use crate::settings::custom_field;
 use kind::document_kind;
 pub use kind::{DocumentKind, Which};
-pub(crate) use leaving::{forget_product, naming_product, rows_of_drafts};
 use rows::Rows;
 pub use status::PaymentStatus;
 pub use tables::MIGRATIONS;

@@ -118,6 +118,12 @@ fn make<K: DocumentKind>(
     document.note_status(ctx);
     if new.generate || new.generation_mode == Mode::Final {
         document.check_complete(tx, ctx)?;
+        // One that owes nothing is paid as soon as it is final.
+        if K::WHICH == Which::Invoice
+            && (document.payment_status.is_unpaid() || document.payment_status == PaymentStatus::Draft)
+        {
+            document.paid_at = paid_at;
+        }
         document.become_final(tx, ctx)?;
     }
     let image = save(tx, ctx, &mut document)?;

@@ -12,7 +12,8 @@ use engine::slice::{Slice, TOGETHER};
 use store::Tx;
 
 use super::{forget_product, lines_of_live, naming_product};
-use crate::documents::{self, InvoiceKind, QuoteKind, WorkorderKind};
+use crate::documents::leaving as drafts;
+use crate::documents::{InvoiceKind, QuoteKind, WorkorderKind};
 use crate::sales::product::Product;
 
 /// Deletes a product. Rows of drafts and lines of subscriptions lose the link and keep the values; final documents do
@@ -48,9 +49,9 @@ impl Naming {
         let seq = log::last(tx, ctx.account)?;
         let mut records = Vec::new();
         let mut add = |kind: &str, ids: Vec<String>| records.extend(ids.into_iter().map(|id| (kind.to_string(), id)));
-        add("invoice", documents::naming_product::<InvoiceKind>(tx, ctx, product)?);
-        add("quote", documents::naming_product::<QuoteKind>(tx, ctx, product)?);
-        add("workorder", documents::naming_product::<WorkorderKind>(tx, ctx, product)?);
+        add("invoice", drafts::naming_product::<InvoiceKind>(tx, ctx, product)?);
+        add("quote", drafts::naming_product::<QuoteKind>(tx, ctx, product)?);
+        add("workorder", drafts::naming_product::<WorkorderKind>(tx, ctx, product)?);
         add("subscription", naming_product(tx, ctx, product)?);
         Ok(Naming { seq, records: Arc::new(records), done: 0 })
     }
@@ -92,9 +93,9 @@ fn forget(call: Call, naming: Naming) -> Work {
 
 fn forget_in(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str, product: &str) -> Result<()> {
     match kind {
-        "invoice" => documents::forget_product::<InvoiceKind>(tx, ctx, id, product),
-        "quote" => documents::forget_product::<QuoteKind>(tx, ctx, id, product),
-        "workorder" => documents::forget_product::<WorkorderKind>(tx, ctx, id, product),
+        "invoice" => drafts::forget_product::<InvoiceKind>(tx, ctx, id, product),
+        "quote" => drafts::forget_product::<QuoteKind>(tx, ctx, id, product),
+        "workorder" => drafts::forget_product::<WorkorderKind>(tx, ctx, id, product),
         "subscription" => forget_product(tx, ctx, id, product),
         _ => Ok(()),
     }
@@ -140,9 +141,9 @@ impl NamedProducts {
         let mut found = Vec::new();
         let take = &mut |rows: &str| found.extend(quoted_ids(rows));
         match kind {
-            "invoice" => documents::rows_of_drafts::<InvoiceKind>(tx, ctx, id, take)?,
-            "quote" => documents::rows_of_drafts::<QuoteKind>(tx, ctx, id, take)?,
-            "workorder" => documents::rows_of_drafts::<WorkorderKind>(tx, ctx, id, take)?,
+            "invoice" => drafts::rows_of_drafts::<InvoiceKind>(tx, ctx, id, take)?,
+            "quote" => drafts::rows_of_drafts::<QuoteKind>(tx, ctx, id, take)?,
+            "workorder" => drafts::rows_of_drafts::<WorkorderKind>(tx, ctx, id, take)?,
             _ => lines_of_live(tx, ctx, id, take)?,
         }
         self.ids.extend(found);

@@ -10,7 +10,7 @@ impl Recipients {
     pub fn parse<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Recipients, String> {
         let parsed = texts.into_iter().map(|text| {
             let wrong = match text.starts_with("age1") {
-                true => "is not a complete age recipient; copy all of the line that `age-keygen -y` prints",
+                true => "is not an age recipient: it is incomplete or mistyped; copy the whole line that `age-keygen -y` prints",
                 false => "is not an age recipient: it starts with age1 (`age-keygen -y`)",
             };
             text.parse().map_err(|_| format!("'{text}' {wrong}"))

@@ -35,7 +35,16 @@ pub fn migrate(store: &Store, config: &Config) -> Result<Migrated> {
         Some((from, to)) if config.backup_before_migration != BeforeMigration::Skip => copy(store, config, from, to)?,
         _ => None,
     };
-    Ok(Migrated { applied: store.migrate(&all)?, uncopied })
+    let applied = store.migrate(&all).map_err(|error| without_copy(error.into(), uncopied.as_deref()))?;
+    Ok(Migrated { applied, uncopied })
+}
+
+/// Adds to the error of a migration that there is no copy to go back to.
+fn without_copy(error: Error, why: Option<&str>) -> Error {
+    let Some(why) = why else { return error };
+    let words = error.internal.as_deref().unwrap_or(&error.message).trim_end_matches('.');
+    let words = format!("{words}; no backup was made before the migration, because {why}");
+    Error { internal: Some(words), ..error }
 }
 
 /// Copies the database; returns why it could not, if that is no reason to stop.

@@ -73,8 +73,8 @@ impl Place {
 pub fn unreachable(url: &str, error: &blobs::Error) -> String {
     match error {
         blobs::Error::Unavailable(why) => {
-            // What the store said comes last; before it are the attempts.
-            let why = why.lines().next().unwrap_or(why);
+            // The first line says what failed; object stores add how often it was tried.
+            let why = why.lines().next().unwrap_or(why).trim_end();
             format!(
                 "{url}: the store cannot be used; check its address, the bucket and the keys (s3_endpoint, s3_access_key): {why}"
             )

@@ -47,8 +47,11 @@ fn wrong_targets_and_keys_are_named(db: Db) {
     assert!(kantoor(&db, &["account", "create", "A"]).status.success());
     let file = db.folder.path().join("b.kantoor");
     let words = complained(&kantoor(&db, &["backup", file.to_str().unwrap(), "--to", "age1foo"]));
-    assert!(words.contains("'age1foo' is not a complete age recipient"), "{words}");
-    let store = ["--set", "s3_endpoint=http://127.0.0.1:1", "--set", "s3_access_key=a", "--set", "s3_secret_key=b"];
+    assert!(words.contains("'age1foo' is not an age recipient: it is incomplete or mistyped"), "{words}");
+    let settings = db.folder.path().join("kantoor.toml");
+    std::fs::write(&settings, "s3_endpoint = \"http://127.0.0.1:1\"\ns3_access_key = \"a\"\ns3_secret_key = \"b\"\n")
+        .unwrap();
+    let store = ["--config", settings.to_str().unwrap()];
     for arguments in [["backup", "s3://bucket/b.kantoor"], ["restore", "s3://bucket/b.kantoor"]] {
         let db = if arguments[0] == "restore" { &empty_like(&db) } else { &db };
         let words = complained(&kantoor(db, &[&arguments[..], &store].concat()));
