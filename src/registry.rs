@@ -55,6 +55,7 @@ use crate::transfer::undo::UndoImport;
 use crate::transfer::{export, lines, routes};
 use crate::typesetting::{self, turns};
 use crate::upkeep::anchor::SendHeads;
+use crate::upkeep::disk;
 use crate::upkeep::scheduled;
 use crate::upkeep::scheduled::state as backups;
 use crate::webhooks::ending::EndDeliveries;
@@ -197,7 +198,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         mail::outcome::MAILS,
     ],
     histograms: &[webhooks::metrics::SECONDS, mail::outcome::SECONDS],
-    gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
+    gauges: &[typesetting::typeset_count, automation::metrics::calls_open, disk::free],
     stored_gauges: &[
         automation::metrics::behind,
         webhooks::metrics::behind,

@@ -68,3 +68,17 @@ impl Place {
         Ok(Place::Object { blobs, key: key.to_string(), url: url.to_string() })
     }
 }
+
+/// Says that a store does not answer, and what to look at.
+pub fn unreachable(url: &str, error: &blobs::Error) -> String {
+    match error {
+        blobs::Error::Unavailable(why) => {
+            // The first line says what failed; object stores add how often it was tried.
+            let why = why.lines().next().unwrap_or(why).trim_end();
+            format!(
+                "{url}: the store cannot be used; check its address, the bucket and the keys (s3_endpoint, s3_access_key): {why}"
+            )
+        }
+        error => format!("{url}: {error}"),
+    }
+}
