@@ -40,6 +40,8 @@ pub const NAME: &str = "Van Dijk Installatietechniek";
 
 /// E-mail address and name of its owner, who can sign in.
 pub const OWNER: (&str, &str) = ("anna@vandijk.example", "Anna van Dijk");
+/// The colleague: e-mail address and name.
+const COLLEAGUE: (&str, &str) = ("esra@vandijk.example", "Esra Yilmaz");
 
 /// How many working days ago the business started: half a year.
 const BEGINNING: i64 = 130;
@@ -74,7 +76,8 @@ pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
     let mut ctx = caller.writing(tx)?;
     let mut names = Names::of_defaults(tx, &ctx)?;
     let now = ctx.now;
-    names.ids.insert("owner".to_string(), owner(tx, &ctx)?);
+    names.ids.insert("owner".to_string(), user(tx, &ctx, OWNER, Role::Owner)?);
+    names.ids.insert("colleague".to_string(), user(tx, &ctx, COLLEAGUE, Role::Member)?);
     let mut today = workday(names.today, -BEGINNING);
     // The number of steps so far on the same day; -1 before the first day.
     let mut before = -1;
@@ -98,13 +101,13 @@ pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
     hold_mail_back(tx, &ctx)
 }
 
-/// Creates the owner, who wrote the hours; returns the id. The password follows when the demo is shown to somebody.
-fn owner(tx: &mut Tx, ctx: &Ctx) -> Result<String> {
+/// Creates somebody who wrote hours; returns the id. The password of the owner follows when the demo is shown to somebody.
+fn user(tx: &mut Tx, ctx: &Ctx, (email, name): (&str, &str), role: Role) -> Result<String> {
     let ctx = ctx.at(beginning(ctx));
     let mut user = User {
-        email: Email(OWNER.0.to_string()),
-        name: OWNER.1.to_string(),
-        role: Role::Owner,
+        email: Email(email.to_string()),
+        name: name.to_string(),
+        role,
         status: Status::Active,
         language: Language::of_account(tx, &ctx)?,
         ..User::default()

@@ -95,8 +95,8 @@ const HOURS: &[Entry] = &[
 /// An entry is submitted a working day later, and reviewed the day after.
 fn hours(name: &str, (project, ago, hours, activity, fate): &Entry) -> Vec<DemoStep> {
     let path = format!("/v1/projects/@{project}/hours");
-    let mut steps =
-        vec![make(*ago, name, &path, json!({"hours": hours, "activity_name": activity, "user_id": "@owner"}))];
+    let user = if *project == "praktijk" || *fate == Fate::Submitted { "@colleague" } else { "@owner" };
+    let mut steps = vec![make(*ago, name, &path, json!({"hours": hours, "activity_name": activity, "user_id": user}))];
     if *fate != Fate::Draft {
         steps.push(act(ago - 1, &format!("{path}/@{name}/submit")));
     }
