@@ -222,7 +222,7 @@ fn private_addresses_do_not_hide_other_errors(db: Db) {
     let steps = json!([
         {"type": "http", "url": "http://192.168.1.1/{{ data.id }}"},
         {"type": "create_task", "title": "x", "titel": "x"},
-        {"type": "http", "url": "http://localhost/"},
+        {"type": "http", "url": "http://127.0.0.1/"},
     ]);
     let flow =
         |steps: &Value| json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.paid", "steps": steps});
