@@ -218,7 +218,7 @@ impl Making<'_> {
     }
 
     fn make_object(&mut self, blobs: &Blobs, key: &str, url: &str) -> std::result::Result<BackupOutcome, String> {
-        let told = |error: blobs::Error| place::unreachable(url, &error);
+        let told = |error: blobs::Error| format!("{url}: {}", place::unreachable(&error));
         let size = |runtime: &Handle| runtime.block_on(blobs.size(key)).map_err(told);
         if size(self.runtime)?.is_some() {
             return Err(format!("{url} already exists; choose a new name"));

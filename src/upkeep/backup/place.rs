@@ -69,16 +69,16 @@ impl Place {
     }
 }
 
-/// Says that a store does not answer, and what to look at.
-pub fn unreachable(url: &str, error: &blobs::Error) -> String {
+/// Says that a store does not answer, and what to look at; a phrase.
+pub fn unreachable(error: &blobs::Error) -> String {
     match error {
         blobs::Error::Unavailable(why) => {
-            // The first line says what failed; object stores add how often it was tried.
+            // The first line says what failed.
             let why = why.lines().next().unwrap_or(why).trim_end();
             format!(
-                "{url}: the store cannot be used; check its address, the bucket and the keys (s3_endpoint, s3_access_key): {why}"
+                "the store cannot be used; check its address, the bucket and the keys (s3_endpoint, s3_access_key): {why}"
             )
         }
-        error => format!("{url}: {error}"),
+        error => error.to_string(),
     }
 }
