@@ -90,7 +90,7 @@ pub(crate) fn name_business(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
         return Ok(());
     }
     let mut identity = CorporateIdentity { name: name.to_string(), ..(*before).clone() };
-    records::change(tx, ctx, &before, &mut identity, "updated")
+    records::change(tx, ctx, &*before, &mut identity, "updated")
 }
 
 /// Gives the account another name.
