@@ -162,7 +162,7 @@ fn names_of_people_are_one_line(db: Db) {
         let refused = client.post("/v1/users", body).expect(422);
         assert_eq!(refused.faults(), ["rol: unknown_field", "name: invalid_characters"], "{name:?}");
     }
-    let (id, _) = super::invite(&client, "ina@a.example", "member");
+    let (id, _) = invite(&client, "ina@a.example", "member");
     let faults = client.patch(&format!("/v1/users/{id}"), json!({"name": "a\r\nb"})).expect(422).faults();
     assert_eq!(faults, ["name: invalid_characters"]);
     let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
