@@ -86,9 +86,9 @@ export function TextBox({ id, value, onChange, invalid, describedBy, disabled, l
 /** @param {Control & { options: [string, string][], empty?: boolean }} properties */
 export const ChoiceBox = ({ id, value, onChange, options, empty, invalid, describedBy, disabled, label: name }) =>
   div({ class: "select" }, select({ id, value: value ?? "", disabled, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, onChange: (event) => onChange(event.currentTarget.value) },
-    (empty || !value) && !options.some(([key]) => key === "") ? option({ value: "" }, t("choose")) : null,
+    (empty || !value) && !options.some(([key]) => key === "") ? option({ value: "" }, t(empty ? "select.none" : "select.choose")) : null,
     value && !options.some(([key]) => key === value) ? option({ value }, String(value)) : null,
-    options.map(([key, text]) => option({ key, value: key }, text))), h(Icon, { name: "down", class: "caret" }));
+    options.map(([key, text]) => option({ key, value: key }, text || t("select.none")))), h(Icon, { name: "down", class: "caret" }));
 
 /** A number in the reader's notation. The value is a decimal text with a point; what could be two numbers is neither.
  * @param {Control & { decimals?: number, mark?: string, placeholder?: string }} properties */

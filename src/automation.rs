@@ -6,6 +6,7 @@
 //! transaction, and its result is saved under the claim that recorded it.
 
 pub(crate) mod about;
+pub(crate) mod addresses;
 pub(crate) mod authority;
 pub(crate) mod backtest;
 pub mod calls;

@@ -154,7 +154,15 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
     if !cli.command.creates() {
         open::must_have_data(&config).map_err(error_line)?;
     }
-    match &cli.command {
+    let data = config.data.clone();
+    let done = perform(&cli.command, config);
+    // The contents of files get their owner when they are stored; there may be very many.
+    private::hand_over(&data, "files");
+    done
+}
+
+fn perform(command: &Command, config: Config) -> Result<ExitCode, String> {
+    match command {
         Command::Serve(serve) => serve.run(config).map(|()| ExitCode::SUCCESS),
         Command::Account(account) => act(config, |app| account.run(app)),
         Command::Key(key) => act(config, |app| key.run(app)),
@@ -268,13 +276,23 @@ fn error_line(error: Error) -> String {
 /// With the key of the secrets, what the earlier version stored is brought up to date too. The migration may run where that
 /// key is not: then the next start does it.
 fn migrate(config: Config) -> Result<(), String> {
-    let applied = match Vault::load(&config).map_err(error_line)? {
-        Some(_) => open(config)?.carried.applied.clone(),
+    let (applied, uncopied) = match Vault::load(&config).map_err(error_line)? {
+        Some(_) => {
+            let app = open(config)?;
+            (app.carried.applied.clone(), app.carried.uncopied.clone())
+        }
         None => {
             let store = open_store(&config).map_err(error_line)?;
-            precaution::migrate(&store, &config).map_err(error_line)?.0
+            let migrated = precaution::migrate(&store, &config).map_err(error_line)?;
+            (migrated.applied, migrated.uncopied)
         }
     };
+    if let Some(why) = uncopied {
+        let _ = writeln!(
+            std::io::stderr(),
+            "kantoor: warning: no backup was made before the migration, because {why}; make one yourself before an upgrade, or set backup_before_migration to \"require\""
+        );
+    }
     match applied.len() {
         0 => say("The database is up to date."),
         1 => say("Applied 1 migration; the database is up to date."),

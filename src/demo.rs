@@ -18,6 +18,8 @@ use engine::clock::Moment;
 use engine::context::{Actor, Ctx};
 use engine::error::{Error, Result};
 use engine::perform::perform;
+use engine::record::Email;
+use engine::records;
 use engine::registry::registry;
 use jiff::civil::{Date, Weekday};
 use serde_json::Value;
@@ -25,14 +27,21 @@ use store::Tx;
 
 use crate::calendar::days;
 use crate::documents::page::{final_one, note_view};
-use crate::documents::{Quote, QuoteKind, quote};
+use crate::documents::{InvoiceKind, Quote, QuoteKind, mail as letters, quote};
 use crate::files::usage;
+use crate::mail::outcome::Follower;
+use crate::mail::waiting;
+use crate::people::role::Role;
+use crate::people::status::{Language, Status};
+use crate::people::user::User;
 
 /// Name of the business.
 pub const NAME: &str = "Van Dijk Installatietechniek";
 
 /// E-mail address and name of its owner, who can sign in.
 pub const OWNER: (&str, &str) = ("anna@vandijk.example", "Anna van Dijk");
+/// The colleague: e-mail address and name.
+const COLLEAGUE: (&str, &str) = ("esra@vandijk.example", "Esra Yilmaz");
 
 /// How many working days ago the business started: half a year.
 const BEGINNING: i64 = 130;
@@ -66,13 +75,16 @@ pub fn beginning(ctx: &Ctx) -> Moment {
 pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
     let mut ctx = caller.writing(tx)?;
     let mut names = Names::of_defaults(tx, &ctx)?;
+    let now = ctx.now;
+    names.ids.insert("owner".to_string(), user(tx, &ctx, OWNER, Role::Owner)?);
+    names.ids.insert("colleague".to_string(), user(tx, &ctx, COLLEAGUE, Role::Member)?);
     let mut today = workday(names.today, -BEGINNING);
     // The number of steps so far on the same day; -1 before the first day.
     let mut before = -1;
     for step in story() {
         let day = workday(names.today, -step.ago);
         before = if day == today { before + 1 } else { 0 };
-        sleep(tx, &mut ctx, &mut today, day)?;
+        sleep(tx, &mut ctx, &mut today, day, now)?;
         let morning = Moment::start_of(day, &ctx.zone).plus_seconds(MORNING_SECONDS);
         ctx.now = morning.plus_seconds(FIRST_SECONDS + before * BETWEEN_SECONDS);
         let path = names.in_path(&step.path)?;
@@ -82,17 +94,50 @@ pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
             names.ids.insert(step.name, id_of(&answer)?);
         }
     }
-    sleep(tx, &mut ctx, &mut today, names.today)?;
+    sleep(tx, &mut ctx, &mut today, names.today, now)?;
+    // The last steps may be later today.
+    ctx.now = ctx.now.max(now);
+    let_mail_leave(tx, &ctx, Moment(i64::MAX))?;
     hold_mail_back(tx, &ctx)
 }
 
-/// Processes the nights until `day`, in which invoices become overdue and quotes expire.
-fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date) -> Result<()> {
+/// Creates somebody who wrote hours; returns the id. The password of the owner follows when the demo is shown to somebody.
+fn user(tx: &mut Tx, ctx: &Ctx, (email, name): (&str, &str), role: Role) -> Result<String> {
+    let ctx = ctx.at(beginning(ctx));
+    let mut user = User {
+        email: Email(email.to_string()),
+        name: name.to_string(),
+        role,
+        status: Status::Active,
+        language: Language::of_account(tx, &ctx)?,
+        ..User::default()
+    };
+    records::add(tx, &ctx, &mut user)?;
+    Ok(user.base.id)
+}
+
+/// Invoices that were mailed at night, and waited for office hours, are sent.
+fn let_mail_leave(tx: &mut Tx, ctx: &Ctx, until: Moment) -> Result<()> {
+    const INVOICES: Follower = letters::follower::<InvoiceKind>();
+    for (id, kind) in waiting::leaving(tx, ctx, INVOICES.about, until)? {
+        (INVOICES.accepted)(tx, ctx, &id, &kind)?;
+    }
+    Ok(())
+}
+
+/// Processes the nights until `day`, in which invoices become overdue and quotes expire. Mail leaves in the mornings until
+/// `end`.
+fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date, end: Moment) -> Result<()> {
     while *today < day {
         *today = today.tomorrow().unwrap_or(day);
         ctx.now = Moment::start_of(*today, &ctx.zone);
         days::catch_up(tx, ctx, registry().due_work)?;
         contracts::pay(tx, ctx)?;
+        let morning = ctx.now.plus_seconds(MORNING_SECONDS);
+        if morning <= end {
+            ctx.now = morning;
+            let_mail_leave(tx, ctx, morning)?;
+        }
     }
     Ok(())
 }

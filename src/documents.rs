@@ -9,6 +9,7 @@ pub(crate) mod leaving;
 pub(crate) mod mail;
 mod mail_html;
 pub(crate) mod mail_preview;
+mod mail_source;
 mod mail_template;
 mod mail_text;
 pub(crate) mod money_due;
@@ -494,22 +495,6 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
             _ => Answer::record(ctx, &document, DETAIL),
         })
     }))
-}
-
-/// Returns the ids of the drafts with a row for this product. Scans all drafts of the account.
-pub(crate) fn naming_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
-    let (table, draft) = (Document::<K>::shape().table, Mode::Draft.wire());
-    let sql = format!("SELECT id FROM {table} WHERE account_id = $1 AND generation_mode = '{draft}' AND rows LIKE $2");
-    tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
-}
-
-/// Clears a deleted product from the rows of a draft.
-pub(crate) fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
-    let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
-    let Some(before) = found.filter(|document| !document.is_final()) else { return Ok(()) };
-    let mut document = before.clone();
-    document.rows.forget_product(product);
-    records::update(tx, ctx, &before, &mut document, "updated")
 }
 
 /// The routes that all three kinds share.

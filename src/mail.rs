@@ -106,6 +106,8 @@ pub struct Letter {
     pub body: String,
     /// The body as HTML, or empty.
     pub html: String,
+    /// What the text was written from, with which its record writes a mail that waited again; empty if it stays as it is.
+    pub source: String,
     /// Whether to attach the PDF of the document.
     pub attach_pdf: bool,
     /// The sender name.
@@ -121,17 +123,18 @@ pub struct Letter {
 /// Size in bytes above which a document takes seconds to typeset.
 const LARGE: usize = 32_000;
 
-/// Writes a mail to the outbox and enqueues a delivery for each recipient; returns whether a mail server still has to accept
-/// it. One that is only recorded or stored cannot be refused.
+/// Writes a mail to the outbox and enqueues a delivery for each recipient; returns whether it still has to leave or to be
+/// accepted by a mail server. One that is only recorded or stored cannot be refused.
 pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
     let id = ctx.new_id();
     let leaves_at = hours::leaves_at(tx, ctx, letter.timing)?;
+    let waits = leaves_at > ctx.now;
     let (to, cc) = distinct(&letter.to, &letter.cc);
     let from = sender_address(tx, ctx, &letter.reply_to)?;
     tx.execute(
         "INSERT INTO mails (account_id, id, created_at, about, about_id, kind, from_name, from_email, reply_to,
-                            recipients, copies, subject, body, html, attach_pdf, leaves_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+                            recipients, copies, subject, body, html, attach_pdf, leaves_at, source)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
         &[
             ctx.account.into(),
             (&id).into(),
@@ -149,11 +152,12 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
             letter.link.mask(&letter.html).into(),
             letter.attach_pdf.into(),
             leaves_at.0.into(),
+            if waits { (&letter.source).into() } else { "".into() },
         ],
     )?;
     letter.link.keep(tx, &ctx.site.vault, ctx.account, &id)?;
     usage::count_mails(tx, ctx, to.len() + cc.len())?;
-    let (status, reason) = match Settings::is_sealed(tx, ctx)? {
+    let (status, reason) = match !waits && Settings::is_sealed(tx, ctx)? {
         true => (Standing::Recorded, NOT_SENT),
         false => (Standing::Queued, ""),
     };
@@ -174,7 +178,8 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
                 ctx.now.0.into(),
             ],
         )?;
-        if status == Standing::Queued {
+        // What waits on a test clock is delivered when that is advanced.
+        if status == Standing::Queued && !(waits && ctx.has_test_clock) {
             let mut job = NewJob::of(ctx, &Deliver { delivery })?;
             if !ctx.has_test_clock {
                 job.run_at = hours::next_look(leaves_at, ctx.machine_now);
@@ -182,7 +187,7 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
             jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
         }
     }
-    Ok(status == Standing::Queued && ctx.quotas.provided.mail)
+    Ok(waits || (status == Standing::Queued && ctx.quotas.provided.mail))
 }
 
 /// Returns the recipients without duplicates, ignoring case; an address in both is only in `to`.
@@ -246,7 +251,7 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
     if let Some(until) = app.store.read_now(move |tx| hours::held_until(tx, account, &own, now))? {
         return Ok(Ending::Wait(until));
     }
-    if outcome::is_canceled(app, account, &id)? {
+    if waiting::is_canceled(app, account, &id)? {
         return Ok(Ending::Done);
     }
     let own = id.clone();
@@ -280,8 +285,8 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
         }
     };
     let caller = app.acting_in(account, "outbox")?;
-    outcome.report(app, &caller.account.uid, &delivery, &mail, &reason);
     let told = outcome::Told::of(&delivery, &mail, &reason);
+    outcome.report(app, &caller.account.uid, &told);
     match end_try(app, &caller, outcome, twice, &told, true) {
         // A mail that was handed over is not sent again because its record cannot be told.
         Err(error) if !error.code.may_pass() => {

@@ -55,6 +55,7 @@ use crate::transfer::undo::UndoImport;
 use crate::transfer::{export, lines, routes};
 use crate::typesetting::{self, turns};
 use crate::upkeep::anchor::SendHeads;
+use crate::upkeep::disk;
 use crate::upkeep::scheduled;
 use crate::upkeep::scheduled::state as backups;
 use crate::webhooks::ending::EndDeliveries;
@@ -177,7 +178,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     to_read: Some(automation::needs::to_receive),
     described: &[webhooks::openapi::describe],
     listener: Some(automation::LISTENER),
-    on_event: &[note_timers, note_set_up, automation::library::follow_language, mail::waiting::follow_hours],
+    on_event: &[note_timers, note_set_up, automation::library::follow_language, note_hours],
     guards: &[
         Guard { table: "files", check: corporate_identity::guard_logo },
         Guard { table: "files", check: typesetting::guard_pdf },
@@ -197,7 +198,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         mail::outcome::MAILS,
     ],
     histograms: &[webhooks::metrics::SECONDS, mail::outcome::SECONDS],
-    gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
+    gauges: &[typesetting::typeset_count, automation::metrics::calls_open, disk::free],
     stored_gauges: &[
         automation::metrics::behind,
         webhooks::metrics::behind,
@@ -283,6 +284,7 @@ fn migrations() -> Vec<Migration> {
         mail::MIGRATION,
         mail::LEAVING,
         mail::waiting::WAITING,
+        mail::waiting::SOURCES,
         mail::link::MIGRATION,
         documents::pdf::MIGRATION,
         usage::MIGRATION,
@@ -402,6 +404,7 @@ static DUE_WORK: &[DueWork] = &[
     TIMERS_DUE,
     worker::DUE,
     collecting::DUE,
+    mail::waiting::DUE,
     check::DUE,
 ];
 
@@ -440,6 +443,11 @@ const TIMERS_DUE: DueWork = DueWork {
 /// Arms and disarms timers after an event.
 fn note_timers(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
     timers::note(tx, ctx, TIMERS, event)
+}
+
+/// Lets mail that waits follow the office hours.
+fn note_hours(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
+    mail::waiting::follow_hours(tx, ctx, event, &FOLLOWERS)
 }
 
 /// An account whose first owner signs up in the browser is used by people, who may forget what an integration does not.

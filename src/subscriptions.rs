@@ -24,7 +24,7 @@ use engine::tables::{Logged, Relink};
 use engine::{choice, input, list, once, record};
 use jiff::civil::Date;
 use money::{Amount, Percent};
-use store::{Migration, Tx};
+use store::{Migration, Tx, Value};
 
 use crate::documents::Invoice;
 use crate::relations::client::Client;
@@ -288,6 +288,15 @@ pub(crate) fn naming_product(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Ve
     let live = Status::sql_list(LIVE);
     let sql = format!("SELECT id FROM subscriptions WHERE account_id = $1 AND status IN ({live}) AND lines LIKE $2");
     tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
+}
+
+/// Shows `take` the lines of all subscriptions that have not ended, or of one of them.
+pub(crate) fn lines_of_live(tx: &mut Tx, ctx: &Ctx, id: Option<&str>, take: &mut dyn FnMut(&str)) -> Result<()> {
+    let live = Status::sql_list(LIVE);
+    let one = if id.is_some() { " AND id = $2" } else { "" };
+    let sql = format!("SELECT lines FROM subscriptions WHERE account_id = $1 AND status IN ({live}){one}");
+    let values: Vec<Value> = [Some(ctx.account.into()), id.map(Into::into)].into_iter().flatten().collect();
+    tx.all(&sql, &values, |row| Ok::<_, Error>(take(row.text(0)?))).map(drop)
 }
 
 /// Clears a deleted product from the lines of a subscription.

@@ -1,10 +1,13 @@
 //! Importing and exporting records as CSV, Excel and JSON Lines.
 
+mod built;
 pub mod check;
+mod checking;
 pub mod convert;
 pub mod export;
 pub mod import;
 pub mod lines;
+mod make;
 pub mod mapping;
 pub mod old;
 pub mod operator;
@@ -12,4 +15,5 @@ pub mod routes;
 pub mod run;
 pub mod sources;
 pub mod subject;
+mod sums;
 pub mod undo;

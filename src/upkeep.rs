@@ -2,6 +2,7 @@
 
 pub mod anchor;
 pub mod backup;
+pub mod disk;
 pub mod doctor;
 pub mod integrity;
 pub mod restore;

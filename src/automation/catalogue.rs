@@ -7,6 +7,7 @@ mod table;
 use std::sync::LazyLock;
 
 use engine::call::{Answer, Call};
+use engine::error::{Error, FieldCode, violation};
 use engine::log::{EventType, Origin};
 use engine::record::Shape;
 use engine::records::Work;
@@ -38,7 +39,7 @@ const MEMBERS: &[Part] = &[
 const QUERY: &[Part] = &[Part(
     "type",
     "string",
-    "Only this event, or those with a prefix such as `invoice.*`. `client.*` stands for `customer.*`.",
+    "Only this event, or those with a prefix such as `invoice.*`; several are separated by commas. `client.*` stands for `customer.*`.",
 )];
 
 /// The route of the catalogue.
@@ -56,9 +57,16 @@ pub(crate) fn resource() -> Resource {
 fn get(call: Call) -> engine::error::Result<Work> {
     static DESCRIBED: LazyLock<Vec<(&'static EventType, Value)>> =
         LazyLock::new(|| registry().events.iter().map(|event| (event, described(event))).collect());
-    let wanted = call.query.get("type").unwrap_or("*").to_string();
+    let wanted: Vec<String> =
+        call.query.get("type").unwrap_or("*").split(',').map(|one| one.trim().to_string()).collect();
+    let is_known = |one: &&String| DESCRIBED.iter().any(|(event, _)| events::matches(one, &event.name));
+    if let Some(odd) = wanted.iter().find(|one| !is_known(one)) {
+        let message = format!("has no event '{}'{}", odd.chars().take(100).collect::<String>(), events::hint(odd));
+        return Err(Error::field("type", violation(FieldCode::InvalidChoice, message)));
+    }
     Ok(Box::new(move |_, _| {
-        let found = DESCRIBED.iter().filter(|(event, _)| events::matches(&wanted, &event.name));
+        let is_wanted = |event: &EventType| wanted.iter().any(|one| events::matches(one, &event.name));
+        let found = DESCRIBED.iter().filter(|(event, _)| is_wanted(event));
         let found: Vec<&Value> = found.map(|(_, shown)| shown).collect();
         let mut answer = Answer::json(&json!(found));
         answer.meta.push(format!("\"total\":{}", found.len()));

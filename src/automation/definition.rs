@@ -9,6 +9,7 @@ use engine::resource::{RequestBody, Route};
 use jiff::Span;
 use serde_json::{Map, Value};
 
+use super::addresses::Addresses;
 use super::conditions::{self, Condition};
 use super::{events, template};
 use Accepts::{Any, Bool, Conditions, Duration, Object, OneOf, Seconds, Text, Texts};
@@ -180,13 +181,13 @@ impl Definition {
             uses_owner: text.contains("owner_email"),
         }
     }
+}
 
-    /// Returns the URLs that the flow calls, with the path of each, as far as they are known in advance.
-    pub fn addresses(&self) -> Vec<(String, String)> {
-        let calls = self.steps.iter().enumerate().filter(|(_, step)| step.action == Action::Http);
-        let urls = calls.filter_map(|(place, step)| Some((format!("steps[{place}].url"), step.text("url")?)));
-        urls.filter_map(|(path, url)| Some((path, known_part(url)?))).collect()
-    }
+/// Returns the URLs that these steps call, with the path of each, as far as they are known in advance.
+pub fn addresses(steps: &Value) -> Addresses {
+    let calls = steps.as_array().into_iter().flatten().enumerate().filter(|(_, step)| step["type"] == "http");
+    let urls = calls.filter_map(|(place, step)| Some((format!("steps[{place}].url"), step["url"].as_str()?)));
+    Addresses(urls.filter_map(|(path, url)| Some((path, known_part(url)?))).collect())
 }
 
 impl Step {

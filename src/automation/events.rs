@@ -113,19 +113,45 @@ pub fn never_sent(pattern: &str) -> Option<String> {
     if is_of(Origin::Callers) {
         return Some(format!("'{pattern}' never happens by itself; events that are fired are sent as '{fired}'"));
     }
-    let hint = match name.strip_suffix(".*") {
-        Some(record) => guess_prefix(record),
-        None => guess(&name),
-    };
+    let hint = hint(pattern);
     let hint = if hint.is_empty() { format!("; events that are fired are sent as '{fired}'") } else { hint };
     Some(format!("'{pattern}' matches no event{hint}"))
+}
+
+/// Returns a guess at the event or the prefix that was meant, or an empty string.
+pub fn hint(pattern: &str) -> String {
+    let name = canonical(pattern);
+    match name.strip_suffix(".*") {
+        Some(record) => guess_prefix(record),
+        None => guess(&name),
+    }
 }
 
 /// Returns why an event that is fired, or that a flow listens to, is probably misspelled, if so. A name that resembles no
 /// event is one of the caller's own.
 pub fn doubt(name: &str) -> Option<String> {
+    if find(name).is_some_and(|event| event.origin == Origin::Trial) {
+        let hint = guess_widely(name);
+        return Some(format!("'{name}' is only sent to an endpoint that is tested, and never starts a flow{hint}"));
+    }
     let hint = if find(name).is_some() { String::new() } else { guess(name) };
     (!hint.is_empty()).then(|| format!("'{name}' is not an event of Kantoor, and only happens if it is fired{hint}"))
+}
+
+/// Returns a hint at the event that was meant, also if the name resembles none: those of records whose name begins alike, or
+/// where all are listed.
+pub fn guess_widely(name: &str) -> String {
+    let near = guess(name);
+    if !near.is_empty() {
+        return near;
+    }
+    let record = name.split('.').next().unwrap_or_default().to_lowercase();
+    let names = registry().events.iter().filter(|event| event.origin == Origin::Program).map(|event| &*event.name);
+    let alike: Vec<&str> = names.filter(|own| record.len() > 2 && own.starts_with(&record)).collect();
+    match alike.is_empty() {
+        true => "; GET /v1/events/types lists all events".to_string(),
+        false => format!("; did you mean one of {}?", alike.join(", ")),
+    }
 }
 
 /// Returns the kind of record that events of this name are about, or an empty string if it may be one of several.
@@ -150,9 +176,9 @@ pub fn area(event: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether the event is about a mail that was given up. Its record is the one that the mail is about.
+/// Whether the event is about a mail that was given up or canceled. Its record is the one that the mail is about.
 fn is_about_delivery(event: &str) -> bool {
-    matches!(event, "mail.bounced" | "mail.failed")
+    matches!(event, "mail.bounced" | "mail.canceled" | "mail.failed")
 }
 
 /// Returns the area in which a caller that fires this event must be allowed to write, if it has one.

@@ -1,6 +1,5 @@
 //! Flows: automations that run when something happens.
 
-use engine::app::App;
 use engine::authors::{Author, AuthorType};
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -19,7 +18,7 @@ use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
 
 use crate::automation::cron::Cron;
-use crate::automation::definition::{Definition, TRIGGER_ROOTS, read_steps};
+use crate::automation::definition::{Definition, TRIGGER_ROOTS, addresses, read_steps};
 use crate::automation::lint::{self, Subject};
 use crate::automation::{conditions, described, events, needs, validate};
 
@@ -95,7 +94,7 @@ impl Model for Flow {
                 }
             }
             TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
-                let hint = events::guess(&self.trigger_key);
+                let hint = events::guess_widely(&self.trigger_key);
                 let message =
                     format!("is not an event of the service; keys of your own have the trigger_type custom{hint}");
                 faults.add("trigger_key", violation(FieldCode::InvalidChoice, message));
@@ -308,19 +307,6 @@ impl Flow {
         self.stopped_reason.clear();
         Ok(())
     }
-
-    /// Rejects URLs that must not be called.
-    fn check_addresses(&self, app: &App) -> Result<()> {
-        let mut faults = FieldErrors::default();
-        for (path, url) in Definition::parse(&self.definition.0).addresses() {
-            if let Err(refused) = app.web.check_url(&url) {
-                let why = refused.to_string();
-                let why = why.trim_end_matches('.');
-                faults.add(path, violation(FieldCode::InvalidFormat, format!("cannot be called: {why}")));
-            }
-        }
-        faults.into_result()
-    }
 }
 
 /// Checks the URLs in the input, then runs `save` in the transaction.
@@ -329,7 +315,7 @@ fn with_good_addresses(
     save: fn(&mut Tx, &Ctx, &Call, &Input<Flow>) -> Result<Answer>,
     call: Call,
 ) -> Work {
-    let calls_out = !Definition::parse(&Flow::of(&input).definition.0).addresses().is_empty();
+    let addresses = addresses(&input.values().steps.0);
     let save = move |tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<Flow>| -> Result<Answer> {
         let new = input.values();
         let doubt = match new.trigger_type {
@@ -342,17 +328,20 @@ fn with_good_addresses(
         let warnings: Vec<String> = input.warnings.iter().cloned().chain(found).chain(missing).collect();
         Ok(save(tx, ctx, call, input)?.with_texts("warnings", &warnings))
     };
-    Box::new(move |tx, ctx| {
-        if !calls_out {
-            return save(tx, ctx, &call, &input);
+    addresses.checked(move |tx, ctx, mut faults| {
+        if !faults.0.is_empty() {
+            faults.join(records::check_references(tx, ctx, &Flow::of(&input), &input))?;
+            faults.into_result()?;
         }
-        let (input, call) = (input.clone(), call.clone());
-        Ok(Answer::after(move |app, _| {
-            Flow::of(&input).check_addresses(app)?;
-            let (input, call) = (input.clone(), call.clone());
-            Ok(Box::new(move |tx, ctx| save(tx, ctx, &call, &input)))
-        }))
+        save(tx, ctx, &call, &input)
     })
+}
+
+/// Rejects an invalid flow, with the errors of its URLs.
+fn reject(call: &Call, error: Error) -> Result<Work> {
+    let Some(Json::Object(members)) = &call.body else { return Err(error) };
+    let steps = members.iter().find(|(name, _)| name == "steps").and_then(|(_, steps)| plain(steps).ok());
+    addresses(&steps.unwrap_or_default()).reject(error)
 }
 
 /// Reads the flow in a body. A step that is invalid by itself does not hide what is wrong with the others.
@@ -370,7 +359,10 @@ fn read(call: &Call) -> Result<Input<Flow>> {
 
 /// `POST /v1/automation/flows`
 fn create(call: Call) -> Result<Work> {
-    let input = read(&call)?;
+    let input = match read(&call) {
+        Ok(input) => input,
+        Err(error) => return reject(&call, error),
+    };
     Ok(with_good_addresses(
         input,
         |tx, ctx, _, input| {
@@ -386,7 +378,10 @@ fn create(call: Call) -> Result<Work> {
 
 /// `PUT /v1/automation/flows/{id}`
 fn replace(call: Call) -> Result<Work> {
-    let input = read(&call)?;
+    let input = match read(&call) {
+        Ok(input) => input,
+        Err(error) => return reject(&call, error),
+    };
     Ok(with_good_addresses(
         input,
         |tx, ctx, call, input| {

@@ -7,25 +7,39 @@ use serde_json::Value;
 
 use super::export::named;
 use super::{Progress, error_line, grouped, say};
-use crate::transfer::import::{Existing, Import as Record};
+use crate::transfer::import::{DateOrder, DecimalSign, Existing, FileEncoding, Import as Record, Separator};
 use crate::transfer::operator::{self, OwnFile};
-use crate::transfer::{sources, subject};
+use crate::transfer::{mapping, sources, subject};
 
 #[derive(Args)]
 pub struct Import {
     /// Id of the account
-    #[arg(long)]
-    account: String,
+    #[arg(long, required_unless_present = "fields")]
+    account: Option<String>,
     /// What the lines become, by the name of its list: clients, suppliers, products, invoices …
-    resource: String,
+    #[arg(required_unless_present_any = ["undo", "fields"])]
+    resource: Option<String>,
     /// File with the lines: CSV, Excel (.xlsx) or JSON Lines
-    file: PathBuf,
+    #[arg(required_unless_present_any = ["undo", "fields"])]
+    file: Option<PathBuf>,
     /// Program that the file comes from: moneybird, teamleader, invoice_ninja, stripe or e_boekhouden
     #[arg(long, default_value = "")]
     source: String,
     /// Field of a column, as COLUMN=FIELD; without a field, the column is ignored; may be repeated
     #[arg(long = "map", value_name = "COLUMN=FIELD")]
     map: Vec<String>,
+    /// Encoding of the file
+    #[arg(long, default_value = "auto", value_parser = ["auto", "utf-8", "utf-16", "windows-1252"])]
+    encoding: String,
+    /// Separator of the values
+    #[arg(long, default_value = "auto", value_parser = ["auto", "comma", "semicolon", "tab", "bar"])]
+    separator: String,
+    /// Decimal sign of numbers
+    #[arg(long, default_value = "auto", value_parser = ["auto", "point", "comma"])]
+    decimal_sign: String,
+    /// Order of dates
+    #[arg(long, default_value = "auto", value_parser = ["auto", "year_first", "day_first", "month_first"])]
+    date_order: String,
     /// Field by which existing records are found, such as email or external_id
     #[arg(long, value_name = "FIELD", default_value = "")]
     match_by: String,
@@ -38,6 +52,12 @@ pub struct Import {
     /// Import the lines; without this, the file is only checked
     #[arg(long)]
     run: bool,
+    /// Remove the records that an import created, as long as nobody changed them and nothing refers to them
+    #[arg(long, value_name = "ID", conflicts_with_all = ["fields", "resource", "file", "run"])]
+    undo: Option<String>,
+    /// List the fields that a column can become
+    #[arg(long, value_name = "RESOURCE", conflicts_with_all = ["account", "resource", "file", "run"])]
+    fields: Option<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -50,23 +70,31 @@ enum Choice {
 
 impl Import {
     pub fn run(&self, app: &App) -> Result<(), String> {
-        let resource = subject::to_import(&self.resource).map_err(named)?;
-        sources::named(&self.source).map_err(|error| format!("--{}", named(error)))?;
-        let file = OwnFile { name: file_name(&self.file), bytes: read(&self.file)? };
-        let pdfs = self.pdfs.as_deref().map(pack).transpose()?;
-        let uid = self.account.clone();
+        if let Some(resource) = &self.fields {
+            return list_fields(resource);
+        }
+        let uid = self.account.clone().unwrap_or_default();
         let account = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
-        let import = Record {
-            resource: resource.shape.table.to_string(),
-            source: self.source.clone(),
-            mapping: self.mapping()?.into(),
-            match_by: self.match_by.clone(),
-            existing: if matches!(self.existing, Choice::Update) { Existing::Update } else { Existing::Skip },
-            ..Record::default()
-        };
-        let checked = operator::check(app, account.clone(), &import, &file.bytes);
-        let checked = checked.map_err(|error| match error.faults.first() {
-            Some(fault) if fault.field == "file_id" => format!("{}: {}", self.file.display(), fault.wrong.message),
+        match (&self.undo, &self.resource, &self.file) {
+            (Some(id), ..) => undo(app, account, id),
+            (None, Some(resource), Some(file)) => self.import(app, account, resource, file),
+            _ => Err("a resource and a file are required".to_string()),
+        }
+    }
+
+    fn import(&self, app: &App, account: Account, resource: &str, path: &Path) -> Result<(), String> {
+        let resource = subject::to_import(resource).map_err(named)?;
+        sources::named(&self.source).map_err(|error| format!("--{}", named(error)))?;
+        let file = OwnFile { name: file_name(path), bytes: read(path)? };
+        let pdfs = self.pdfs.as_deref().map(pack).transpose()?;
+        let import = self.record(resource.shape.table)?;
+        let runtime = super::runtime()?;
+        let _entered = runtime.enter();
+        let checked = operator::check(app, account.clone(), &import, &file, pdfs.as_ref());
+        let checked = checked.map_err(|error| match error.faults.first().map(|fault| fault.field.as_str()) {
+            Some("file_id") => format!("{}: {}", path.display(), error.faults[0].wrong.message),
+            Some("pdfs_file_id") => format!("--pdfs: {}", error.faults[0].wrong.message),
+            Some("match_by") => format!("--match-by: {}", error.faults[0].wrong.message),
             _ => named(error),
         })?;
         say(&shown(&checked))?;
@@ -75,13 +103,33 @@ impl Import {
         }
         let mut progress = Progress::new();
         let total = checked.lines.unsigned_abs();
-        let runtime = super::runtime()?;
-        let _entered = runtime.enter();
         let done = operator::import(app, account, &checked, file, pdfs, &mut |lines| {
             progress.at(&format!("{} of {} lines", grouped(lines.unsigned_abs()), grouped(total)));
         });
         progress.clear();
-        say(&result(&done.map_err(error_line)?))
+        let done = done.map_err(error_line)?;
+        say(&result(&done))?;
+        match (done.failure.as_str(), done.failed) {
+            ("", 0) => Ok(()),
+            ("", failed) => Err(format!("{} failed; the others were imported", counted(failed, "line"))),
+            (failure, _) => Err(failure.to_string()),
+        }
+    }
+
+    /// Returns the import that the options describe.
+    fn record(&self, table: &str) -> Result<Record, String> {
+        Ok(Record {
+            resource: table.to_string(),
+            source: self.source.clone(),
+            mapping: self.mapping()?.into(),
+            encoding: FileEncoding::from_wire(&self.encoding).unwrap_or_default(),
+            separator: Separator::from_wire(&self.separator).unwrap_or_default(),
+            decimal_sign: DecimalSign::from_wire(&self.decimal_sign).unwrap_or_default(),
+            date_order: DateOrder::from_wire(&self.date_order).unwrap_or_default(),
+            match_by: self.match_by.clone(),
+            existing: if matches!(self.existing, Choice::Update) { Existing::Update } else { Existing::Skip },
+            ..Record::default()
+        })
     }
 
     fn mapping(&self) -> Result<Value, String> {
@@ -93,6 +141,34 @@ impl Import {
         }
         Ok(Value::from(all))
     }
+}
+
+/// Removes what an import created.
+fn undo(app: &App, account: Account, id: &str) -> Result<(), String> {
+    let runtime = super::runtime()?;
+    let _entered = runtime.enter();
+    let mut progress = Progress::new();
+    let undone = operator::undo(app, account, id, &mut |removed| progress.at(&counted(removed, "record")));
+    progress.clear();
+    let undone = undone.map_err(error_line)?;
+    say(&format!("Import {id}: {} removed.", counted(undone.removed, "record")))?;
+    let errors = list(&undone.errors.0);
+    for error in errors.iter().filter(|error| error["id"].is_string()) {
+        say(&format!("  line {}: {}", error["line"], error["message"].as_str().unwrap_or_default()))?;
+    }
+    if undone.failure.is_empty() { Ok(()) } else { Err(undone.failure) }
+}
+
+/// Prints what a column can become.
+fn list_fields(resource: &str) -> Result<(), String> {
+    let resource = subject::to_import(resource).map_err(named)?;
+    let lines: Vec<String> =
+        mapping::targets(resource).into_iter().map(|(name, meaning)| format!("{name:30} {meaning}")).collect();
+    say(&lines.join("\n"))
+}
+
+fn list(text: &str) -> Vec<Value> {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 fn file_name(path: &Path) -> String {
@@ -127,12 +203,17 @@ fn pack(path: &Path) -> Result<OwnFile, String> {
 
 /// Describes what the check found.
 fn shown(import: &Record) -> String {
-    let list = |text: &str| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default();
+    let encoding = match import.encoding {
+        FileEncoding::Auto => String::new(),
+        encoding => format!(" in {}", encoding.wire()),
+    };
+    let separator = match import.separator {
+        Separator::Auto => String::new(),
+        separator => format!(" the separator {},", separator.wire()),
+    };
     let mut lines = vec![format!(
-        "The file is {} in {}, with the separator {}, the decimal {} and dates {}.",
+        "The file is {}{encoding}, with{separator} the decimal {} and dates {}.",
         import.format,
-        import.encoding.wire(),
-        import.separator.wire(),
         import.decimal_sign.wire(),
         import.date_order.wire().replace('_', " "),
     )];
@@ -143,7 +224,8 @@ fn shown(import: &Record) -> String {
     }
     for problem in list(&import.problems.0) {
         let text = |name: &str| problem[name].as_str().unwrap_or_default().to_string();
-        lines.push(format!("  line {}, {}: {}", problem["line"], text("column"), text("message")));
+        let column = Some(text("column")).filter(|column| !column.is_empty()).map(|column| format!(", {column}"));
+        lines.push(format!("  line {}{}: {}", problem["line"], column.unwrap_or_default(), text("message")));
     }
     lines.push(format!(
         "{}, of which {} can be imported; {}.",
@@ -163,28 +245,29 @@ fn counted(number: i64, what: &str) -> String {
 fn result(import: &Record) -> String {
     let number = |number: i64| grouped(number.unsigned_abs());
     let mut lines = vec![format!(
-        "Import {}: {} created, {} updated, {} skipped, {} failed.",
+        "Import {}: {} created, {} updated, {} skipped (they exist already or count for nothing), {} failed.",
         import.base.id,
         number(import.created),
         number(import.updated),
         number(import.skipped),
         number(import.failed)
     )];
-    for error in serde_json::from_str::<Vec<Value>>(&import.errors.0).unwrap_or_default() {
+    for error in list(&import.errors.0) {
         lines.push(format!("  line {}: {}", error["line"], error["message"].as_str().unwrap_or_default()));
     }
     let report = import.report.json();
     for (name, sum) in report["source"].as_object().into_iter().flatten() {
         let of = |part: &str| report[part][name].as_str().unwrap_or_default().to_string();
+        let left_out = match of("left_out").as_str() {
+            "" | "0.00" => String::new(),
+            sum => format!(", {sum} on lines that were left out"),
+        };
         lines.push(format!(
-            "  {name}: {} in the file, {} imported, difference {}",
+            "  {name}: {} in the file, {} imported{left_out}, difference {}",
             sum.as_str().unwrap_or_default(),
             of("imported"),
             of("difference")
         ));
-    }
-    if !import.failure.is_empty() {
-        lines.push(import.failure.clone());
     }
     lines.join("\n")
 }

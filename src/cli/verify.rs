@@ -165,7 +165,8 @@ impl Witness for Printer {
         }
         match verdict {
             Verdict::Whole { rows, head } if self.chains => {
-                self.print(&format!("{}  intact: {rows} lines, ending in {head}", account.uid));
+                let lines = if *rows == 1 { "line" } else { "lines" };
+                self.print(&format!("{}  intact: {rows} {lines}, ending in {head}", account.uid));
             }
             Verdict::Whole { .. } => {}
             Verdict::Broken { seq, at, why } => {

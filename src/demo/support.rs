@@ -6,7 +6,7 @@ use super::{DemoStep, change, make};
 
 /// Author of a message: name and address.
 type Person = (&'static str, &'static str);
-const ESRA: Person = ("Esra Yilmaz", "esra@vandijk-installatietechniek.example");
+const ESRA: Person = ("Esra Yilmaz", "esra@vandijk.example");
 const BRAM: Person = ("Bram Willems", "bram@vandijk-installatietechniek.example");
 const KARIM: Person = ("Karim Bouzid", "praktijk@praktijk-de-linde.example");
 const ANNA: Person = ("Anna de Vries", "anna@bakkerij-de-ster.example");

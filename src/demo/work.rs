@@ -95,7 +95,8 @@ const HOURS: &[Entry] = &[
 /// An entry is submitted a working day later, and reviewed the day after.
 fn hours(name: &str, (project, ago, hours, activity, fate): &Entry) -> Vec<DemoStep> {
     let path = format!("/v1/projects/@{project}/hours");
-    let mut steps = vec![make(*ago, name, &path, json!({"hours": hours, "activity_name": activity}))];
+    let user = if *project == "praktijk" || *fate == Fate::Submitted { "@colleague" } else { "@owner" };
+    let mut steps = vec![make(*ago, name, &path, json!({"hours": hours, "activity_name": activity, "user_id": user}))];
     if *fate != Fate::Draft {
         steps.push(act(ago - 1, &format!("{path}/@{name}/submit")));
     }
@@ -112,7 +113,7 @@ fn corrected() -> Vec<DemoStep> {
     let path = "/v1/projects/@badkamer/hours";
     let own = "/v1/projects/@badkamer/hours/@corrected";
     vec![
-        make(26, "corrected", path, json!({"minutes": 600, "activity_name": "Afvoeren verlegd"})),
+        make(26, "corrected", path, json!({"minutes": 600, "activity_name": "Afvoeren verlegd", "user_id": "@owner"})),
         act(25, &format!("{own}/submit")),
         act(24, &format!("{own}/reject")),
         change(23, own, json!({"minutes": 390})),

@@ -1,11 +1,12 @@
-//! The documents of a client that is deleted or merged into another.
+//! The documents of a client that is deleted or merged into another, and the drafts that name a deleted product.
 
 use engine::context::Ctx;
-use engine::error::Result;
+use engine::error::{Error, Result};
+use engine::record::Record;
 use engine::records;
 use engine::slice::Slice;
 use engine::tables::Relink;
-use store::Tx;
+use store::{Tx, Value};
 
 use super::{Document, DocumentKind, Mode, money_due};
 
@@ -26,4 +27,34 @@ pub fn relink<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, link: &Relink, slice: &Sl
         }
         records::update(tx, ctx, before, document, "updated")
     })
+}
+
+/// Returns the ids of the drafts with a row for this product. Scans all drafts of the account.
+pub(crate) fn naming_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
+    let (table, draft) = (Document::<K>::shape().table, Mode::Draft.wire());
+    let sql = format!("SELECT id FROM {table} WHERE account_id = $1 AND generation_mode = '{draft}' AND rows LIKE $2");
+    tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
+}
+
+/// Shows `take` the rows of all drafts, or of one of them.
+pub(crate) fn rows_of_drafts<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    id: Option<&str>,
+    take: &mut dyn FnMut(&str),
+) -> Result<()> {
+    let (table, draft) = (Document::<K>::shape().table, Mode::Draft.wire());
+    let one = if id.is_some() { " AND id = $2" } else { "" };
+    let sql = format!("SELECT rows FROM {table} WHERE account_id = $1 AND generation_mode = '{draft}'{one}");
+    let values: Vec<Value> = [Some(ctx.account.into()), id.map(Into::into)].into_iter().flatten().collect();
+    tx.all(&sql, &values, |row| Ok::<_, Error>(take(row.text(0)?))).map(drop)
+}
+
+/// Clears a deleted product from the rows of a draft.
+pub(crate) fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
+    let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
+    let Some(before) = found.filter(|document| !document.is_final()) else { return Ok(()) };
+    let mut document = before.clone();
+    document.rows.forget_product(product);
+    records::update(tx, ctx, &before, &mut document, "updated")
 }

@@ -13,13 +13,16 @@ use store::Tx;
 
 use super::complete::warned;
 use super::mail_html::{self, in_html};
-use super::mail_text::Text;
+use super::mail_source::Source;
+use super::mail_template::check_line;
+use super::mail_text::{Facts, Text};
 use super::placeholders::NUMBER;
+pub use super::placeholders::check_placeholders;
 use super::request::Request;
 pub use super::send_type::SendType;
 use super::{Document, DocumentKind, Which, make_final, pdf, quote, with_finalized};
-use crate::mail::hours::Timing;
-use crate::mail::outcome::Follower;
+use crate::mail::hours::{self, Timing};
+use crate::mail::outcome::{Follower, Words};
 use crate::mail::{self, Letter};
 
 input! {
@@ -42,9 +45,7 @@ input! {
 
 impl Body for Send {
     fn check(&self, faults: &mut FieldErrors) {
-        if self.subject.contains(['\n', '\r']) {
-            faults.add("subject", violation(FieldCode::InvalidCharacters, "must be one line"));
-        }
+        check_line(&self.subject, faults);
         let (to, cc) = self.recipients();
         if to.len() + cc.len() > 50 {
             faults.add("to", violation(FieldCode::TooLong, "may have at most 50 addresses, including cc"));
@@ -76,6 +77,11 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
             let message = format!("{} does not apply to this type of document", kind.wire());
             faults.add("send_type", violation(FieldCode::InvalidChoice, message));
         }
+        // Braces may come from the document, so placeholders alone are checked where it is known.
+        if !faults.0.is_empty() {
+            faults.take("subject", check_placeholders(&input.record().subject));
+            faults.take("message", check_placeholders(&input.record().message));
+        }
     })?;
     let wish = input.record();
     Ok(Box::new(move |tx, ctx| {
@@ -87,10 +93,9 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
         if !input.has("send_type") {
             wish.send_type = default_type(&document);
         }
-        let (sender, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
-        let written = Text { subject: wish.subject, message: wish.message };
-        let Text { subject, message } = written.sent(ctx, &document, draft.as_deref(), &sender);
-        let recipients = post(tx, ctx, document, &Send { subject, message, ..wish })?;
+        let written = Text { subject: wish.subject.clone(), message: wish.message.clone() };
+        let source = Source { text: written.of_draft(draft.as_deref()), is_usual: false };
+        let recipients = post(tx, ctx, document, &wish, source)?;
         let data = json!({"success": true, "recipients": recipients, "recipients_list": recipients.join(", ")});
         let answer = Answer::data(Outcome::Done, data.to_string().into_bytes());
         Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
@@ -107,23 +112,36 @@ fn default_type<K: DocumentKind>(document: &Document<K>) -> SendType {
 }
 
 /// Enqueues the mail and emits the event; returns the recipients.
-pub fn post<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>, wish: &Send) -> Result<Vec<String>> {
+fn post<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    before: Document<K>,
+    wish: &Send,
+    source: Source,
+) -> Result<Vec<String>> {
     let (to, cc) = wish.recipients();
     let (from_name, reply_to) = mail::identity_of(tx, ctx, &before.corporate_identity_id.0)?;
-    let link = ctx.site.address(&format!("/d/{}", before.token));
+    let timing = if wish.send_type.is_reminder() { Timing::OfficeHours } else { Timing::BySender };
+    source.check(&Facts::of(ctx, &before, &from_name))?;
+    let source = match hours::leaves_at(tx, ctx, timing)? > ctx.now {
+        true => source.with_placeholders(tx, ctx, &before, wish.send_type, &from_name)?,
+        false => source,
+    };
+    let Words { subject, body, html } = words(tx, ctx, &before, &source, &from_name);
     let letter = Letter {
         about: K::shape().name,
         about_id: before.base.id.clone(),
         kind: wish.send_type.wire().to_string(),
-        subject: wish.subject.clone(),
-        body: format!("{}\n\n{link}\n", wish.message.trim_end()),
-        html: in_html(tx, ctx, &before, &wish.message),
+        subject,
+        body,
+        html,
+        source: serde_json::to_string(&source).map_err(|error| Error::internal(error.to_string()))?,
         attach_pdf: wish.include_pdf,
         from_name,
         reply_to,
         to: to.clone(),
         cc: cc.clone(),
-        timing: if wish.send_type.is_reminder() { Timing::OfficeHours } else { Timing::BySender },
+        timing,
         ..Letter::default()
     };
     let is_awaited = mail::put(tx, ctx, &letter)?;
@@ -134,6 +152,17 @@ pub fn post<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>, wish: 
     records::change(tx, ctx, &before, &mut document, "updated")?;
     records::emit(tx, ctx, &document, "sales.document_sent")?;
     Ok(to.into_iter().chain(cc).collect())
+}
+
+/// Returns the mail about a document: its text, and the URL of the page if the text does not have it.
+fn words<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, source: &Source, sender: &str) -> Words {
+    let Text { subject, message } = source.filled(&Facts::of(ctx, document, sender));
+    let link = ctx.site.address(&format!("/d/{}", document.token));
+    let body = match message.trim_end() {
+        linked if linked.contains(&link) => format!("{linked}\n"),
+        text => format!("{text}\n\n{link}\n"),
+    };
+    Words { subject, body, html: in_html(tx, ctx, document, &message) }
 }
 
 impl<K: DocumentKind> Document<K> {
@@ -174,6 +203,13 @@ pub(crate) const fn follower<K: DocumentKind>() -> Follower {
             let document: Document<K> = records::find(tx, ctx, id)?;
             records::emit_with(tx, ctx, &document, event, mail)
         },
+        rewrite: |tx, ctx, id, source| {
+            let source: Source = serde_json::from_str(source)
+                .map_err(|error| Error::internal(format!("the source of a mail about {id}: {error}")))?;
+            let document: Document<K> = records::find(tx, ctx, id)?;
+            let (sender, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
+            Ok(words(tx, ctx, &document, &source, &sender))
+        },
     }
 }
 
@@ -183,10 +219,9 @@ pub fn post_usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: Document<K>
     if to.is_empty() {
         return Ok(());
     }
-    let (name, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
-    let Text { subject, message } = Text::of(tx, ctx, &document, kind, &name)?;
-    let wish = Send { to: Emails(to), subject, message, send_type: kind, include_pdf: true, ..Send::default() };
-    post(tx, ctx, document, &wish).map(drop)
+    let source = Source::usual(tx, ctx, &document, kind)?;
+    let wish = Send { to: Emails(to), send_type: kind, include_pdf: true, ..Send::default() };
+    post(tx, ctx, document, &wish, source).map(drop)
 }
 
 /// Fields of the response of `GET …/send-preview`.

@@ -47,11 +47,16 @@ impl MailTemplate {
     }
 }
 
-/// Checks the placeholders of a text.
-pub fn check_text(subject: &str, message: &str, faults: &mut FieldErrors) {
+/// Checks that a subject is one line.
+pub fn check_line(subject: &str, faults: &mut FieldErrors) {
     if subject.contains(['\n', '\r']) {
         faults.add("subject", violation(FieldCode::InvalidCharacters, "must be one line"));
     }
+}
+
+/// Checks the placeholders of a text.
+pub fn check_text(subject: &str, message: &str, faults: &mut FieldErrors) {
+    check_line(subject, faults);
     faults.take("subject", check_placeholders(subject));
     faults.take("message", check_placeholders(message));
 }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use engine::context::Ctx;
 use engine::error::Result;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Tx;
 
@@ -23,7 +24,7 @@ pub fn built_in(language: Language) -> &'static Value {
 }
 
 /// The subject and the message of a mail.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
     /// The subject, on one line.
     pub subject: String,
@@ -50,22 +51,28 @@ impl Text {
         kind: SendType,
         sender: &str,
     ) -> Result<Text> {
+        Ok(Text::usual(tx, ctx, document, kind)?.filled(&Facts::of(ctx, document, sender)))
+    }
+
+    /// Returns the template of a mail about a document.
+    pub fn usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Result<Text> {
         // An invoice that is settled or collected is never asked for, so its reminder says what its invoice says.
         let asks = document.request() == Request::Transfer;
         let kind = if K::WHICH == Which::Invoice && kind.is_reminder() && !asks { SendType::Invoice } else { kind };
-        let template = Text::template(tx, ctx, kind, document.language)?;
-        Ok(template.filled(&Facts::of(ctx, document, sender)))
+        Text::template(tx, ctx, kind, document.language)
     }
 
-    /// Returns a text that somebody wrote as it is mailed: with its placeholders filled, and with the number of the document
-    /// where it has the number of the draft that it was.
-    pub fn sent<K: DocumentKind>(&self, ctx: &Ctx, document: &Document<K>, draft: Option<&str>, sender: &str) -> Text {
-        let facts = Facts::of(ctx, document, sender);
-        let written = |text: &str| {
-            let text = draft.map_or_else(|| text.to_string(), |draft| text.replace(draft, NUMBER));
-            fill(&text, |name| facts.value(name))
-        };
-        Text { subject: written(&self.subject).replace(['\n', '\r'], " "), message: written(&self.message) }
+    /// Returns a text that somebody wrote with `{number}` where it has the number of the draft that the document was.
+    #[must_use]
+    pub fn of_draft(self, draft: Option<&str>) -> Text {
+        let written = |text: String| draft.map_or_else(|| text.clone(), |draft| text.replace(draft, NUMBER));
+        Text { subject: written(self.subject), message: written(self.message) }
+    }
+
+    /// Fills the placeholders of a text that somebody wrote, and changes nothing else.
+    pub fn sent(&self, facts: &Facts) -> Text {
+        let filled = |text: &str| fill(text, |name| facts.value(name));
+        Text { subject: filled(&self.subject).replace(['\n', '\r'], " "), message: filled(&self.message) }
     }
 
     /// Fills the placeholders.
@@ -114,6 +121,12 @@ impl Facts {
             ("payment", payment),
             ("link", ctx.site.address(&format!("/d/{}", document.token))),
         ])
+    }
+
+    /// Returns a text without what the values put into it.
+    pub fn without(&self, text: &str) -> String {
+        let with_braces = self.0.iter().filter(|(_, value)| value.contains('{'));
+        with_braces.fold(text.to_string(), |text, (_, value)| text.replace(value.as_str(), ""))
     }
 
     fn value(&self, name: &str) -> Option<&str> {

@@ -5,7 +5,7 @@ use engine::context::Ctx;
 use engine::error::{Code, FieldCode, FieldErrors, Result, violation};
 use engine::input::Input;
 use engine::input::pending::Pending;
-use engine::record::{CREATED, Day, Link};
+use engine::record::{CREATED, Day, Link, When};
 use engine::records::{self, Image, Work};
 use jiff::ToSpan;
 use money::{Amount, Percent, Price};
@@ -24,15 +24,28 @@ use crate::work::project::Project;
 
 /// `POST /v1/{invoices,quotes,workorders}`
 pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
-    let pending: Pending<Document<K>> = Pending::create_with(&call, check, true)?;
+    create_with::<K>(call, check_new, When(None))
+}
+
+/// Creates a document of an earlier program, which keeps its number as it is and the time of its payment.
+pub fn create_old<K: DocumentKind>(call: Call, paid_at: When) -> Result<Work> {
+    create_with::<K>(call, check, paid_at)
+}
+
+fn create_with<K: DocumentKind>(
+    call: Call,
+    rules: fn(&Input<Document<K>>, &mut FieldErrors),
+    paid_at: When,
+) -> Result<Work> {
+    let pending: Pending<Document<K>> = Pending::create_with(&call, rules, true)?;
     let unread = faults::unread(&call, &pending, &ROWS);
     Ok(Box::new(move |tx, ctx| {
-        let created = pending.valid().and_then(|input| create_now(tx, ctx, input));
+        let created = pending.valid().and_then(|input| create_now(tx, ctx, input, paid_at));
         created.map_err(|error| faults::complete(tx, ctx, &pending, unread.as_ref(), None, error))
     }))
 }
 
-fn create_now<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, input: &Input<Document<K>>) -> Result<Answer> {
+fn create_now<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, input: &Input<Document<K>>, paid_at: When) -> Result<Answer> {
     let new = input.values();
     // Read here so that it is cached below. A missing one is reported together with the other errors.
     if !new.client_id.0.is_empty() {
@@ -47,7 +60,7 @@ fn create_now<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, input: &Input<Document<K>
     if client.is_none() {
         warnings.push("The document has no client.".to_string());
     }
-    let (document, image) = make(tx, ctx, input, client.as_deref())?;
+    let (document, image) = make(tx, ctx, input, client.as_deref(), paid_at)?;
     let warnings = warned(&document, document.is_final(), &warnings);
     let answer = image.created(ctx, &document, CREATED).with_texts("warnings", &warnings);
     Ok(with_pdf(ctx, answer, &document))
@@ -57,8 +70,16 @@ fn create_now<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, input: &Input<Document<K>
 fn check<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut FieldErrors) {
     let new = input.values();
     check_dates(new.invoice_date.0, new.due_date.0, "due_date", faults);
-    if new.number.starts_with("DRAFT-") || new.number.contains(char::is_whitespace) {
-        faults.add("number", violation(FieldCode::InvalidFormat, "cannot contain spaces or start with DRAFT-"));
+    if new.number.starts_with("DRAFT-") {
+        faults.add("number", violation(FieldCode::InvalidFormat, "cannot start with DRAFT-"));
+    }
+}
+
+/// Validates a document whose number the caller chooses now.
+fn check_new<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut FieldErrors) {
+    check(input, faults);
+    if !faults.has("number") && input.values().number.contains(char::is_whitespace) {
+        faults.add("number", violation(FieldCode::InvalidFormat, "cannot contain spaces"));
     }
 }
 
@@ -68,6 +89,7 @@ fn make<K: DocumentKind>(
     ctx: &Ctx,
     input: &Input<Document<K>>,
     client: Option<&Client>,
+    paid_at: When,
 ) -> Result<(Document<K>, Image)> {
     let new = input.values();
     let mut document = input.record();
@@ -87,12 +109,21 @@ fn make<K: DocumentKind>(
     document.work_out(tx, ctx, assumed)?;
     check_totals(input, new, &document)?;
     document.start(tx, ctx)?;
+    if K::WHICH == Which::Invoice {
+        document.paid_at = paid_at;
+    }
     if !new.payment_status.wire().trim().is_empty() {
         document.payment_status.clone_from(&new.payment_status);
     }
     document.note_status(ctx);
     if new.generate || new.generation_mode == Mode::Final {
         document.check_complete(tx, ctx)?;
+        // One that owes nothing is paid as soon as it is final.
+        if K::WHICH == Which::Invoice
+            && (document.payment_status.is_unpaid() || document.payment_status == PaymentStatus::Draft)
+        {
+            document.paid_at = paid_at;
+        }
         document.become_final(tx, ctx)?;
     }
     let image = save(tx, ctx, &mut document)?;

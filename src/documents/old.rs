@@ -1,24 +1,41 @@
 //! Documents of an earlier program: their original PDF, and withdrawing them while nothing has happened to them.
 
+use std::collections::BTreeSet;
+
+use engine::call::Call;
 use engine::context::Ctx;
 use engine::error::{Error, Result};
 use engine::jobs;
-use engine::records;
+use engine::record::When;
+use engine::records::{self, Work};
 use store::Tx;
 
+use super::new;
 use super::{Document, DocumentKind, InvoiceKind, Mode, QuoteKind, Which, WorkorderKind, revenue};
 use crate::files::{self, File};
 
+/// Returns the work that creates a document in this table, or `None` if the table has other records. It keeps its number as it
+/// is, and the time of its payment.
+pub fn create(table: &str, call: Call, paid_at: When) -> Result<Option<Work>> {
+    match table {
+        "invoices" => new::create_old::<InvoiceKind>(call, paid_at).map(Some),
+        "quotes" => new::create_old::<QuoteKind>(call, paid_at).map(Some),
+        "workorders" => new::create_old::<WorkorderKind>(call, paid_at).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// Gives a final document that was just created its original PDF instead of one of ours; without a file, ours is typeset
-/// when somebody asks for it.
-pub fn keep_original(tx: &mut Tx, ctx: &Ctx, document: &str, file: Option<&File>) -> Result<()> {
-    // Every final document starts with revision 1.
-    for revision in [0, 1] {
+/// when somebody asks for it. `revision` is its last one: a payment in the same line leads to a second.
+pub fn keep_original(tx: &mut Tx, ctx: &Ctx, document: &str, revision: i64, file: Option<&File>) -> Result<()> {
+    for revision in 0..=revision {
         jobs::call_off(tx, &format!("document_pdf {document} {revision}"))?;
     }
     let Some(file) = file else { return Ok(()) };
-    let sql = "INSERT INTO document_pdfs (account_id, document_id, revision, file_id) VALUES ($1, $2, 1, $3)";
-    tx.execute(sql, &[ctx.account.into(), document.into(), (&file.base.id).into()])?;
+    let sql = "INSERT INTO document_pdfs (account_id, document_id, revision, file_id) VALUES ($1, $2, $3, $4)";
+    for revision in 1..=revision {
+        tx.execute(sql, &[ctx.account.into(), document.into(), revision.into(), (&file.base.id).into()])?;
+    }
     Ok(())
 }
 
@@ -36,7 +53,8 @@ fn withdraw_one<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()>
     let document: Document<K> = records::find(tx, ctx, id)?;
     let pdfs = "SELECT file_id FROM document_pdfs WHERE account_id = $1 AND document_id = $2";
     let values = [ctx.account.into(), id.into()];
-    let pdfs = tx.all(pdfs, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    let pdfs: BTreeSet<String> =
+        tx.all(pdfs, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?.into_iter().collect();
     tx.execute("DELETE FROM document_pdfs WHERE account_id = $1 AND document_id = $2", &values)?;
     for pdf in pdfs {
         let file: File = records::find(tx, ctx, &pdf)?;

@@ -427,6 +427,7 @@ fn rows<K: DocumentKind>(style: &Style, document: &Document<K>) -> Vec<Value> {
             "quantity": style.number(&Price::from_scaled(row.quantity).to_string(), 0),
             "unit_price": style.number(&Price::from_scaled(row.unit_price).to_string(), 2),
             "vat_rate": style.rate(&row.rate(), &row.category),
+            "vat_phrase": style.vat("phrase", &row.category),
             "total": style.amount(row.net),
         })
     });

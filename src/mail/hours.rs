@@ -29,6 +29,8 @@ pub fn leaves_at(tx: &mut Tx, ctx: &Ctx, timing: Timing) -> Result<Moment> {
     match timing {
         Timing::AtOnce => Ok(ctx.now),
         Timing::BySender if !is_automatic => Ok(ctx.now),
+        // Mail that really leaves does not wait for a clock that stands still.
+        _ if ctx.has_test_clock && !Settings::is_sealed(tx, ctx)? => Ok(ctx.now),
         _ => Ok(next_in(&Settings::of(tx, ctx)?.office_hours(), ctx)),
     }
 }
@@ -42,8 +44,8 @@ pub fn next_look(leaves_at: Moment, now: Moment) -> Moment {
     leaves_at.max(now).min(now.plus_seconds(LOOK))
 }
 
-/// Returns when to look again at the mail of a delivery that does not leave yet. That of an account with a test clock leaves
-/// at once, since the clock stands still.
+/// Returns when to look again at the mail of a delivery that does not leave yet. That of an account with a test clock has no
+/// job before it leaves.
 pub fn held_until(tx: &mut Tx, account: i64, delivery: &str, now: Moment) -> Result<Option<Moment>> {
     let sql = "SELECT leaves_at FROM mails WHERE account_id = $1
                AND id = (SELECT mail_id FROM deliveries WHERE account_id = $1 AND id = $2)

@@ -3,7 +3,7 @@
 use engine::app::App;
 use engine::clock::Moment;
 use engine::context::Ctx;
-use engine::error::{Error, Result};
+use engine::error::Result;
 use engine::http::metrics::{CounterInfo, HistogramInfo, Metric};
 use engine::jobs::{self, Job};
 use serde_json::json;
@@ -16,7 +16,7 @@ pub const MAILS: CounterInfo = CounterInfo {
     name: "mails",
     help: "Attempts to deliver mail, by outcome",
     label: "outcome",
-    values: &["sent", "stored", "retried", "bounced", "failed"],
+    values: &["sent", "stored", "retried", "bounced", "failed", "canceled"],
 };
 
 /// How long the mail server takes for a mail.
@@ -45,6 +45,8 @@ pub enum Outcome {
     Bounced,
     /// The last attempt failed.
     Failed,
+    /// It waited, and nothing was left to ask for when it was about to leave.
+    Canceled,
 }
 
 impl Outcome {
@@ -55,6 +57,7 @@ impl Outcome {
             Outcome::Stored => Standing::Stored,
             Outcome::Retried => Standing::Retrying,
             Outcome::Bounced | Outcome::Failed => Standing::Failed,
+            Outcome::Canceled => Standing::Canceled,
         }
     }
 
@@ -65,32 +68,38 @@ impl Outcome {
             Outcome::Retried => "retried",
             Outcome::Bounced => "bounced",
             Outcome::Failed => "failed",
+            Outcome::Canceled => "canceled",
         }
     }
 
-    /// Returns the event of a delivery that was given up.
+    /// Returns the event of a delivery that was given up or canceled.
     fn event(self) -> Option<&'static str> {
         match self {
             Outcome::Bounced => Some("mail.bounced"),
             Outcome::Failed => Some("mail.failed"),
+            Outcome::Canceled => Some("mail.canceled"),
             _ => None,
         }
     }
 
-    /// Counts the outcome, and logs a mail that was given up.
-    pub fn report(self, app: &App, account: &str, delivery: &Delivery, mail: &Queued, reason: &str) {
+    /// Counts the outcome, and logs a mail that was given up or canceled.
+    pub fn report(self, app: &App, account: &str, told: &Told) {
         app.metrics.add(MAILS.name, self.name());
-        if self.event().is_some() {
-            tracing::warn!(
-                account, about = %mail.about, document = %mail.about_id, send_type = %mail.kind, delivery = %delivery.id,
-                attempts = delivery.attempts + 1, reason, "A mail was not delivered."
-            );
+        let Told { about, about_id, kind, delivery, attempts, reason, .. } = told;
+        match self {
+            Outcome::Bounced | Outcome::Failed => tracing::warn!(
+                account, %about, document = %about_id, send_type = %kind, %delivery, attempts, reason, "A mail was not delivered."
+            ),
+            Outcome::Canceled => tracing::info!(
+                account, %about, document = %about_id, send_type = %kind, %delivery, reason, "A mail was canceled."
+            ),
+            _ => {}
         }
     }
 
     /// Tells the record that the mail is about.
     pub fn tell(self, tx: &mut Tx, ctx: &Ctx, followers: &Followers, told: &Told) -> Result<()> {
-        let Some(follower) = followers.0.iter().find(|one| one.about == told.about) else { return Ok(()) };
+        let Some(follower) = followers.of(&told.about) else { return Ok(()) };
         match self.event() {
             Some(event) => {
                 let mail = json!({
@@ -105,49 +114,16 @@ impl Outcome {
     }
 }
 
-/// Cancels a mail that waited for office hours, if its record no longer wants it; returns whether it did. A reminder of an
-/// invoice that was paid in the meantime would only annoy.
-pub fn is_canceled(app: &App, account: i64, delivery: &str) -> Result<bool> {
-    let (caller, followers) = (app.acting_in(account, "outbox")?, *app.services.get::<Followers>());
-    let (id, now) = (delivery.to_string(), app.clock.now());
-    let own = id.clone();
-    let waited = app.store.read_now(move |tx| {
-        // With the plus, the index of mail that waits is not used instead of the id.
-        let sql = "SELECT about, about_id, kind FROM mails WHERE account_id = $1 AND +leaves_at > created_at
-                   AND id = (SELECT mail_id FROM deliveries WHERE account_id = $1 AND id = $2 AND attempts = 0)";
-        tx.first(sql, &[account.into(), (&own).into()], |row| {
-            Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string(), row.text(2)?.to_string()))
-        })
-    })?;
-    let Some((about, about_id, kind)) = waited else { return Ok(false) };
-    let Some(follower) = followers.0.iter().find(|one| one.about == about) else { return Ok(false) };
-    let is_wanted = follower.is_wanted;
-    app.store.write_now(account, move |tx| {
-        let ctx = caller.writing(tx)?;
-        if is_wanted(tx, &ctx, &about_id, &kind)? {
-            return Ok(false);
-        }
-        tx.execute(
-            "UPDATE deliveries SET status = $1, reason = $2, changed_at = $3 WHERE account_id = $4 AND id = $5",
-            &[Standing::Canceled.wire().into(), SETTLED.into(), now.0.into(), account.into(), (&id).into()],
-        )?;
-        Ok::<_, Error>(true)
-    })
-}
-
-/// Why a mail was canceled.
-const SETTLED: &str = "Not sent: nothing was left to ask for when it was about to leave.";
-
 /// What a record learns about a delivery.
 #[derive(Clone)]
 pub struct Told {
-    about: String,
-    about_id: String,
-    kind: String,
-    subject: String,
+    pub(super) about: String,
+    pub(super) about_id: String,
+    pub(super) kind: String,
+    pub(super) subject: String,
     pub(super) delivery: String,
-    recipient: String,
-    attempts: i64,
+    pub(super) recipient: String,
+    pub(super) attempts: i64,
     pub(super) reason: String,
     pub(super) mail: String,
     /// Whether the mail has a link that works once.
@@ -180,10 +156,30 @@ pub struct Follower {
     pub is_wanted: fn(&mut Tx, &Ctx, &str, &str) -> Result<bool>,
     /// A mail of this send type about the record with this id was accepted.
     pub accepted: fn(&mut Tx, &Ctx, &str, &str) -> Result<()>,
-    /// A mail about the record with this id was given up: emits the event, with one more member in its data.
+    /// A mail about the record with this id was given up or canceled: emits the event, with one more member in its data.
     pub given_up: fn(&mut Tx, &Ctx, &str, &str, &str) -> Result<()>,
+    /// Writes a mail about the record with this id again, from the source that it was written from.
+    pub rewrite: fn(&mut Tx, &Ctx, &str, &str) -> Result<Words>,
+}
+
+/// The text of a mail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// The subject.
+    pub subject: String,
+    /// The body as plain text.
+    pub body: String,
+    /// The body as HTML, or empty.
+    pub html: String,
 }
 
 /// All of them.
 #[derive(Clone, Copy)]
 pub struct Followers(pub &'static [Follower]);
+
+impl Followers {
+    /// Returns the one of this kind of record.
+    pub fn of(&self, about: &str) -> Option<&'static Follower> {
+        self.0.iter().find(|one| one.about == about)
+    }
+}

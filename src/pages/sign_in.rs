@@ -184,7 +184,7 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
         }
         ("/two-factor", _) => {
             page.name = "two_factor";
-            let next = two_factor::answer(visit, head, reads, |name: &str| form.sent(name)).await?;
+            let next = two_factor::answer(visit, head, reads, &mut page.language, |name: &str| form.sent(name)).await?;
             page.next(next)
         }
         ("/sign-out", false) => {
@@ -272,6 +272,9 @@ async fn sign_in(visit: &Visit, form: &Form, page: &mut Page) -> Result<Shown> {
         return Ok(page.after(visit.sign_in(&form.sent("email"), form.sent("password"), "").await?));
     }
     page.name = "code";
+    if let Some(language) = Language::from_wire(&form.sent("language")) {
+        page.language = language.wire().to_string();
+    }
     page.fields = json!({"token": token, "methods": [Factor::Totp.wire()], "to": &to});
     let given = match form.sent("signature").as_str() {
         "" => Given::Code(form.sent("code")),
@@ -299,6 +302,7 @@ impl Page {
             Outcome::Entered(entered) => Shown::Entered(entered.secret),
             Outcome::SecondStep(step) => {
                 self.name = "code";
+                self.language = step.language.wire().to_string();
                 let methods: Vec<&str> = step.methods.iter().map(|method| method.wire()).collect();
                 let options = step.passkey.map(|options| options.to_string());
                 let to = &self.fields["to"];
@@ -346,7 +350,7 @@ impl Page {
             let cause = error.internal.as_deref().unwrap_or("");
             tracing::error!(request_id, status = status.as_u16(), cause, "A request failed: {}", error.message);
         }
-        let about_email = error.faults.iter().any(|fault| fault.field == "email");
+        let is_about = |field: &str| error.faults.iter().any(|fault| fault.field == field);
         self.error = match error.code {
             Code::Unauthorized if self.fields["passkey"] == true => "passkey",
             Code::Unauthorized if self.name == "code" => "code",
@@ -354,7 +358,8 @@ impl Page {
             Code::Unauthorized => "wrong",
             Code::TooManyRequests => "often",
             Code::AccountClosed => "closed",
-            Code::ValidationFailed if about_email => "email",
+            Code::ValidationFailed if is_about("email") => "email",
+            Code::ValidationFailed if self.name != "totp" && is_about("name") => "name",
             Code::ValidationFailed if self.name == "totp" => "code",
             Code::ValidationFailed => "password",
             Code::Duplicate => "taken",

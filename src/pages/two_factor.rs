@@ -22,12 +22,20 @@ pub enum Next {
     Refused(&'static str, Value, Error),
 }
 
-/// Handles a request; `sent` returns a field of the form, and is empty for GET.
-pub async fn answer(visit: &Visit, head: &Parts, reads: bool, sent: impl Fn(&str) -> String) -> Result<Next> {
+/// Handles a request; `sent` returns a field of the form, and is empty for GET. Sets the language of the page to that of the
+/// user.
+pub async fn answer(
+    visit: &Visit,
+    head: &Parts,
+    reads: bool,
+    language: &mut String,
+    sent: impl Fn(&str) -> String,
+) -> Result<Next> {
     let held = match console::held(&visit.app, head).await {
         Err(error) if error.code == Code::Unauthorized => return Ok(Next::SignIn),
         held => held?,
     };
+    *language = held.language.wire().to_string();
     if reads {
         return overview(visit, &held).await;
     }

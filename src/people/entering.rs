@@ -74,6 +74,8 @@ pub struct SecondStep {
     pub methods: Vec<factor::Method>,
     /// What a browser needs to use a passkey of the person, if there is one.
     pub passkey: Option<serde_json::Value>,
+    /// The language of the user.
+    pub language: Language,
 }
 
 /// A new session.
@@ -390,7 +392,7 @@ impl Visit {
         self.app.listeners.wrote(account.number);
         if !factors.is_empty() {
             let (methods, passkey) = (factor::methods(&factors), passkey::request(&self.app.site, &secret, &factors));
-            return Ok(Outcome::SecondStep(SecondStep { token: secret, methods, passkey }));
+            return Ok(Outcome::SecondStep(SecondStep { token: secret, methods, passkey, language: user.language }));
         }
         Ok(Outcome::Entered(Entered { secret, user, account }))
     }

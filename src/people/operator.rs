@@ -49,8 +49,13 @@ pub async fn create_owner(app: &App, account: Account, email: &str, name: &str) 
     };
     let (number, caller) = (account.number, app.acting(account, OPERATOR));
     let written = app.store.write(number, move |tx| {
-        let (ctx, mut user) = (caller.writing(tx)?, new.clone());
-        user.language = Language::of_account(tx, &ctx)?;
+        let ctx = caller.writing(tx)?;
+        let sql = format!("{} WHERE account_id = $1 AND email = $2", User::sql().select);
+        // The demo has its owner, without a password.
+        if let Some(user) = tx.first(&sql, &[ctx.account.into(), (&new.email.0).into()], User::from_row)? {
+            return set_password(tx, &ctx, &user, "", &hash);
+        }
+        let mut user = User { language: Language::of_account(tx, &ctx)?, ..new.clone() };
         records::add(tx, &ctx, &mut user)?;
         set_password(tx, &ctx, &user, "", &hash)
     });

@@ -10,7 +10,7 @@ use engine::registry::Sessions;
 use store::{Row, Tx};
 
 use crate::people::role::Role;
-use crate::people::status::Status;
+use crate::people::status::{Language, Status};
 use crate::people::{CONFIRMATION_REQUIRED, TWO_FACTOR_REQUIRED};
 use crate::settings::TwoFactor;
 
@@ -107,6 +107,8 @@ pub struct Held {
     pub confirmed_at: Moment,
     /// Whether the account requires a second factor and the person has none.
     pub lacks_factor: bool,
+    /// The language of the user.
+    pub language: Language,
 }
 
 impl Held {
@@ -122,7 +124,8 @@ pub fn held(tx: &mut Tx, hash: &[u8]) -> Result<Option<Held>> {
                       users.name, users.role, users.status, sessions.person_id, sessions.via, sessions.confirmed_at,
                       COALESCE(settings.two_factor, ''),
                       (SELECT count(*) FROM second_factors
-                       WHERE second_factors.person_id = sessions.person_id AND second_factors.confirmed_at > 0)
+                       WHERE second_factors.person_id = sessions.person_id AND second_factors.confirmed_at > 0),
+                      users.language
                FROM sessions JOIN users ON users.account_id = sessions.account_id AND users.id = sessions.user_id
                     LEFT JOIN settings ON settings.account_id = sessions.account_id
                WHERE sessions.hash = $1";
@@ -151,12 +154,14 @@ pub fn held(tx: &mut Tx, hash: &[u8]) -> Result<Option<Held>> {
             };
         let lacks_factor = needs_factor && row.int(12)? == 0;
         let is_active = row.text(7)? == Status::Active.wire();
-        Ok::<_, Error>((key, row.text(8)?.to_string(), via, Moment(row.int(10)?), lacks_factor, is_active))
+        let language = Language::from_wire(row.text(13)?).unwrap_or_default();
+        let (person, confirmed_at) = (row.text(8)?.to_string(), Moment(row.int(10)?));
+        Ok::<_, Error>((key, person, via, confirmed_at, lacks_factor, language, is_active))
     })?;
     match found {
-        Some((key, person, via, confirmed_at, lacks_factor, true)) => {
+        Some((key, person, via, confirmed_at, lacks_factor, language, true)) => {
             let account = Account::numbered(tx, key.account)?;
-            Ok(Some(Held { key, account, person, via, confirmed_at, lacks_factor }))
+            Ok(Some(Held { key, account, person, via, confirmed_at, lacks_factor, language }))
         }
         _ => Ok(None),
     }

@@ -96,6 +96,9 @@ pub struct Token {
     hash: [u8; 32],
 }
 
+/// The number of characters of a token.
+const SECRET_LENGTH: usize = 64;
+
 /// Generates an unguessable token: 32 random bytes.
 pub fn new_secret() -> Result<String> {
     Ok(hex(&random::bytes::<32>()?))
@@ -160,8 +163,10 @@ pub enum Dead {
     Replaced,
     /// It was withdrawn, or what it is for was done in another way.
     Withdrawn,
-    /// Nobody has issued it.
+    /// Nobody has issued it, or so long ago that it is forgotten.
     Unknown,
+    /// It is shorter or longer than those that are issued.
+    Cut,
 }
 
 impl Dead {
@@ -174,6 +179,7 @@ impl Dead {
             Dead::Replaced => "replaced",
             Dead::Withdrawn => "withdrawn",
             Dead::Unknown => "unknown",
+            Dead::Cut => "cut",
         }
     }
 
@@ -184,7 +190,8 @@ impl Dead {
             Dead::Foreign => "is for something else",
             Dead::Replaced => "was replaced by a newer one",
             Dead::Withdrawn => "was withdrawn, or is no longer needed",
-            Dead::Unknown => "is not valid; it may have been copied incompletely",
+            Dead::Unknown => "is unknown, or was replaced by a newer one",
+            Dead::Cut => "was not copied completely",
         }
     }
 
@@ -192,9 +199,13 @@ impl Dead {
     fn advice(self, purpose: Purpose) -> &'static str {
         match self {
             Dead::Foreign => "Open the link exactly as you received it: its address tells what it is for.",
-            Dead::Replaced if purpose == Purpose::Invite => {
+            Dead::Cut => "Open the whole link, exactly as you received it.",
+            Dead::Replaced | Dead::Unknown if purpose == Purpose::Invite => {
                 "Open the link in the newest mail, or ask for a new invitation."
             }
+            Dead::Unknown if purpose == Purpose::Reset => "Open the link in the newest mail, or request another link.",
+            Dead::Expired if purpose == Purpose::Reset => "Request another link.",
+            Dead::Expired if purpose == Purpose::Invite => "Ask for a new invitation.",
             _ => purpose.advice(),
         }
     }
@@ -224,6 +235,7 @@ pub fn look_up(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Resu
         }
         Some((_, _, until, ..)) if until <= now.0 => Err(Dead::Expired),
         Some((token, ..)) => Ok(token),
+        None if secret.len() != SECRET_LENGTH => Err(Dead::Cut),
         None => Err(Dead::Unknown),
     })
 }

@@ -1,9 +1,10 @@
 //! Users: the people who have access to an account.
 
 use engine::context::Ctx;
-use engine::error::{Error, Result};
+use engine::error::{Error, FieldErrors, Result};
 use engine::record;
 use engine::record::{ALL, COMPUTED, Email, INPUT, Model, NOWHERE, REQUIRED, Record, Rules};
+use engine::text::check_line;
 use engine::who::Who;
 use store::{Migration, Tx};
 
@@ -34,7 +35,15 @@ record! {
 impl Model for User {
     const MOST: i64 = 1000;
 
+    fn check(&self, faults: &mut FieldErrors) {
+        faults.take("name", check_line(&self.name));
+    }
+
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        // Not every caller checks it.
+        if before.is_none_or(|before| before.name != self.name) {
+            check_line(&self.name).map_err(|wrong| Error::field("name", wrong))?;
+        }
         let Some(before) = before else {
             self.email.0 = folded(&self.email.0);
             self.person_id = Person::of_email(tx, ctx, &self.email.0)?;

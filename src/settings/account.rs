@@ -12,6 +12,7 @@ use engine::log::{self, Event};
 use engine::record::{Body, REQUIRED, Shape};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
+use engine::text::check_line;
 use store::Tx;
 
 use super::corporate_identity::{self, CorporateIdentity};
@@ -70,9 +71,10 @@ fn patch(call: Call) -> Result<Work> {
 /// Returns the name of a business without the spaces around it.
 pub(crate) fn one_line(field: &str, name: &str) -> Result<String> {
     let name = name.trim();
-    if name.is_empty() || name.chars().any(char::is_control) {
-        return Err(Error::field(field, violation(FieldCode::InvalidFormat, "must be one line of text")));
+    if name.is_empty() {
+        return Err(Error::field(field, violation(FieldCode::Required, "is required")));
     }
+    check_line(name).map_err(|wrong| Error::field(field, wrong))?;
     Ok(name.to_string())
 }
 
@@ -88,7 +90,7 @@ pub(crate) fn name_business(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
         return Ok(());
     }
     let mut identity = CorporateIdentity { name: name.to_string(), ..(*before).clone() };
-    records::change(tx, ctx, &before, &mut identity, "updated")
+    records::change(tx, ctx, &*before, &mut identity, "updated")
 }
 
 /// Gives the account another name.

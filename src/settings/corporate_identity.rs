@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
 use engine::record;
 use engine::record::{
@@ -16,6 +16,7 @@ use engine::record::{
 use engine::records::{self, Work};
 use engine::registry::check_confirmed;
 use engine::resource::{Resource, Verb};
+use engine::text::check_line;
 use store::{Migration, Tx};
 
 record! {
@@ -61,6 +62,10 @@ record! {
 
 impl Model for CorporateIdentity {
     const MOST: i64 = 1000;
+
+    fn check(&self, faults: &mut FieldErrors) {
+        faults.take("name", check_line(&self.name));
+    }
 
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.is_default) && !self.is_default {

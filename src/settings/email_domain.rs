@@ -61,7 +61,7 @@ record! {
     /// Domain; unique in combination with its subdomain.
     domain: Domain = REQUIRED.names().unique(&["subdomain"]).example("\"bakkerij-de-ster.example\"");
     /// Subdomain that mail is sent from, if any.
-    subdomain: String = INPUT.at_most(63).example("\"mail\"");
+    subdomain: String = INPUT.at_most(63).example("\"mail\"").changed_to("\"post\"");
     /// `verified` when its TXT record is in place or the operator has verified it, otherwise `pending`. Only one account can
     /// verify a domain.
     status: DomainStatus = COMPUTED.filter().any("all").example("\"pending\"");

@@ -80,9 +80,9 @@ record! {
     pub struct TaxRate = "tax_rate" in "tax_rates", meta: NOWHERE;
 
     /// Unique code, which rows refer to with `vat_code`.
-    code: String = REQUIRED.at_most(32).unique(&[]).example("\"LU17\"");
+    code: String = REQUIRED.at_most(32).unique(&[]).example("\"LU17\"").changed_to("\"LU14\"");
     /// Description.
-    label: String = INPUT.names().example("\"Luxembourg 17%\"");
+    label: String = INPUT.names().example("\"Luxembourg 17%\"").changed_to("\"Luxembourg 14%\"");
     /// Type of rate.
     r#type: TaxType = INPUT.example("\"standard\"");
     /// `sales` or `purchase`.
@@ -90,7 +90,7 @@ record! {
     /// Region of the other party.
     profile: TaxProfile = INPUT.example("\"eu\"");
     /// The percentage.
-    amount: Decimal<2> = INPUT.between(0, 100).example("17");
+    amount: Decimal<2> = INPUT.between(0, 100).example("17").changed_to("14");
 }
 
 impl Model for TaxRate {

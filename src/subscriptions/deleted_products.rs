@@ -1,5 +1,6 @@
 //! Deleting a product clears the links to it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use engine::call::{Answer, Call};
@@ -10,20 +11,16 @@ use engine::records::{self, Work};
 use engine::slice::{Slice, TOGETHER};
 use store::Tx;
 
-use super::{forget_product, naming_product};
-use crate::documents::{self, InvoiceKind, QuoteKind, WorkorderKind};
+use super::{forget_product, lines_of_live, naming_product};
+use crate::documents::leaving as drafts;
+use crate::documents::{InvoiceKind, QuoteKind, WorkorderKind};
 use crate::sales::product::Product;
 
 /// Deletes a product. Rows of drafts and lines of subscriptions lose the link and keep the values; final documents do
 /// not change. The records are found before the transaction, since that scans all drafts of the account.
 pub fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
-        let product = records::find_to_change::<Product>(tx, ctx, &call)?;
-        // Part of another change, such as undoing an import: a product that nothing names is deleted at once.
-        if call.early && Naming::look(tx, ctx, call.id())?.records.is_empty() {
-            records::remove(tx, ctx, &product)?;
-            return Ok(Answer::empty());
-        }
+        records::find_to_change::<Product>(tx, ctx, &call)?;
         let call = call.clone();
         Ok(Answer::after(move |app, caller| {
             let (own, product) = (caller.clone(), call.id().to_string());
@@ -52,9 +49,9 @@ impl Naming {
         let seq = log::last(tx, ctx.account)?;
         let mut records = Vec::new();
         let mut add = |kind: &str, ids: Vec<String>| records.extend(ids.into_iter().map(|id| (kind.to_string(), id)));
-        add("invoice", documents::naming_product::<InvoiceKind>(tx, ctx, product)?);
-        add("quote", documents::naming_product::<QuoteKind>(tx, ctx, product)?);
-        add("workorder", documents::naming_product::<WorkorderKind>(tx, ctx, product)?);
+        add("invoice", drafts::naming_product::<InvoiceKind>(tx, ctx, product)?);
+        add("quote", drafts::naming_product::<QuoteKind>(tx, ctx, product)?);
+        add("workorder", drafts::naming_product::<WorkorderKind>(tx, ctx, product)?);
         add("subscription", naming_product(tx, ctx, product)?);
         Ok(Naming { seq, records: Arc::new(records), done: 0 })
     }
@@ -96,10 +93,70 @@ fn forget(call: Call, naming: Naming) -> Work {
 
 fn forget_in(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str, product: &str) -> Result<()> {
     match kind {
-        "invoice" => documents::forget_product::<InvoiceKind>(tx, ctx, id, product),
-        "quote" => documents::forget_product::<QuoteKind>(tx, ctx, id, product),
-        "workorder" => documents::forget_product::<WorkorderKind>(tx, ctx, id, product),
+        "invoice" => drafts::forget_product::<InvoiceKind>(tx, ctx, id, product),
+        "quote" => drafts::forget_product::<QuoteKind>(tx, ctx, id, product),
+        "workorder" => drafts::forget_product::<WorkorderKind>(tx, ctx, id, product),
         "subscription" => forget_product(tx, ctx, id, product),
         _ => Ok(()),
     }
+}
+
+/// The products that drafts and subscriptions name. One pass over all of them serves many products.
+#[derive(Clone, Default)]
+pub struct NamedProducts {
+    /// The last log line that is taken into account.
+    seq: i64,
+    ids: HashSet<String>,
+}
+
+impl NamedProducts {
+    /// Reads all drafts and subscriptions of the account.
+    pub fn look(tx: &mut Tx, ctx: &Ctx) -> Result<NamedProducts> {
+        // First, so that records written in the meantime are read again.
+        let mut named = NamedProducts { seq: log::last(tx, ctx.account)?, ids: HashSet::new() };
+        for kind in KINDS {
+            named.read(tx, ctx, kind, None)?;
+        }
+        Ok(named)
+    }
+
+    /// Reads the records that were written since.
+    pub fn catch_up(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        loop {
+            let touched = log::touched(tx, ctx.account, self.seq, TOGETHER)?;
+            let Some((seq, ..)) = touched.last() else { return Ok(()) };
+            self.seq = *seq;
+            for (_, kind, id) in touched.iter().filter(|(_, kind, _)| KINDS.contains(&kind.as_str())) {
+                self.read(tx, ctx, kind, Some(id))?;
+            }
+        }
+    }
+
+    /// Whether a draft or a subscription names the product.
+    pub fn contains(&self, product: &str) -> bool {
+        self.ids.contains(product)
+    }
+
+    fn read(&mut self, tx: &mut Tx, ctx: &Ctx, kind: &str, id: Option<&str>) -> Result<()> {
+        let mut found = Vec::new();
+        let take = &mut |rows: &str| found.extend(quoted_ids(rows));
+        match kind {
+            "invoice" => drafts::rows_of_drafts::<InvoiceKind>(tx, ctx, id, take)?,
+            "quote" => drafts::rows_of_drafts::<QuoteKind>(tx, ctx, id, take)?,
+            "workorder" => drafts::rows_of_drafts::<WorkorderKind>(tx, ctx, id, take)?,
+            _ => lines_of_live(tx, ctx, id, take)?,
+        }
+        self.ids.extend(found);
+        Ok(())
+    }
+}
+
+/// The kinds of records that name products.
+const KINDS: &[&str] = &["invoice", "quote", "workorder", "subscription"];
+/// The length of an id.
+const ID: usize = 36;
+
+/// Returns everything in a list of rows that may be the id of a product.
+fn quoted_ids(rows: &str) -> impl Iterator<Item = String> {
+    rows.split('"').filter(|part| part.len() == ID).map(str::to_string)
 }

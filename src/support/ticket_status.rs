@@ -31,7 +31,7 @@ record! {
     pub struct TicketStatus = "ticket_status" in "ticket_statuses", order: "order", meta: NOWHERE;
 
     /// Unique name, which tickets refer to.
-    name: String = REQUIRED.names().at_most(100).unique(&[]).example("\"On its way\"");
+    name: String = REQUIRED.names().at_most(100).unique(&[]).example("\"On its way\"").changed_to("\"Appointment made\"");
     /// Whether tickets can be given this status.
     active: bool = INPUT.filter().assumed("1").default("true").example("true");
     /// Sort position; a new ticket has the first active status.

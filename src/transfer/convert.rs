@@ -8,10 +8,21 @@ use sheets::{Cell, Dates, Decimal};
 const YES: &[&str] = &["true", "yes", "ja", "y", "j", "1", "x", "waar", "on"];
 const NO: &[&str] = &["false", "no", "nee", "n", "0", "onwaar", "off"];
 
-/// Converts a value for a field. What is not of its type is passed as a text, which the field rejects in its own words.
-pub fn json(field: &FieldInfo, cell: &Cell, decimal: Decimal, dates: Dates) -> Json {
+/// Converts a value for a field; `None` if it is not a date in the expected order. Anything else that is not of its type is
+/// passed as a text, which the field rejects in its own words.
+pub fn json(field: &FieldInfo, cell: &Cell, decimal: Decimal, dates: Dates) -> Option<Json> {
     let text = cell.text();
-    let trimmed = text.trim();
+    if field.is_date() {
+        return match cell {
+            Cell::Date(date) => Some(date.chars().take(10).collect()),
+            _ => sheets::date(&text, dates),
+        }
+        .map(Json::Text);
+    }
+    Some(other(field, cell, text.trim(), decimal))
+}
+
+fn other(field: &FieldInfo, cell: &Cell, trimmed: &str, decimal: Decimal) -> Json {
     let as_text = || Json::Text(trimmed.to_string());
     if is_nested(field) {
         return match cell {
@@ -33,13 +44,6 @@ pub fn json(field: &FieldInfo, cell: &Cell, decimal: Decimal, dates: Dates) -> J
             _ => sheets::number(trimmed, decimal),
         };
         return digits.map_or_else(as_text, Json::Number);
-    }
-    if field.is_date() {
-        let day = match cell {
-            Cell::Date(date) => Some(date.chars().take(10).collect()),
-            _ => sheets::date(trimmed, dates),
-        };
-        return Json::Text(day.unwrap_or_else(|| trimmed.to_string()));
     }
     if let Some(choice) = field.choices.iter().find(|choice| choice.eq_ignore_ascii_case(trimmed)) {
         return Json::Text((*choice).to_string());

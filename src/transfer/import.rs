@@ -159,9 +159,9 @@ record! {
     pdfs_file_id: Link = INPUT.create_only().refers("files");
     /// The format of the file.
     format: String = COMPUTED;
-    /// The encoding of the file; `auto` recognizes it.
+    /// The encoding of the file; `auto` recognizes it. A workbook has none.
     encoding: FileEncoding = INPUT.kept().example("\"auto\"");
-    /// The separator of the values; `auto` recognizes it.
+    /// The separator of the values; `auto` recognizes it. Only CSV has one.
     separator: Separator = INPUT.kept().example("\"auto\"");
     /// The decimal sign of numbers; `auto` recognizes it.
     decimal_sign: DecimalSign = INPUT.kept().example("\"auto\"");
@@ -195,15 +195,18 @@ record! {
     created: i64 = COMPUTED;
     /// The number of records that were changed.
     updated: i64 = COMPUTED;
-    /// The number of lines that were left out because their record exists.
+    /// The number of lines that were left out because their record exists, or because they count for nothing, such as a void
+    /// invoice.
     skipped: i64 = COMPUTED;
     /// The number of lines that failed.
     failed: i64 = COMPUTED;
-    /// The first hundred lines that failed, each with its `line` and `message`; after undoing it, also the records that stay.
+    /// The first hundred lines that failed or count for nothing, each with its `line` and `message`; after undoing it, also the
+    /// records that stay.
     errors: Objects = COMPUTED;
     /// The number of records that were removed by undoing it.
     removed: i64 = COMPUTED;
-    /// The sums of the file and of the records that were made: `source`, `imported` and `difference`, by field.
+    /// The sums, by field: of the file (`source`), of the records that were made (`imported`), of the lines that were skipped,
+    /// failed or changed an existing record (`left_out`), and what these do not explain (`difference`).
     report: Data = COMPUTED;
     /// When it was started.
     started_at: When = COMPUTED.nullable();
@@ -227,7 +230,7 @@ impl Model for Import {
 }
 
 /// The fields that a running import changes without a log line for each batch.
-pub const PROGRESS: &[&str] = &["processed", "created", "updated", "skipped", "failed", "removed", "errors"];
+pub const PROGRESS: &[&str] = &["processed", "created", "updated", "skipped", "failed", "removed", "errors", "report"];
 
 impl Import {
     /// Makes the caller the author.

@@ -28,7 +28,8 @@ choice! {
 pub struct Entry {
     /// The number of the line.
     pub line: i64,
-    /// 1 for the record itself, 0 for the client of a document: the last one is removed first.
+    /// 1 for the record itself, 0 for the client of a document, [`PAYMENT`] for a payment of an invoice: the last one is removed
+    /// first.
     pub part: i64,
     /// The table of the record.
     pub table: String,
@@ -40,6 +41,18 @@ pub struct Entry {
     pub outcome: Outcome,
     /// What is wrong, or why it stays.
     pub message: String,
+}
+
+/// The part of a line that is a payment of its invoice, which is removed together with the invoice.
+pub const PAYMENT: i64 = -1;
+
+/// Returns the payment that a line made, with its version.
+pub fn payment(tx: &mut Tx, ctx: &Ctx, import: &str, line: i64) -> Result<Option<(String, i64)>> {
+    let sql = "SELECT record_id, record_version FROM import_lines
+               WHERE account_id = $1 AND import_id = $2 AND line = $3 AND part = $4";
+    tx.first(sql, &[ctx.account.into(), import.into(), line.into(), PAYMENT.into()], |row| {
+        Ok::<_, Error>((row.text(0)?.to_string(), row.int(1)?))
+    })
 }
 
 /// Writes an entry.

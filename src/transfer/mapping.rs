@@ -1,18 +1,20 @@
 //! The plan of an import: which column becomes which field, and how its values are read.
 
-use std::collections::BTreeMap;
-
 use engine::call::Call;
-use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
+use engine::clock::Moment;
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, Violation, violation};
 use engine::json::Json;
-use engine::record::FieldInfo;
+use engine::record::{FieldInfo, When};
 use engine::records::Work;
 use engine::resource::{Resource, Route};
+use engine::text::did_you_mean;
 use serde_json::Value;
-use sheets::{Cell, Dates, Decimal};
+use sheets::{Cell, Dates, Decimal, Line};
 
+use super::built::Built;
 use super::sources::{self, Source, SourceTable, folded};
 use super::{convert, old, subject};
+use crate::documents::old as documents;
 
 /// What a column becomes.
 #[derive(Clone, Copy)]
@@ -23,8 +25,40 @@ pub enum Target {
     Field(&'static FieldInfo),
     /// A field of the client of a document, by which it is found or created.
     Client(&'static str),
-    /// The name of the original PDF of a document.
-    Pdf,
+    /// What an old document has beside its fields.
+    Beside(&'static str, BesideKind),
+}
+
+/// How a value beside the fields is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BesideKind {
+    /// A text.
+    Text,
+    /// An amount.
+    Amount,
+    /// A date.
+    Date,
+}
+
+/// What old documents have beside their fields; the amounts and the payment are those of invoices.
+pub const BESIDE: &[(&str, BesideKind, &str)] = &[
+    ("pdf", BesideKind::Text, "The name of the original PDF in the zip file."),
+    ("currency", BesideKind::Text, "The currency of the amounts, which must be EUR."),
+    ("paid_at", BesideKind::Date, "The day on which the invoice was paid; otherwise its own date."),
+    ("open_amount", BesideKind::Amount, "The amount that is still to be paid."),
+    ("paid_amount", BesideKind::Amount, "The amount that was paid."),
+];
+
+/// Those that every type of document has.
+const OF_ALL_DOCUMENTS: usize = 2;
+
+/// Returns what the documents of a resource have beside their fields; nothing for other records.
+pub fn beside(resource: &'static Resource) -> &'static [(&'static str, BesideKind, &'static str)] {
+    match () {
+        () if !old::is_document(resource) => &[],
+        () if resource.shape.table == "invoices" => BESIDE,
+        () => &BESIDE[..OF_ALL_DOCUMENTS],
+    }
 }
 
 /// The fields by which the client of a document is found or created.
@@ -32,7 +66,7 @@ pub const CLIENT_FIELDS: &[&str] =
     &["external_id", "email", "company_name", "firstname", "lastname", "address", "zipcode", "city", "country"];
 
 impl Target {
-    /// Returns the target with this name: a field, `client.email` and its like, or `pdf`.
+    /// Returns the target with this name: a field, `client.email` and its like, or what is beside the fields.
     pub fn named(resource: &'static Resource, name: &str) -> Option<Target> {
         if name.is_empty() {
             return Some(Target::Ignored);
@@ -45,7 +79,7 @@ impl Target {
         }
         match name.strip_prefix("client.") {
             Some(field) => CLIENT_FIELDS.iter().find(|own| **own == field).map(|own| Target::Client(own)),
-            None => (name == "pdf").then_some(Target::Pdf),
+            None => beside(resource).iter().find(|own| own.0 == name).map(|own| Target::Beside(own.0, own.1)),
         }
     }
 
@@ -55,9 +89,22 @@ impl Target {
             Target::Ignored => String::new(),
             Target::Field(field) => field.name.to_string(),
             Target::Client(field) => format!("client.{field}"),
-            Target::Pdf => "pdf".to_string(),
+            Target::Beside(name, _) => (*name).to_string(),
         }
     }
+}
+
+/// Returns everything that a column can become, with what it means.
+pub fn targets(resource: &'static Resource) -> Vec<(String, String)> {
+    let meaning = |field: &FieldInfo| field.doc.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+    let mut targets: Vec<(String, String)> =
+        subject::fields(resource).map(|field| (field.name.to_string(), meaning(field))).collect();
+    targets.extend(beside(resource).iter().map(|(name, _, meaning)| ((*name).to_string(), (*meaning).to_string())));
+    if old::is_document(resource) {
+        let meaning = "The client, which is found by this field or created.";
+        targets.extend(CLIENT_FIELDS.iter().map(|name| (format!("client.{name}"), meaning.to_string())));
+    }
+    targets
 }
 
 /// How the lines of a file become records.
@@ -73,18 +120,7 @@ pub struct Plan {
     /// The order of dates.
     pub dates: Dates,
     table: Option<&'static SourceTable>,
-}
-
-/// A line as it will be sent to the route.
-pub struct Built {
-    /// The fields of the record.
-    pub body: Vec<(String, Json)>,
-    /// The id of its parent, in the path; or empty.
-    pub parent: String,
-    /// What is known of the client of a document.
-    pub client: BTreeMap<&'static str, String>,
-    /// The name of its original PDF, or empty.
-    pub pdf: String,
+    general: Option<&'static SourceTable>,
 }
 
 impl Plan {
@@ -105,7 +141,10 @@ impl Plan {
             } else if !target.is_string() && !target.is_null() {
                 faults.add(place, violation(FieldCode::WrongType, "must be the name of a field, or empty"));
             } else if Target::named(resource, target.as_str().unwrap_or_default()).is_none() {
-                faults.add(place, violation(FieldCode::InvalidChoice, "is not a field that can be imported"));
+                let names: Vec<String> = targets(resource).into_iter().map(|(name, _)| name).collect();
+                let hint = did_you_mean(target.as_str().unwrap_or_default(), names.iter().map(String::as_str));
+                let message = format!("must be empty or one of: {}{hint}", names.join(", "));
+                faults.add(place, violation(FieldCode::InvalidChoice, message));
             }
         }
         faults.into_result()?;
@@ -119,7 +158,7 @@ impl Plan {
             };
             columns.push((name.clone(), target.unwrap_or(Target::Ignored)));
         }
-        Ok(Plan { resource, route, columns, decimal: Decimal::Point, dates: Dates::YearFirst, table })
+        Ok(Plan { resource, route, columns, decimal: Decimal::Point, dates: Dates::YearFirst, table, general })
     }
 
     /// Whether a column becomes this field.
@@ -129,14 +168,22 @@ impl Plan {
 
     /// Returns the column that becomes a field, or the field itself if it has none.
     pub fn column_of(&self, field: &str) -> String {
+        if field.is_empty() {
+            return String::new();
+        }
         let own = field.split(['.', '[']).next().unwrap_or(field);
         let found = self.columns.iter().find(|(_, target)| target.name() == own);
         found.map_or_else(|| own.to_string(), |(name, _)| name.clone())
     }
 
+    /// Converts a line.
+    pub fn build_line(&self, line: &Line) -> Built {
+        Built { broken: line.problem.clone(), ..self.build(&line.cells) }
+    }
+
     /// Converts the values of a line.
-    pub fn build(&self, cells: &[Cell]) -> Built {
-        let mut built = Built { body: Vec::new(), parent: String::new(), client: BTreeMap::new(), pdf: String::new() };
+    fn build(&self, cells: &[Cell]) -> Built {
+        let mut built = Built::default();
         for ((_, target), cell) in self.columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
             match target {
                 Target::Ignored => {}
@@ -146,24 +193,59 @@ impl Plan {
                 }
                 Target::Field(field) => {
                     let cell = self.renamed(field.name, cell);
-                    built.body.push((field.name.to_string(), convert::json(field, &cell, self.decimal, self.dates)));
+                    let value = convert::json(field, &cell, self.decimal, self.dates);
+                    match value {
+                        Some(value) => built.body.push((field.name.to_string(), value)),
+                        None => built.faults.add(field.name, self.wrong_date()),
+                    }
                 }
                 Target::Client(field) => {
                     built.client.insert(*field, cell.text().trim().to_string());
                 }
-                Target::Pdf => built.pdf = cell.text().trim().to_string(),
+                Target::Beside(name, kind) => self.take_beside(&mut built, name, *kind, cell),
             }
         }
         self.complete(&mut built);
         built
     }
 
-    /// Returns a value in our words, if the source has its own.
+    /// Reads a value beside the fields.
+    fn take_beside(&self, built: &mut Built, name: &'static str, kind: BesideKind, cell: &Cell) {
+        let text = cell.text().trim().to_string();
+        let read = match (kind, cell) {
+            (BesideKind::Text, _) => Some(text),
+            (BesideKind::Amount, Cell::Number(digits)) => Some(digits.clone()),
+            (BesideKind::Amount, _) => sheets::number(&text, self.decimal),
+            (BesideKind::Date, Cell::Date(date)) => Some(date.chars().take(10).collect()),
+            (BesideKind::Date, _) => sheets::date(&text, self.dates),
+        };
+        match read {
+            Some(value) => drop(built.beside.insert(name, value)),
+            None if kind == BesideKind::Date => built.faults.add(name, self.wrong_date()),
+            None => built.faults.add(name, violation(FieldCode::WrongType, "must be a number")),
+        }
+    }
+
+    /// Says how dates are expected.
+    fn wrong_date(&self) -> Violation {
+        let example = match self.dates {
+            Dates::YearFirst => "2026-12-31",
+            Dates::DayFirst => "31-12-2026",
+            Dates::MonthFirst => "12/31/2026",
+        };
+        violation(FieldCode::InvalidFormat, format!("must be a date such as {example}; see `date_order`"))
+    }
+
+    /// Returns a value in our words, if the source or common use has its own.
     fn renamed(&self, field: &str, cell: &Cell) -> Cell {
-        let Some(values) = self.table.and_then(|table| table.values.get(field)) else { return cell.clone() };
         let own = folded(&cell.text());
-        let found = values.iter().find(|(from, _)| folded(from) == own);
-        found.map_or_else(|| cell.clone(), |(_, to)| Cell::Text(to.clone()))
+        for table in [self.table, self.general].into_iter().flatten() {
+            let found = table.values.get(field).and_then(|values| values.iter().find(|(from, _)| folded(from) == own));
+            if let Some((_, to)) = found {
+                return Cell::Text(to.clone());
+            }
+        }
+        cell.clone()
     }
 
     /// Fills in what the source always means, and what follows from the other fields.
@@ -190,23 +272,38 @@ impl Plan {
             built.body.push(("type".to_string(), Json::Text("private".to_string())));
         }
         if old::is_document(self.resource) {
-            old::complete(&mut built.body);
+            old::complete(self.resource, built);
         }
     }
 
     /// Checks the fields of a line; returns the work that creates its record.
     pub fn prepare(&self, built: &Built) -> Result<Work> {
+        if let Some(problem) = &built.broken {
+            return Err(Error::new(Code::ValidationFailed, problem.clone()));
+        }
         let parent = self.resource.shape.parent;
+        let mut faults = built.faults.clone();
         if !parent.is_empty() && built.parent.is_empty() {
-            return Err(Error::field(parent, violation(FieldCode::Required, "is required")));
+            faults.add(parent, violation(FieldCode::Required, "is required"));
         }
         let path = if parent.is_empty() { Vec::new() } else { vec![built.parent.clone()] };
-        (self.route.handler)(Call {
-            path,
-            body: Some(Json::Object(built.body.clone())),
-            early: true,
-            ..Call::default()
-        })
+        let call = Call { path, body: Some(Json::Object(built.body.clone())), early: true, ..Call::default() };
+        let paid_at = When(Moment::parse(&format!("{}T12:00:00Z", built.paid_on)));
+        let work = match documents::create(self.resource.shape.table, call.clone(), paid_at) {
+            Ok(Some(work)) => Ok(work),
+            Ok(None) => (self.route.handler)(call),
+            Err(error) => Err(error),
+        };
+        if faults.0.is_empty() {
+            return work;
+        }
+        // The line says all that is wrong with it, each field once.
+        for fault in work.err().map(|error| error.faults).unwrap_or_default() {
+            if !faults.has(&fault.field) {
+                faults.0.push(fault);
+            }
+        }
+        Err(faults.into_result().err().unwrap_or_else(|| Error::internal("a line without a problem was rejected")))
     }
 }
 

@@ -4,12 +4,15 @@
 use std::collections::BTreeMap;
 
 use engine::call::Call;
+use engine::contents::MAX_SIZE;
 use engine::context::Ctx;
-use engine::error::{Error, Result};
+use engine::error::{Error, FieldCode, Result, violation};
 use engine::json::Json;
 use engine::resource::Resource;
+use sheets::archive::Archive;
 use store::{Tx, Value};
 
+use super::built::Built;
 use super::subject;
 
 /// Whether the records of a resource are documents.
@@ -23,28 +26,170 @@ fn find<'b>(body: &'b Body, name: &str) -> Option<&'b Json> {
     body.iter().find(|(own, _)| own == name).map(|(_, value)| value)
 }
 
-/// Fills in what an old document lacks: a title, and that it is final. Totals without rows get rows.
-pub fn complete(body: &mut Body) {
-    let number = match find(body, "number") {
-        Some(Json::Text(number)) => number.clone(),
-        _ => String::new(),
-    };
-    if find(body, "title").is_none() && !number.is_empty() {
-        body.push(("title".to_string(), Json::Text(number.clone())));
+/// The status of a document that counts for nothing: it is left out.
+const VOID: &str = "void";
+/// The names of the currency of all documents.
+const EURO: &[&str] = &["EUR", "EURO", "EUROS", "€"];
+
+fn text_of(body: &Body, name: &str) -> Option<String> {
+    match find(body, name) {
+        Some(Json::Text(text)) => Some(text.clone()),
+        _ => None,
     }
-    let is_draft = matches!(find(body, "payment_status"), Some(Json::Text(status)) if status == "draft");
-    if find(body, "generation_mode").is_none() && !number.is_empty() && !is_draft {
-        body.push(("generation_mode".to_string(), Json::Text("final".to_string())));
+}
+
+/// Fills in what an old document lacks: a title, that it is final, its status and when it was paid. Totals without rows get
+/// rows. Notes what is wrong with the line.
+pub fn complete(resource: &'static Resource, built: &mut Built) {
+    let number = text_of(&built.body, "number").unwrap_or_default();
+    if find(&built.body, "title").is_none() {
+        let title = if number.is_empty() { text_of(&built.body, "external_id") } else { Some(number.clone()) };
+        built.body.extend(title.map(|title| ("title".to_string(), Json::Text(title))));
+    }
+    built.pdf = built.beside.remove("pdf").unwrap_or_default();
+    built.paid_on = built.beside.remove("paid_at").unwrap_or_default();
+    let currency = built.beside.remove("currency").unwrap_or_default().to_uppercase();
+    if !currency.is_empty() && !EURO.contains(&currency.as_str()) {
+        let message =
+            format!("is {currency}, but all documents are in EUR: leave the line out, or convert its amounts");
+        built.faults.add("currency", violation(FieldCode::InvalidChoice, message));
+    }
+    if text_of(&built.body, "payment_status").as_deref() == Some(VOID) {
+        built.left_out = Some("It is void, so it is left out.".to_string());
+        return;
+    }
+    let is_draft = text_of(&built.body, "payment_status").as_deref() == Some("draft");
+    if find(&built.body, "generation_mode").is_none() && !number.is_empty() && !is_draft {
+        built.body.push(("generation_mode".to_string(), Json::Text("final".to_string())));
     }
     // What the source calls its own draft has no number of the series.
     if number.starts_with("DRAFT-") {
-        body.retain(|(name, _)| name != "number");
+        built.body.retain(|(name, _)| name != "number");
     }
-    if find(body, "rows").is_none()
-        && let Some(rows) = mixed_rows(body)
+    if find(&built.body, "rows").is_none()
+        && let Some(rows) = mixed_rows(&built.body)
     {
-        body.push(("rows".to_string(), rows));
+        built.body.push(("rows".to_string(), rows));
     }
+    let is_final = text_of(&built.body, "generation_mode").as_deref() == Some("final")
+        || find(&built.body, "generate") == Some(&Json::Bool(true));
+    if is_final && resource.shape.table != "workorders" {
+        require_totals(built);
+    }
+    if is_final && resource.shape.table == "invoices" {
+        settle(built);
+    }
+}
+
+/// Notes that a final document has no total, or one that does not say how much of it is VAT.
+fn require_totals(built: &mut Built) {
+    let has = |name: &str| find(&built.body, name).is_some() || built.faults.has(name);
+    let has_rows = match find(&built.body, "rows") {
+        Some(Json::List(rows)) => !rows.is_empty(),
+        other => other.is_some(),
+    };
+    if has_rows || has("total_excl_vat") || has("subtotal") {
+        return;
+    }
+    let (field, message) = match has("total_incl_vat") {
+        false => ("total_excl_vat", "is required, or total_incl_vat with vat_amount: a final document needs its total"),
+        true if has("vat_amount") || has("vat_rate") => return,
+        true => (
+            "vat_amount",
+            "is required, or total_excl_vat or vat_rate: the total alone does not say how much of it is VAT",
+        ),
+    };
+    built.faults.add(field, violation(FieldCode::Required, message));
+}
+
+/// Works out the status of an invoice from what is open or paid, and when it was paid: on the day that the file says, or on the
+/// date of the invoice.
+fn settle(built: &mut Built) {
+    if built.paid_on.is_empty() {
+        built.paid_on = text_of(&built.body, "invoice_date").unwrap_or_default();
+    }
+    let status = text_of(&built.body, "payment_status").unwrap_or_default();
+    let sent = |name: &str| built.beside.get(name).and_then(|digits| cents(digits));
+    let (open, paid) = (sent("open_amount"), sent("paid_amount"));
+    let total = total(&built.body);
+    let wrong = |message: String| violation(FieldCode::OutOfRange, message);
+    if status == "paid" {
+        if let Some(open) = open.filter(|open| *open != 0) {
+            let message = format!("is {}, but the status says that the invoice is paid", amount(open));
+            built.faults.add("open_amount", wrong(message));
+        }
+        return;
+    }
+    let paid = paid.or_else(|| Some(total? - open?));
+    if !["", "open", "partial", "overdue"].contains(&status.as_str()) {
+        return;
+    }
+    let (Some(total), Some(paid)) = (total, paid) else {
+        if status == "partial" && !built.faults.has("open_amount") && !built.faults.has("paid_amount") {
+            let message = "is partly paid: map the column with the open amount or the paid amount";
+            built.faults.add("payment_status", wrong(message.to_string()));
+        }
+        return;
+    };
+    let is_within = paid.signum() * total.signum() >= 0 && paid.abs() <= total.abs();
+    let becomes = match () {
+        () if !is_within => {
+            let (field, shown) = open.map_or(("paid_amount", paid), |open| ("open_amount", open));
+            let message = format!("is {}, which does not fit the total of {}", amount(shown), amount(total));
+            return built.faults.add(field, wrong(message));
+        }
+        () if total != 0 && paid == total => "paid",
+        () if status == "partial" || status.is_empty() => "open",
+        () => status.as_str(),
+    };
+    built.paid_part = Some(paid).filter(|paid| *paid != 0 && *paid != total);
+    let becomes = Json::Text(becomes.to_string());
+    built.body.retain(|(name, _)| name != "payment_status");
+    built.body.push(("payment_status".to_string(), becomes));
+}
+
+/// Returns the total including VAT, in cents, as far as the amounts of the line say it.
+fn total(body: &Body) -> Option<i128> {
+    let sent = |name: &str| match find(body, name) {
+        Some(Json::Number(digits)) => cents(digits),
+        _ => None,
+    };
+    sent("total_incl_vat").or_else(|| Some(sent("total_excl_vat").or_else(|| sent("subtotal"))? + sent("vat_amount")?))
+}
+
+/// Returns the original PDF of a document with its name, if the archive has one.
+pub fn original(archive: &mut Archive, built: &Built) -> Result<Option<(String, Vec<u8>)>> {
+    let wrong = |message: String| Error::field("pdf", violation(FieldCode::InvalidFormat, message));
+    let name = match (built.pdf.as_str(), text_of(&built.body, "number")) {
+        ("", Some(number)) => archive.named_after(&number).map(str::to_string),
+        ("", None) => None,
+        (name, _) if archive.has(name) => Some(name.to_string()),
+        (name, _) => return Err(wrong(format!("names {name}, which is not in the zip file"))),
+    };
+    let Some(name) = name else { return Ok(None) };
+    let content =
+        archive.file(&name, MAX_SIZE as u64).map_err(|problem| wrong(format!("cannot be used: {problem}")))?;
+    match content {
+        Some(bytes) if !bytes.starts_with(b"%PDF-") => {
+            Err(wrong(format!("cannot be used: {name} in the zip file is not a PDF")))
+        }
+        content => Ok(content.map(|bytes| (name, bytes))),
+    }
+}
+
+/// Records what was paid of an invoice that is partly paid; returns the payment.
+pub fn pay(tx: &mut Tx, ctx: &Ctx, invoice: &str, built: &Built) -> Result<Option<String>> {
+    let Some(paid) = built.paid_part else { return Ok(None) };
+    let payments = subject::to_import("payments")?;
+    let route = subject::create_route(payments).ok_or_else(|| Error::internal("payments cannot be created"))?;
+    let mut body: Body = vec![("amount".to_string(), Json::Number(amount(paid)))];
+    if !built.paid_on.is_empty() {
+        body.push(("date".to_string(), Json::Text(built.paid_on.clone())));
+    }
+    let call = Call { path: vec![invoice.to_string()], body: Some(Json::Object(body)), early: true, ..Call::default() };
+    let answer = (route.handler)(call)?(tx, ctx)?;
+    let made: serde_json::Value = serde_json::from_slice(&answer.data).unwrap_or_default();
+    Ok(made["payment"]["id"].as_str().map(str::to_string))
 }
 
 /// Returns an amount in cents, if it has no smaller parts.

@@ -8,8 +8,8 @@ use engine::record::{Link, Record as _};
 use engine::records;
 
 use super::import::Import;
-use super::routes::start;
-use super::{check, run};
+use super::routes::{start, start_undo};
+use super::{check, run, undo};
 use crate::files::{self, File};
 
 /// A file of the operator.
@@ -31,9 +31,27 @@ fn keep(app: &App, caller: &Actor, file: OwnFile) -> Result<File> {
 }
 
 /// Checks a file without storing anything.
-pub fn check(app: &App, account: Account, import: &Import, bytes: &[u8]) -> Result<Import> {
+pub fn check(app: &App, account: Account, import: &Import, file: &OwnFile, pdfs: Option<&OwnFile>) -> Result<Import> {
     let caller = app.acting(account, "operator");
-    check::check(app, &caller, import, bytes)
+    let mut pdfs = pdfs.map(|pdfs| check::open_pdfs(pdfs.bytes.clone())).transpose()?;
+    check::check(app, &caller, import, &file.bytes, pdfs.as_mut())
+}
+
+/// Undoes an import; `seen` is told the number of removed records.
+pub fn undo(app: &App, account: Account, id: &str, seen: &mut dyn FnMut(i64)) -> Result<Import> {
+    let (number, caller) = (account.number, app.acting(account, "operator"));
+    let (own, import) = (caller.clone(), id.to_string());
+    app.store.write_now(number, move |tx| {
+        let ctx = own.writing(tx)?;
+        let before: Import = records::find(tx, &ctx, &import)?;
+        start_undo(tx, &ctx, &before).map(drop)
+    })?;
+    undo::undo(app, number, id, seen)?;
+    let import = id.to_string();
+    app.store.read_now(move |tx| {
+        let ctx = caller.reading(tx)?;
+        records::find(tx, &ctx, &import)
+    })
 }
 
 /// Stores the file and an import that was checked, and runs it; `seen` is told the number of processed lines.

@@ -50,9 +50,9 @@ fn create(call: Call) -> Result<Work> {
         import.resource = resource.shape.table.to_string();
         sources::named(&import.source)?;
         import.signed(ctx);
-        let (file, warnings) = (file_of(tx, ctx, &import)?, input.warnings.clone());
+        let (files, warnings) = (files_of(tx, ctx, &import)?, input.warnings.clone());
         Ok(Answer::after(move |app, caller| {
-            let checked = checked(app, caller, &import, &file)?;
+            let checked = checked(app, caller, &import, &files)?;
             let warnings = warnings.clone();
             Ok(Box::new(move |tx, ctx| {
                 let mut import = checked.clone();
@@ -72,10 +72,18 @@ fn file_of(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<File> {
     records::find(tx, ctx, &import.file_id.0)
 }
 
-/// Reads the file and checks all of its lines.
-fn checked(app: &App, caller: &Actor, import: &Import, file: &File) -> Result<Import> {
+/// Returns the file of an import, and that with its PDFs.
+fn files_of(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<(File, Option<File>)> {
+    let file = file_of(tx, ctx, import)?;
+    let pdfs = import.pdfs_file_id.0.as_str();
+    Ok((file, if pdfs.is_empty() { None } else { Some(records::find(tx, ctx, pdfs)?) }))
+}
+
+/// Reads the files and checks all lines.
+fn checked(app: &App, caller: &Actor, import: &Import, (file, pdfs): &(File, Option<File>)) -> Result<Import> {
     let bytes = check::content(app, file)?;
-    check::check(app, caller, import, &bytes)
+    let mut pdfs = pdfs.as_ref().map(|pdfs| check::open_pdfs(check::content(app, pdfs)?)).transpose()?;
+    check::check(app, caller, import, &bytes, pdfs.as_mut())
 }
 
 fn patch(call: Call) -> Result<Work> {
@@ -86,9 +94,9 @@ fn patch(call: Call) -> Result<Work> {
         let input: Input<Import> = pending.checked(tx, ctx)?.clone();
         let mut import = before.clone();
         input.merge_into(&mut import);
-        let (file, id) = (file_of(tx, ctx, &import)?, import.base.id.clone());
+        let (files, id) = (files_of(tx, ctx, &import)?, import.base.id.clone());
         Ok(Answer::after(move |app, caller| {
-            let checked = checked(app, caller, &import, &file)?;
+            let checked = checked(app, caller, &import, &files)?;
             let (id, version, warnings) = (id.clone(), before.base.version, input.warnings.clone());
             Ok(Box::new(move |tx, ctx| {
                 let before: Import = records::find(tx, ctx, &id)?;
@@ -134,17 +142,23 @@ fn undo(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let before: Import = records::find_to_change(tx, ctx, &call)?;
-        before.must_be(&[ImportStatus::Done, ImportStatus::Failed, ImportStatus::Undone], "undone")?;
-        subject::check_writes(ctx, subject::to_import(&before.resource)?)?;
-        let mut import = before.clone();
-        import.signed(ctx);
-        import.status = ImportStatus::Undoing;
-        records::change(tx, ctx, &before, &mut import, "updated")?;
-        let job = UndoImport { import: import.base.id.clone() };
-        let job = NewJob::of(ctx, &job)?.keyed(format!("import {}", import.base.id));
-        jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+        let import = start_undo(tx, ctx, &before)?;
         Ok(Answer::record(ctx, &import, ACTED).with_texts("warnings", &warnings))
     }))
+}
+
+/// Starts undoing an import.
+pub fn start_undo(tx: &mut Tx, ctx: &Ctx, before: &Import) -> Result<Import> {
+    before.must_be(&[ImportStatus::Done, ImportStatus::Failed, ImportStatus::Undone], "undone")?;
+    subject::check_writes(ctx, subject::to_import(&before.resource)?)?;
+    let mut import = before.clone();
+    import.signed(ctx);
+    import.status = ImportStatus::Undoing;
+    records::change(tx, ctx, before, &mut import, "updated")?;
+    let job = UndoImport { import: import.base.id.clone() };
+    let job = NewJob::of(ctx, &job)?.keyed(format!("import {}", import.base.id));
+    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+    Ok(import)
 }
 
 fn delete(call: Call) -> Result<Work> {

@@ -7,30 +7,29 @@ use std::sync::Arc;
 
 use engine::app::App;
 use engine::authors::Authority;
-use engine::call::Call;
-use engine::contents::{MAX_SIZE, Upload, content_type, hex};
+use engine::contents::{Upload, content_type, hex};
 use engine::context::{Actor, Ctx};
-use engine::error::{Class, Code, Error, Result};
+use engine::error::{Code, Error, Result};
 use engine::jobs::{Claimed, Ending, Job};
-use engine::json::Json;
-use engine::record::When;
+use engine::record::{Kind as _, When};
 use engine::records;
-use engine::resource::Method;
 use engine::who::Who;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sheets::archive::Archive;
-use sheets::{Line, MAX_UNPACKED};
+use sheets::{Found, Line};
 use store::Tx;
 
-use super::check::{self, SUMMED};
-use super::import::{Existing, Import, ImportStatus, Objects};
-use super::lines::{self, Entry, Outcome};
-use super::mapping::{Built, Plan};
+use super::built::Built;
+use super::check;
+use super::import::{Import, ImportStatus, Objects};
+use super::lines::Outcome;
+use super::make::{is_ours, make};
+use super::mapping::Plan;
+use super::sums::{self, SUMMED};
 use super::{old, subject};
 use crate::automation::matching::IMPORT;
-use crate::documents::old as documents;
 use crate::files::{self, File};
 
 /// Number of lines per transaction: others wait for it.
@@ -80,14 +79,11 @@ pub fn run(app: &App, account: i64, id: &str, seen: &mut dyn FnMut(i64)) -> Resu
     }
     let caller = acting(app, account, &import)?;
     let Some(file) = file else { return end(app, &caller, id, "The file of the import was deleted.") };
-    let bytes = check::content(app, &file)?;
-    let found = check::found(&import, &bytes)?;
-    let header = sheets::header(&bytes, &found).map_err(check::unreadable)?;
-    let pdfs = match pdfs {
-        Some(pdfs) => Some(Archive::open(check::content(app, &pdfs)?, MAX_UNPACKED).map_err(check::unreadable)?),
-        None => None,
+    let opened = match open(app, &import, &file, pdfs.as_ref()) {
+        Err(error) if !is_ours(&error) => return end(app, &caller, id, &failure(&error)),
+        opened => opened?,
     };
-    let plan = Arc::new(check::plan(&import, &header)?);
+    let Opened { bytes, found, plan, pdfs } = opened;
     let mut running = Running { app, caller, plan, import, pdfs, batch: Vec::new(), stopped: None };
     let (mut place, mut failed) = (0, None);
     let read = sheets::read(&bytes, &found, &mut |line| {
@@ -123,6 +119,30 @@ pub fn run(app: &App, account: i64, id: &str, seen: &mut dyn FnMut(i64)) -> Resu
         Some(Stop::Taken) => Ok(false),
         Some(Stop::Failure(why)) => end(app, &running.caller, id, &why),
         None => end(app, &running.caller, id, ""),
+    }
+}
+
+/// The files of an import, and how they are read.
+struct Opened {
+    bytes: Vec<u8>,
+    found: Found,
+    plan: Arc<Plan>,
+    pdfs: Option<Archive>,
+}
+
+fn open(app: &App, import: &Import, file: &File, pdfs: Option<&File>) -> Result<Opened> {
+    let bytes = check::content(app, file)?;
+    let found = check::found(import, &bytes)?;
+    let header = sheets::header(&bytes, &found).map_err(check::unreadable)?;
+    let pdfs = pdfs.map(|pdfs| check::open_pdfs(check::content(app, pdfs)?)).transpose()?;
+    Ok(Opened { plan: Arc::new(check::plan(import, &header)?), bytes, found, pdfs })
+}
+
+/// Returns why an import cannot run, in one sentence.
+fn failure(error: &Error) -> String {
+    match error.faults.first() {
+        Some(fault) => format!("The import cannot run: {} {}", fault.field, fault.wrong.message),
+        None => error.message.clone(),
     }
 }
 
@@ -169,9 +189,9 @@ impl Running<'_> {
     /// Creates the records of the collected lines, in one transaction with the progress of the import.
     fn commit(&mut self) -> Result<()> {
         let lines = std::mem::take(&mut self.batch);
-        let built: Vec<(i64, Built)> =
-            lines.iter().map(|line| (line.number as i64, self.plan.build(&line.cells))).collect();
-        let pdfs = self.store_pdfs(&built)?;
+        let mut built: Vec<(i64, Built)> =
+            lines.iter().map(|line| (line.number as i64, self.plan.build_line(line))).collect();
+        let pdfs = self.store_pdfs(&mut built)?;
         let (own, plan, before) = (self.caller.clone(), self.plan.clone(), self.import.clone());
         let done = self.app.store.write_now(self.caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
@@ -183,18 +203,17 @@ impl Running<'_> {
     }
 
     /// Stores the original PDFs of a batch; a job deletes those that get no record.
-    fn store_pdfs(&mut self, built: &[(i64, Built)]) -> Result<HashMap<i64, Upload>> {
+    fn store_pdfs(&mut self, built: &mut [(i64, Built)]) -> Result<HashMap<i64, Upload>> {
         let mut uploads = HashMap::new();
         let Some(archive) = &mut self.pdfs else { return Ok(uploads) };
-        for (line, built) in built {
-            let number = built.body.iter().find(|(name, _)| name == "number");
-            let named = match (number, built.pdf.as_str()) {
-                (_, name) if !name.is_empty() => name.to_string(),
-                (Some((_, Json::Text(number))), _) => format!("{number}.pdf"),
-                _ => continue,
-            };
-            let Some(bytes) = archive.file(&named, MAX_SIZE as u64).map_err(check::unreadable)? else { continue };
-            uploads.insert(*line, upload(self.app, &self.caller, &named, bytes)?);
+        for (line, built) in built.iter_mut().filter(|(_, built)| built.left_out.is_none()) {
+            match old::original(archive, built) {
+                Ok(None) => {}
+                Ok(Some((name, bytes))) => {
+                    uploads.insert(*line, upload(self.app, &self.caller, &name, bytes)?);
+                }
+                Err(error) => built.faults.0.extend(error.faults),
+            }
         }
         Ok(uploads)
     }
@@ -245,29 +264,32 @@ fn commit(
         return Ok(Done { import, stopped: Some(Stop::Failure(error.message)) });
     }
     let mut errors: Vec<Value> = serde_json::from_str(&import.errors.0).unwrap_or_default();
+    let (source, mut left_out) = (sums::sums(&import.report, "source"), sums::sums(&import.report, "left_out"));
     for (line, built) in built {
         let made = tx.savepoint(|tx| make(tx, &ctx, plan, &import, *line, built, pdfs.get(line)));
-        let (count, entry) = match made {
+        let (count, entry) = match &made {
             Ok(Outcome::Created) => (&mut import.created, None),
             Ok(Outcome::Updated) => (&mut import.updated, None),
-            Ok(_) => (&mut import.skipped, None),
-            Err(error) if is_ours(&error) => return Err(error),
-            Err(error) => (&mut import.failed, Some(sentence(plan, &error))),
+            Ok(_) => (&mut import.skipped, built.left_out.clone()),
+            Err(error) if is_ours(error) => return Err(error.clone()),
+            Err(error) => (&mut import.failed, Some(sentence(plan, error))),
         };
         *count += 1;
         if let Some(message) = entry.filter(|_| errors.len() < MAX_ERRORS) {
             errors.push(json!({"line": line, "message": message}));
         }
+        if !matches!(made, Ok(Outcome::Created)) {
+            for name in source.keys() {
+                left_out.entry(name).or_default();
+            }
+            sums::add_up(&mut left_out, built);
+        }
     }
+    import.report = sums::report(&source, None, &left_out);
     import.errors = Objects::from(errors);
     import.processed += built.len() as i64;
     save_progress(tx, &ctx, &import)?;
     Ok(Done { import, stopped: None })
-}
-
-/// Whether an error is about the server, so that another attempt may succeed.
-fn is_ours(error: &Error) -> bool {
-    matches!(error.code.declared().class, Class::Internal | Class::Unavailable | Class::Timeout | Class::TooMany)
 }
 
 /// Returns what is wrong with a line in one sentence.
@@ -282,7 +304,7 @@ fn sentence(plan: &Plan, error: &Error) -> String {
 /// Writes the fields that change with every batch.
 pub fn save_progress(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<()> {
     let sql = "UPDATE imports SET processed = $1, created = $2, updated = $3, skipped = $4, failed = $5, removed = $6,
-               errors = $7 WHERE account_id = $8 AND id = $9";
+               errors = $7, report = $8 WHERE account_id = $9 AND id = $10";
     tx.execute(
         sql,
         &[
@@ -293,111 +315,12 @@ pub fn save_progress(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<()> {
             import.failed.into(),
             import.removed.into(),
             (&import.errors.0).into(),
+            import.report.to_db(),
             ctx.account.into(),
             (&import.base.id).into(),
         ],
     )?;
     Ok(())
-}
-
-/// Creates or changes the record of a line.
-fn make(
-    tx: &mut Tx,
-    ctx: &Ctx,
-    plan: &Plan,
-    import: &Import,
-    line: i64,
-    built: &Built,
-    pdf: Option<&Upload>,
-) -> Result<Outcome> {
-    let table = plan.resource.shape.table;
-    let entry = |id: &str, version: i64, outcome: Outcome| Entry {
-        line,
-        part: 1,
-        table: table.to_string(),
-        id: id.to_string(),
-        version,
-        outcome,
-        message: String::new(),
-    };
-    if let Some(id) = existing(tx, ctx, plan, import, built)? {
-        if import.existing == Existing::Skip {
-            return Ok(Outcome::Skipped);
-        }
-        change(tx, ctx, plan, built, &id)?;
-        lines::add(tx, ctx, &import.base.id, &entry(&id, 0, Outcome::Updated))?;
-        return Ok(Outcome::Updated);
-    }
-    let mut body = built.body.clone();
-    let names_client = body.iter().any(|(name, _)| name == "client_id");
-    if !built.client.is_empty()
-        && !names_client
-        && let Some((client, is_new)) = old::client(tx, ctx, &built.client)?
-    {
-        if is_new {
-            let new = Entry { part: 0, table: "clients".to_string(), ..entry(&client, 1, Outcome::Created) };
-            lines::add(tx, ctx, &import.base.id, &new)?;
-        }
-        body.push(("client_id".to_string(), Json::Text(client)));
-    }
-    let built = Built { body, parent: built.parent.clone(), client: BTreeMap::new(), pdf: String::new() };
-    let answer = plan.prepare(&built)?(tx, ctx)?;
-    let made: Value = serde_json::from_slice(&answer.data).unwrap_or_default();
-    let id = made["id"].as_str().unwrap_or_default().to_string();
-    let mut version = answer.version.unwrap_or(1);
-    if old::is_document(plan.resource) && made["meta"]["generation_mode"] == "final" {
-        let file = pdf.map(|upload| files::add(tx, ctx, upload)).transpose()?;
-        documents::keep_original(tx, ctx, &id, file.as_ref())?;
-    }
-    // What follows from the creation may have changed the record already.
-    version = version.max(version_of(tx, ctx, table, &id)?.unwrap_or(version));
-    lines::add(tx, ctx, &import.base.id, &entry(&id, version, Outcome::Created))?;
-    Ok(Outcome::Created)
-}
-
-/// Returns the version of a record.
-pub fn version_of(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<Option<i64>> {
-    let sql = format!("SELECT version FROM {table} WHERE account_id = $1 AND id = $2");
-    Ok(tx.first(&sql, &[ctx.account.into(), id.into()], |row| row.int(0))?)
-}
-
-/// Returns the record that a line is about, if there is one.
-fn existing(tx: &mut Tx, ctx: &Ctx, plan: &Plan, import: &Import, built: &Built) -> Result<Option<String>> {
-    let by = import.match_by.as_str();
-    let Some((_, Json::Text(value))) = built.body.iter().find(|(name, _)| name == by) else { return Ok(None) };
-    let Some(field) = plan.resource.fields.iter().find(|field| field.name == by) else { return Ok(None) };
-    if value.contains('\0') {
-        return Ok(None);
-    }
-    let condition = match () {
-        () if field.is_address() => "lower(email) = lower($2)".replace("email", field.name),
-        () if field.rules.is_unique() => format!("\"{by}\" = $2 AND \"{by}\" <> ''"),
-        () => format!("\"{by}\" = $2"),
-    };
-    let table = plan.resource.shape.table;
-    let sql = format!("SELECT id FROM {table} WHERE account_id = $1 AND {condition} ORDER BY created_at, id LIMIT 2");
-    let ids = tx.all(&sql, &[ctx.account.into(), value.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    if ids.len() > 1 {
-        let message = format!("More than one record has the {by} '{value}'.");
-        return Err(Error::new(Code::Duplicate, message));
-    }
-    Ok(ids.into_iter().next())
-}
-
-/// Changes a record to what its line says.
-fn change(tx: &mut Tx, ctx: &Ctx, plan: &Plan, built: &Built, id: &str) -> Result<()> {
-    let route = subject::route_of(plan.resource, Method::Patch);
-    let route = route.ok_or_else(|| Error::new(Code::MethodNotAllowed, "These records cannot be changed."))?;
-    let may_change = |name: &str| plan.resource.fields.iter().any(|field| field.name == name && field.rules.patch);
-    let body: Vec<(String, Json)> = built.body.iter().filter(|(name, _)| may_change(name)).cloned().collect();
-    if body.is_empty() {
-        return Ok(());
-    }
-    let mut path = vec![id.to_string()];
-    if !plan.resource.shape.parent.is_empty() {
-        path.insert(0, built.parent.clone());
-    }
-    (route.handler)(Call { path, body: Some(Json::Object(body)), early: true, ..Call::default() })?(tx, ctx).map(drop)
 }
 
 /// Ends an import, with the sums of what it made.
@@ -421,13 +344,7 @@ fn end(app: &App, caller: &Actor, id: &str, failure: &str) -> Result<bool> {
 
 /// Compares the sums of the file with those of the records that were made.
 fn compared(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<engine::record::Data> {
-    let report = import.report.json();
-    let mut source = BTreeMap::new();
-    for name in SUMMED {
-        if let Some(sum) = report["source"][*name].as_str().and_then(old::cents) {
-            source.insert(*name, sum);
-        }
-    }
+    let source = sums::sums(&import.report, "source");
     if source.is_empty() {
         return Ok(import.report.clone());
     }
@@ -450,5 +367,5 @@ fn compared(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<engine::record::D
     })?;
     let mut imported = found.unwrap_or_default();
     imported.retain(|name, _| source.contains_key(name));
-    Ok(check::report(&source, Some(&imported)))
+    Ok(sums::report(&source, Some(&imported), &sums::sums(&import.report, "left_out")))
 }

@@ -73,9 +73,9 @@ pub fn known(name: &str) -> Result<&'static Source, Violation> {
     })
 }
 
-/// Returns a name without case, spaces and punctuation.
+/// Returns a name without case, spaces and punctuation; `Btw %` is another column than `Btw`.
 pub fn folded(name: &str) -> String {
-    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    name.chars().filter(|c| c.is_alphanumeric() || *c == '%').flat_map(char::to_lowercase).collect()
 }
 
 impl SourceTable {

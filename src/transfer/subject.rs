@@ -130,3 +130,15 @@ pub fn fields(resource: &'static Resource) -> impl Iterator<Item = &'static Fiel
     let parent = resource.shape.parent;
     resource.fields.iter().filter(move |field| field.rules.create || field.name == parent && !parent.is_empty())
 }
+
+/// The fields that identify a record although they need not be unique.
+const IDENTIFYING: &[&str] =
+    &["email", "name", "company_name", "number", "code", "external_id", "title", "phone", "iban"];
+
+/// Returns the fields by which the record of a line can be found: unique ones, and names and numbers that a list can be
+/// filtered by.
+pub fn identifying(resource: &'static Resource) -> impl Iterator<Item = &'static FieldInfo> {
+    let identifies =
+        |field: &&FieldInfo| field.rules.is_unique() || field.rules.filter && IDENTIFYING.contains(&field.name);
+    fields(resource).filter(|field| field.is("string")).filter(identifies)
+}

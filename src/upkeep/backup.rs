@@ -21,10 +21,11 @@ use archive::Recipients;
 use blobs::Blobs;
 use engine::clock::{Clock, Moment};
 use engine::contents::hex;
-use engine::error::{Error, Result};
+use engine::error::{Code, Error, Result};
+use engine::registry::registry;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
-use store::{Database, Options, Store};
+use store::{Database, Options, Store, Tx};
 use tokio::runtime::Handle;
 
 use crate::upkeep::integrity::files::{Kept, all_faults};
@@ -40,6 +41,7 @@ use place::Place;
 const AT_ONCE: usize = 4;
 /// Locked while a backup is in progress.
 const LOCK: &str = "backup.lock";
+const FULL: &str = "the disk is full";
 /// What the name of a folder ends with in which a backup is being made or restored.
 pub const UNFINISHED: &str = ".unfinished";
 
@@ -79,14 +81,56 @@ pub struct Making<'m> {
     pub witness: &'m mut dyn Witness,
 }
 
+/// What the snapshot of a shared database contains: others write to the original while it is verified.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    accounts: u64,
+    records: u64,
+    lines: u64,
+}
+
+impl Counted {
+    fn count(tx: &mut Tx) -> Result<Counted> {
+        let count = |tx: &mut Tx, table: &str| -> Result<u64> {
+            Ok(tx.int(&format!("SELECT count(*) FROM {table}"), &[])?.unsigned_abs())
+        };
+        let tables = tx.tables()?;
+        let mut counted = Counted { accounts: count(tx, "accounts")?, records: 0, lines: count(tx, "log")? };
+        for resource in registry().resources.iter().filter(|one| tables.iter().any(|own| own == one.shape.table)) {
+            counted.records += count(tx, resource.shape.table)?;
+        }
+        Ok(counted)
+    }
+}
+
+/// Says what is wrong with the database or the store, for the operator.
+fn told(error: Error) -> String {
+    error.internal.unwrap_or(error.message)
+}
+
+fn full(target: &Path) -> String {
+    format!("{}: the disk is full; make room there, or choose another target", target.display())
+}
+
 /// The copy of the database in its temporary folder.
 struct Staged {
     unfinished: PathBuf,
     database: PathBuf,
     contents: PathBuf,
+    counted: Option<Counted>,
     started: Moment,
     _hold: Hold,
     _alone: File,
+}
+
+impl Staged {
+    /// Returns what was checked, with the counts of the copy.
+    fn corrected(&self, mut checked: Checked) -> Checked {
+        if let Some(counted) = self.counted {
+            (checked.accounts, checked.records, checked.lines) = (counted.accounts, counted.records, counted.lines);
+        }
+        checked
+    }
 }
 
 impl Making<'_> {
@@ -103,15 +147,19 @@ impl Making<'_> {
     }
 
     fn make_folder(&mut self, folder: &Path) -> std::result::Result<BackupOutcome, String> {
-        let told = |error: io::Error| format!("{}: {error}", folder.display());
+        let told = |error: io::Error| plainly(folder, &error);
         if folder.exists() && std::fs::read_dir(folder).map_err(told)?.next().is_some() {
             return Err(format!("{} already exists and is not empty; choose a new folder", folder.display()));
         }
         let staged = self.stage(folder)?;
         let Staged { unfinished, database, contents, .. } = &staged;
-        let missing = self.runtime.block_on(copy_contents(self.blobs, unfinished, contents, self.witness))?;
+        let missing = self.runtime.block_on(copy_contents(self.blobs, unfinished, contents, self.witness));
+        let missing = missing.map_err(|why| {
+            let _ = std::fs::remove_dir_all(unfinished);
+            if why == FULL { full(folder) } else { why }
+        })?;
         let checked = check(self.store, self.runtime, unfinished, contents, self.keys, self.witness);
-        let mut checked = checked.map_err(|error| error.to_string())?;
+        let mut checked = staged.corrected(checked.map_err(self::told)?);
         checked.problems += missing;
         self.add_key(unfinished)?;
         if checked.problems > 0 {
@@ -140,7 +188,7 @@ impl Making<'_> {
     }
 
     fn make_file(&mut self, file: &Path) -> std::result::Result<BackupOutcome, String> {
-        let told = |error: io::Error| format!("{}: {}", file.display(), plain(&error));
+        let told = |error: io::Error| plainly(file, &error);
         if file.exists() {
             return Err(format!("{} already exists; choose a new name", file.display()));
         }
@@ -170,7 +218,7 @@ impl Making<'_> {
     }
 
     fn make_object(&mut self, blobs: &Blobs, key: &str, url: &str) -> std::result::Result<BackupOutcome, String> {
-        let told = |error: blobs::Error| format!("{url}: {error}");
+        let told = |error: blobs::Error| format!("{url}: {}", place::unreachable(&error));
         let size = |runtime: &Handle| runtime.block_on(blobs.size(key)).map_err(told);
         if size(self.runtime)?.is_some() {
             return Err(format!("{url} already exists; choose a new name"));
@@ -204,15 +252,18 @@ impl Making<'_> {
     fn stage(&mut self, target: &Path) -> std::result::Result<Staged, String> {
         let unfinished = begin(target)?;
         let alone = lock(&unfinished.join(LOCK))?;
-        let hold = Hold::take(self.store).map_err(|error| error.to_string())?;
+        let hold = Hold::take(self.store).map_err(told)?;
         let started = Clock::System.now();
         let copied = copy_database(self.store, &unfinished, self.witness);
-        let (database, contents) = copied.map_err(|error| {
+        let (database, contents, counted) = copied.map_err(|error| {
             // What is incomplete takes the room that is missing elsewhere.
             let _ = std::fs::remove_dir_all(&unfinished);
-            error.to_string()
+            match error.code {
+                Code::DiskFull => full(target),
+                _ => told(error),
+            }
         })?;
-        Ok(Staged { unfinished, database, contents, started, _hold: hold, _alone: alone })
+        Ok(Staged { unfinished, database, contents, counted, started, _hold: hold, _alone: alone })
     }
 
     /// Verifies the copy of the database, then has `write` write the archive; returns what was checked, and the size and
@@ -224,7 +275,7 @@ impl Making<'_> {
     ) -> std::result::Result<(Checked, u64, String), String> {
         let Staged { unfinished, database, contents, started, .. } = staged;
         let checked = check_database(self.store, self.blobs, self.runtime, unfinished, self.keys, self.witness);
-        let mut checked = checked.map_err(|error| error.to_string())?;
+        let mut checked = staged.corrected(checked.map_err(told)?);
         for file in listed(contents).map_err(|error| error.to_string())? {
             checked.files += 1;
             checked.bytes += file.size.unsigned_abs();
@@ -287,6 +338,13 @@ fn rename_new(new: &Path, file: &Path) -> io::Result<()> {
     }
 }
 
+fn plainly(target: &Path, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => full(target),
+        _ => format!("{}: {error}", target.display()),
+    }
+}
+
 pub(super) fn plain(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".to_string(),
@@ -301,7 +359,7 @@ pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
 
 /// Creates the temporary folder of the backup, and removes one that a killed backup left.
 fn begin(target: &Path) -> std::result::Result<PathBuf, String> {
-    let told = |error: io::Error| format!("{}: {}", target.display(), plain(&error));
+    let told = |error: io::Error| plainly(target, &error);
     let name = target.file_name().ok_or_else(|| format!("{} is not a valid name", target.display()))?;
     let mut own = name.to_os_string();
     own.push(UNFINISHED);
@@ -336,13 +394,15 @@ fn lock(path: &Path) -> std::result::Result<File, String> {
     Ok(file)
 }
 
-/// Copies the database and lists its file contents; returns the paths of both.
-fn copy_database(store: &Store, unfinished: &Path, witness: &mut dyn Witness) -> Result<(PathBuf, PathBuf)> {
+type Copied = (PathBuf, PathBuf, Option<Counted>);
+
+/// Copies the database and lists its file contents; returns the paths of both, and what a shared database contained.
+fn copy_database(store: &Store, unfinished: &Path, witness: &mut dyn Witness) -> Result<Copied> {
     let contents = unfinished.join("contents");
     let list = File::create(&contents).map_err(|error| Error::internal(format!("{}: {error}", contents.display())))?;
     let list = RefCell::new(BufWriter::new(list));
     let mut progress = |done: u64, of: u64| witness.copies(&format!("the database ({of} pages)"), done);
-    let (database, ()) = store.copy_into(unfinished, &mut progress, |tx| {
+    let (database, counted) = store.copy_into(unfinished, &mut progress, |tx| {
         let mut after = (0, String::new());
         loop {
             // Row values are compared in the same way on both databases.
@@ -360,9 +420,10 @@ fn copy_database(store: &Store, unfinished: &Path, witness: &mut dyn Witness) ->
                 list.borrow_mut().write_all(line.as_bytes()).map_err(|error| Error::internal(error.to_string()))?;
             }
         }
-        list.borrow_mut().flush().map_err(|error| Error::internal(error.to_string()))
+        list.borrow_mut().flush().map_err(|error| Error::internal(error.to_string()))?;
+        if store.is_shared() { Counted::count(tx).map(Some) } else { Ok(None) }
     })?;
-    Ok((database, contents))
+    Ok((database, contents, counted))
 }
 
 /// Copies and syncs the contents; returns those that could not be copied.
@@ -388,7 +449,7 @@ async fn copy_contents(
         match copied {
             Ok(sha256) => writeln!(list, "{sha256}  files/{}", file.content).map_err(|error| error.to_string())?,
             // The others would fail too.
-            Err(blobs::Error::Full) => return Err("the disk is full".to_string()),
+            Err(blobs::Error::Full) => return Err(FULL.to_string()),
             Err(error) => {
                 problems += 1;
                 let what = format!("Its content {} cannot be copied: {error}", file.content);

@@ -137,8 +137,14 @@ impl<'i> Inspection<'i> {
         let tables = self.store.read_now(|tx| Ok::<_, Error>(tx.tables()?))?;
         for account in &accounts {
             self.checked.accounts += 1;
-            let lines = self.chain(account);
-            heads.iter().for_each(|heads| self.head(heads, account, lines.is_some()));
+            let chain = self.chain(account);
+            let known = self.checked.problems;
+            heads.iter().for_each(|heads| self.head(heads, account, chain.is_some()));
+            // A log whose end was cut off is not intact, although what is left is.
+            if let Some((_, verdict)) = chain.as_ref().filter(|_| self.checked.problems == known) {
+                self.witness.walked(account, verdict);
+            }
+            let lines = chain.map(|(lines, _)| lines);
             for resource in
                 registry().resources.iter().filter(|one| tables.iter().any(|table| table == one.shape.table))
             {
@@ -197,8 +203,8 @@ impl<'i> Inspection<'i> {
         missed.iter().for_each(|what| self.witness.misses(what));
     }
 
-    /// Verifies the audit chain; returns the last line about each record, unless the chain is broken.
-    fn chain(&mut self, account: &Account) -> Option<Lines> {
+    /// Verifies the audit chain; returns the last line about each record and the verdict, unless the chain is broken.
+    fn chain(&mut self, account: &Account) -> Option<(Lines, Verdict)> {
         let (number, mut walked, mut lines) = (account.number, Walked::default(), Lines::default());
         loop {
             let so_far = walked.clone();
@@ -210,13 +216,13 @@ impl<'i> Inspection<'i> {
                     self.witness.sees("log", walked.rows().unsigned_abs());
                 }
                 Err(verdict) => {
-                    let is_whole = matches!(verdict, Verdict::Whole { .. });
-                    match &verdict {
-                        Verdict::Whole { rows, .. } => self.checked.lines += rows.unsigned_abs(),
-                        Verdict::Broken { .. } => self.checked.problems += 1,
-                    }
-                    self.witness.walked(account, &verdict);
-                    return is_whole.then_some(lines);
+                    let Verdict::Whole { rows, .. } = &verdict else {
+                        self.checked.problems += 1;
+                        self.witness.walked(account, &verdict);
+                        return None;
+                    };
+                    self.checked.lines += rows.unsigned_abs();
+                    return Some((lines, verdict));
                 }
             }
         }

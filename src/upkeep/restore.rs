@@ -117,8 +117,17 @@ impl Restoring<'_> {
         let mut options = Options::new(database.clone());
         options.timeout = std::time::Duration::from_secs(3600);
         let store = Store::open_to_read(&options).map_err(|error| error.to_string())?;
-        let schema = unpacked.manifest.schema;
-        if schema < newest_schema() {
+        // The description says what it was made of; the database knows what it is.
+        let (schema, newest) = (store.schema().map_err(|error| error.to_string())?, newest_schema());
+        if schema == 0 {
+            return Err("the backup contains no database of Kantoor; nothing was restored".to_string());
+        }
+        if schema > newest {
+            return Err(format!(
+                "the database in the backup is of a newer version (schema {schema}) than this program (schema {newest}); use the newer version of the program"
+            ));
+        }
+        if schema < newest {
             return Ok((self.verify_older(&store, unpacked), vec![older(schema)]));
         }
         let config = with_key(self.config, unpacked.key.as_deref());

@@ -3,6 +3,7 @@
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, Violation, violation};
+use engine::input::did_you_mean;
 use engine::log::{self, Filter, Found};
 use engine::record::{COMPUTED, FieldInfo, Kind, Shape, When};
 use engine::records::Work;
@@ -11,7 +12,7 @@ use engine::resource::{Method, Part, Resource, Returns};
 use engine::shown::Viewer;
 use store::Tx;
 
-use crate::automation::events::canonical;
+use crate::automation::events::{canonical, hint};
 
 static SHAPE: Shape = Shape::new("change", "changes", &["An event in the log of the account."]);
 const TIMESTAMP: FieldInfo = FieldInfo {
@@ -90,11 +91,11 @@ fn feed(call: Call) -> Result<Work> {
     let before = faults.take("before", call.query.whole("before", 1, i64::MAX)).flatten();
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten();
     let newest_first = faults.take("order", order(&call)).unwrap_or_default();
-    let mut ignored: Vec<String> = call.query.names().filter(|name| !known(name)).map(str::to_string).collect();
+    let ignored: Vec<String> = call.query.names().filter(|name| !known(name)).map(str::to_string).collect();
     let names: Vec<&str> = QUERY.iter().map(|Part(name, ..)| *name).collect();
     call.refuse_unknown(&ignored, &names, &mut faults);
     let mut values = |name: &'static str| faults.take(name, several(&call, name)).unwrap_or_default();
-    let mut filter = Filter {
+    let filter = Filter {
         entity_types: values("entity_type"),
         entity_ids: values("entity_id"),
         actors: values("actor"),
@@ -104,21 +105,32 @@ fn feed(call: Call) -> Result<Work> {
         before: before.unwrap_or(i64::MAX),
         newest_first,
     };
-    let closed = [
-        ("actor_type", &mut filter.actor_types, is_actor_type as fn(&str) -> bool),
-        ("type", &mut filter.names, is_event),
-    ];
-    for (name, values, is_known) in closed {
-        let Some(odd) = values.iter().find(|value| !is_known(value)) else { continue };
-        if call.strict {
-            faults.add(name, violation(FieldCode::InvalidChoice, format!("has no value '{}'", shortened(odd))));
-        }
-        values.retain(|value| is_known(value));
-        ignored.push(name.to_string());
+    let actor_types = || ACTOR_TYPES.into_iter();
+    if let Some(odd) = filter.actor_types.iter().find(|value| !actor_types().any(|own| own == *value)) {
+        let message = format!("must be one of: {}{}", ACTOR_TYPES.join(", "), did_you_mean(odd, actor_types()));
+        faults.add("actor_type", violation(FieldCode::InvalidChoice, message));
+    }
+    if let Some(odd) = filter.names.iter().find(|value| !is_event(value)) {
+        let message = format!("has no event '{}'{}", shortened(odd), hint(odd));
+        faults.add("type", violation(FieldCode::InvalidChoice, message));
     }
     faults.into_result()?;
-    let limit = limit.unwrap_or(LIMIT);
-    Ok(Box::new(move |tx, ctx| Ok(read(tx, ctx, &filter, limit)?.with_texts("ignored_params", &ignored))))
+    let (limit, warnings) =
+        (limit.unwrap_or(LIMIT), filter.entity_types.iter().filter_map(|kind| doubt(kind)).collect::<Vec<_>>());
+    Ok(Box::new(move |tx, ctx| {
+        let answer = read(tx, ctx, &filter, limit)?;
+        Ok(answer.with_texts("ignored_params", &ignored).with_texts("warnings", &warnings))
+    }))
+}
+
+/// Warns of a type that no record of this program has. Whoever fires events may use other types.
+fn doubt(kind: &str) -> Option<String> {
+    let known = || registry().resources.iter().map(|resource| resource.shape.name);
+    if known().any(|name| name == kind) {
+        return None;
+    }
+    let guess = did_you_mean(kind, known());
+    Some(format!("entity_type: '{}' is not a type of record of Kantoor{guess}", shortened(kind)))
 }
 
 /// Returns the values of a filter, without duplicates.
@@ -133,10 +145,6 @@ fn several(call: &Call, name: &str) -> Result<Vec<String>, Violation> {
         true => Err(violation(FieldCode::TooLong, format!("may have at most {MAX_VALUES} values"))),
         false => Ok(values),
     }
-}
-
-fn is_actor_type(value: &str) -> bool {
-    ACTOR_TYPES.contains(&value)
 }
 
 /// Whether the log may have events of this type. Every record that can be deleted can be erased.

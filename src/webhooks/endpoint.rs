@@ -1,7 +1,5 @@
 //! Webhook endpoints: their URLs and signing secrets.
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use engine::authors::{Author, AuthorType, Authority};
@@ -9,6 +7,7 @@ use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::Input;
+use engine::json::Json;
 use engine::random;
 use engine::record::{
     ACTED, ALL, Body, COMPUTED, CREATED, Callable, INPUT, Model, NOWHERE, REQUIRED, Sealed, Texts, UPDATED, When,
@@ -22,6 +21,7 @@ use engine::tables::Logged;
 use engine::{input, log, record};
 use store::{Migration, Tx};
 
+use crate::automation::addresses::Addresses;
 use crate::automation::{events, needs};
 use crate::files::usage;
 use crate::webhooks::breaker;
@@ -210,9 +210,13 @@ pub fn resource() -> Resource {
 
 /// `POST /v1/webhook-endpoints`
 fn create(call: Call) -> Result<Work> {
-    let input: Input<WebhookEndpoint> = input::create(&call)?;
-    let (secret, url) = (new_secret()?, input.record().url.0);
-    Ok(once_checked(url, move |tx, ctx| {
+    let input: Input<WebhookEndpoint> = match input::create(&call) {
+        Ok(input) => input,
+        Err(error) => return sent(&call).reject(error),
+    };
+    let secret = new_secret()?;
+    Ok(sent(&call).checked(move |tx, ctx, faults| {
+        faults.into_result()?;
         check_confirmed(tx, ctx)?;
         let mut record = input.record();
         usage::room_for_endpoint(tx, ctx, "", &record.url.0)?;
@@ -229,9 +233,12 @@ fn create(call: Call) -> Result<Work> {
 
 /// `PATCH /v1/webhook-endpoints/{id}`
 fn patch(call: Call) -> Result<Work> {
-    let input: Input<WebhookEndpoint> = input::patch(&call)?;
-    let url = input.has("url").then(|| input.record().url.0);
-    let change = move |tx: &mut Tx, ctx: &Ctx| {
+    let input: Input<WebhookEndpoint> = match input::patch(&call) {
+        Ok(input) => input,
+        Err(error) => return sent(&call).reject(error),
+    };
+    let addresses = sent(&call);
+    Ok(addresses.checked(move |tx, ctx, mut faults| {
         let before: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
         let mut record = before.clone();
         input.merge_into(&mut record);
@@ -243,7 +250,6 @@ fn patch(call: Call) -> Result<Work> {
                 patch(call.clone())
             }));
         }
-        let mut faults = FieldErrors::default();
         Model::check(&record, &mut faults);
         faults.into_result()?;
         // Otherwise a caller could redirect events that it may not read.
@@ -272,26 +278,17 @@ fn patch(call: Call) -> Result<Work> {
         let doubts = record.doubts().filter(|_| input.has("events"));
         let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
         Ok(Answer::record(ctx, &record, UPDATED).with_texts("warnings", &warnings))
-    };
-    Ok(match url {
-        Some(url) => once_checked(url, change),
-        None => Box::new(change),
-    })
+    }))
 }
 
-/// Runs `work` after the URL was checked to be callable.
-fn once_checked(url: String, work: impl Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync + 'static) -> Work {
-    let work = Arc::new(work);
-    Box::new(move |_, _| {
-        let (url, work) = (url.clone(), work.clone());
-        Ok(Answer::after(move |app, _| {
-            app.web.check_url(&url).map_err(|refused| {
-                Error::field("url", violation(FieldCode::InvalidFormat, format!("cannot be called. {refused}")))
-            })?;
-            let work = work.clone();
-            Ok(Box::new(move |tx, ctx| work(tx, ctx)))
-        }))
-    })
+/// Returns the URL in a body.
+fn sent(call: &Call) -> Addresses {
+    let Some(Json::Object(members)) = &call.body else { return Addresses::default() };
+    let urls = members.iter().filter_map(|(name, value)| match value {
+        Json::Text(url) if name == "url" => Some((name.to_string(), url.trim().to_string())),
+        _ => None,
+    });
+    Addresses(urls.collect())
 }
 
 /// `DELETE /v1/webhook-endpoints/{id}`

@@ -12,6 +12,7 @@ on_both![
     settings_list_all_errors,
     a_ticket_lists_all_errors,
     a_flow_lists_all_errors,
+    private_addresses_do_not_hide_other_errors,
 ];
 
 const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
@@ -200,5 +201,35 @@ fn a_flow_lists_all_errors(db: Db) {
             "steps[2].fields.due_date: invalid_format",
             "steps[3].to: invalid_format",
         ]
+    );
+}
+
+fn private_addresses_do_not_hide_other_errors(db: Db) {
+    let server = Server::with(db, |config| config.allow_private_addresses.clear());
+    let client = server.client();
+    let endpoint = json!({"url": "http://10.0.0.1/hook", "events": ["no event"], "activ": true});
+    let refused = client.post("/v1/webhook-endpoints", endpoint).expect(422);
+    assert_eq!(refused.faults(), ["activ: unknown_field", "events: invalid_format", "url: invalid_format"]);
+    assert!(refused.text.contains("cannot be called"), "{}", refused.text);
+    let odd = client.post("/v1/webhook-endpoints", json!({"url": "here"})).expect(422);
+    assert_eq!(odd.faults(), ["url: invalid_format"], "said once");
+    let good = json!({"url": "https://boekhouding.example/hook", "events": ["*"]});
+    let path = format!("/v1/webhook-endpoints/{}", client.post("/v1/webhook-endpoints", good).expect(201).id());
+    let change = json!({"url": "http://127.0.0.1/hook", "events": []});
+    let mut faults = client.patch(&path, change).expect(422).faults();
+    faults.sort();
+    assert_eq!(faults, ["events: required", "url: invalid_format"]);
+    let steps = json!([
+        {"type": "http", "url": "http://192.168.1.1/{{ data.id }}"},
+        {"type": "create_task", "title": "x", "titel": "x"},
+        {"type": "http", "url": "http://127.0.0.1/"},
+    ]);
+    let flow =
+        |steps: &Value| json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.paid", "steps": steps});
+    let mut faults = client.post("/v1/automation/flows", flow(&steps)).expect(422).faults();
+    faults.sort();
+    assert_eq!(
+        faults,
+        ["steps[0].url: invalid_format", "steps[1].titel: unknown_field", "steps[2].url: invalid_format"]
     );
 }

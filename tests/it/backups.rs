@@ -4,6 +4,7 @@ mod archives;
 mod moving;
 mod objects;
 mod scheduled;
+mod sentences;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,7 +42,7 @@ fn restored(db: &Db, folder: &Path) -> Db {
 }
 
 /// A database of the same kind without tables, and an empty data folder.
-fn empty_like(db: &Db) -> Db {
+pub fn empty_like(db: &Db) -> Db {
     if db.url.is_empty() { Db::sqlite().emptied() } else { Db::postgres().unwrap().emptied() }
 }
 
@@ -106,6 +107,11 @@ fn backups_under_load_are_complete_and_can_be_served(db: Db) {
         let own = restored(&db, target);
         let checked = kantoor(&own, &["verify"]);
         assert!(checked.status.success(), "{}", said(&checked));
+        // The description counts what the backup holds, not what was written meanwhile.
+        let words = said(&checked).replace(',', "");
+        for name in ["accounts", "records", "log_entries"] {
+            assert!(words.split([' ', '\n']).any(|word| word == told[name].to_string()), "{name}: {told} {words}");
+        }
         let again = Binary::start(&own, &client.key, &["--set", "workers=0"]);
         let before = again.client.get("/v1/quotes").json()["meta"]["total"].as_i64().unwrap();
         assert!(before > 0);

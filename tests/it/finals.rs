@@ -144,12 +144,27 @@ fn a_document_is_printed_in_the_words_of_its_language(db: Db) {
         "Intracommunautaire levering",
         "artikel 146",
         "Lid van Techniek Nederland",
+        // On a narrow page, beside the price.
+        "× 100,00 · 21% btw</span>",
+        "· 0% btw</span>",
+        "· vrijgesteld van btw</span>",
+        "· btw verlegd</span>",
+        "· 0% btw binnen de EU</span>",
+        "· uitvoer, 0% btw</span>",
     ] {
         assert!(dutch.contains(words), "{words}: {dutch}");
     }
     let english = made("en");
     let shown = page(&client, &english);
-    for words in ["Germany", "Date of supply", "€621.00", "Reverse charge", "Article 138", "exempt"] {
+    for words in [
+        "Germany",
+        "Date of supply",
+        "€621.00",
+        "Reverse charge",
+        "Article 138",
+        "· exempt from VAT</span>",
+        "· VAT reverse charged<",
+    ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     let credit =

@@ -1,7 +1,9 @@
 //! Imports and exports of records as CSV, Excel and JSON Lines.
 
+mod command;
 mod documents;
 mod killed;
+mod problems;
 
 use engine::jobs::worker;
 use serde_json::{Value, json};
@@ -46,7 +48,7 @@ pub fn checked(client: &Client, resource: &str, name: &str, content: &[u8]) -> V
     with(client, json!({"resource": resource}), name, content).expect(201).data()
 }
 
-fn with(client: &Client, mut body: Value, name: &str, content: &[u8]) -> Reply {
+pub fn with(client: &Client, mut body: Value, name: &str, content: &[u8]) -> Reply {
     body["file_id"] = client.upload(name, content).expect(201).id().into();
     client.post("/v1/imports", body)
 }
@@ -59,7 +61,7 @@ pub fn run(server: &Server, client: &Client, import: &Value) -> Value {
     client.get(&path).expect(200).data()
 }
 
-fn undo(server: &Server, client: &Client, import: &Value) -> Value {
+pub fn undo(server: &Server, client: &Client, import: &Value) -> Value {
     let path = format!("/v1/imports/{}", import["id"].as_str().unwrap());
     assert_eq!(client.act(&format!("{path}/undo")).expect(200).data()["status"], "undoing");
     work(server);

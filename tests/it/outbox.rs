@@ -11,6 +11,10 @@ on_both![
     reminders_leave_in_office_hours,
     mail_outside_office_hours_waits,
     waiting_mail_follows_new_office_hours,
+    waiting_mail_says_what_is_open_when_it_leaves,
+    mail_on_a_test_clock_leaves_when_it_is_advanced,
+    unknown_placeholders_are_rejected_when_sending,
+    a_plain_mail_has_its_link_once,
     mail_to_owners_leaves_at_once,
     rejects_invalid_office_hours,
     texts_are_the_accounts_own,
@@ -51,7 +55,8 @@ fn reminders_leave_in_office_hours(db: Db) {
     send(&client, &path, "quote_rem3");
     assert_eq!(leaves(3), "2026-05-09T20:00:00.000Z");
     let listed = client.get("/v1/mails").expect(200).data();
-    assert_eq!((listed.as_array().unwrap().len(), &listed[2]["leaves_at"]), (4, &json!("2026-05-11T06:00:00.000Z")));
+    let waited: Vec<&Value> = listed.as_array().unwrap().iter().map(|mail| &mail["leaves_at"]).collect();
+    assert_eq!(waited, [&json!("2026-05-09T20:00:00.000Z"); 4], "always open: what waited has left");
 }
 
 fn mail_outside_office_hours_waits(db: Db) {
@@ -101,6 +106,154 @@ fn waiting_mail_follows_new_office_hours(db: Db) {
         .expect(200);
     server.block_on(async { while worker::turn(&server.app).await {} });
     assert_eq!(deliveries(&client, &path)[0]["status"], "stored");
+}
+
+/// Office hours that begin on another day, so that automatic mail waits.
+fn close_today(server: &Server, client: &Client) {
+    let today = server.app.clock.now().date(&jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap()).weekday();
+    let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    let then = days[usize::try_from(today.to_monday_zero_offset() + 3).unwrap() % 7];
+    client.patch("/v1/settings", json!({"mail_days": [then]})).expect(200);
+}
+
+/// Lets what waits leave, as if time had passed.
+fn leave_now(server: &Server) {
+    server.execute("UPDATE mails SET created_at = created_at - 10000, leaves_at = created_at - 5000");
+    server.execute("UPDATE jobs SET run_at = 0 WHERE kind = 'deliver'");
+    server.block_on(async { while worker::turn(&server.app).await {} });
+}
+
+fn invoice(client: &Client) -> String {
+    let body =
+        json!({"title": "Ketel", "generate": true, "rows": [{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]});
+    format!("/v1/invoices/{}", client.post("/v1/invoices", body).expect(201).id())
+}
+
+fn texts(client: &Client) -> Vec<Value> {
+    let list = client.get("/v1/mails").expect(200).data();
+    let mut ids: Vec<String> =
+        list.as_array().unwrap().iter().map(|mail| mail["id"].as_str().unwrap().to_string()).collect();
+    ids.sort();
+    ids.iter().map(|id| client.get(&format!("/v1/mails/{id}")).expect(200).data()).collect()
+}
+
+fn waiting_mail_says_what_is_open_when_it_leaves(db: Db) {
+    let server = Server::start(db);
+    let client = server.recorded_client(None);
+    close_today(&server, &client);
+    let path = invoice(&client);
+    // The preview unchanged, own words with a placeholder, and an amount that somebody wrote.
+    let usual = client.get(&format!("{path}/send-preview?send_type=invoice_rem1")).expect(200).data();
+    for (subject, message) in [
+        (usual["subject"].clone(), usual["message"].clone()),
+        (json!("Nog {amount}"), json!("Beste klant,\n\nNog {amount} van {total}.")),
+        (json!("s"), json!("Nog € 121,00.")),
+    ] {
+        let body = json!({"to": "a@ster.example, b@ster.example", "subject": subject, "message": message, "send_type": "invoice_rem1", "include_pdf": false});
+        client.post(&format!("{path}/send"), body).expect(200);
+    }
+    assert!(
+        texts(&client)[0]["text"].as_str().unwrap().contains("bedrag van €\u{a0}121,00"),
+        "{:?}",
+        texts(&client)[0]
+    );
+    let id = path.rsplit('/').next().unwrap();
+    client.post(&format!("{path}/payments"), json!({"amount": 21})).expect(201);
+    leave_now(&server);
+    let mails = texts(&client);
+    assert_eq!(mails.iter().map(|mail| &mail["status"]).collect::<Vec<_>>(), [&json!("stored"); 6]);
+    let text = |place: usize| mails[place]["text"].as_str().unwrap();
+    for place in [0, 1] {
+        assert!(text(place).contains("bedrag van €\u{a0}100,00 alsnog"), "{}", text(place));
+    }
+    assert!(text(2).contains("Nog €\u{a0}100,00 van €\u{a0}121,00."), "{}", text(2));
+    assert_eq!(mails[2]["subject"], "Nog €\u{a0}100,00");
+    assert!(text(4).contains("Nog € 121,00."), "{}", text(4));
+    for mail in &mails {
+        let html = mail["html"].as_str().unwrap();
+        assert!(html.contains(">€\u{a0}100,00</td>"), "{html}");
+    }
+    // Nothing is left to pay.
+    send(&client, &path, "invoice_rem2");
+    client.post(&format!("{path}/payments"), json!({"amount": 100})).expect(201);
+    leave_now(&server);
+    let last = deliveries(&client, &path).pop().unwrap();
+    assert_eq!(last["status"], "canceled");
+    assert!(last["reason"].as_str().unwrap().contains("nothing was left to ask for"), "{last}");
+    let lines = client.get("/v1/changes?type=mail.canceled").expect(200).data();
+    assert_eq!((lines.as_array().unwrap().len(), &lines[0]["entity_id"]), (1, &json!(id)));
+    assert_eq!((&lines[0]["data"]["mail"]["id"], &lines[0]["actor"]), (&last["id"], &json!("outbox")));
+}
+
+fn mail_on_a_test_clock_leaves_when_it_is_advanced(db: Db) {
+    let server = Server::start(db);
+    // Saturday evening in Amsterdam.
+    let client = server.recorded_client(Moment::parse("2026-05-09T20:00:00Z"));
+    let advance = |to: &str| client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
+    let send_document = json!([{"type": "send_document", "to": "a@ster.example"}]);
+    let flow =
+        json!({"name": "Mail", "trigger_type": "event", "trigger_key": "invoice.created", "steps": send_document});
+    client.post("/v1/automation/flows", flow).expect(201);
+    let (sent, settled, open) = (invoice(&client), quote(&client), quote(&client));
+    for path in [&settled, &open] {
+        send(&client, path, "quote_rem1");
+    }
+    advance("2026-05-10T20:00:00Z");
+    assert_eq!(deliveries(&client, &sent)[0]["status"], "queued");
+    assert!(client.get(&sent).data()["sent_at"].is_null());
+    client.act(&format!("{settled}/accept")).expect(200);
+    advance("2026-05-12T10:00:00Z");
+    let mail = deliveries(&client, &sent)[0].clone();
+    assert_eq!((&mail["status"], &mail["leaves_at"]), (&json!("recorded"), &json!("2026-05-11T06:00:00.000Z")));
+    assert_eq!(client.get(&sent).data()["sent_at"], "2026-05-11T06:00:00.000Z");
+    assert_eq!(deliveries(&client, &settled)[0]["status"], "canceled");
+    assert_eq!(deliveries(&client, &open)[0]["status"], "recorded");
+    // An account that sends does not wait for a clock that stands still.
+    advance("2026-05-12T20:00:00Z");
+    send(&client, &open, "quote_rem2");
+    assert_eq!(deliveries(&client, &open)[1]["status"], "queued");
+    client.patch("/v1/settings", json!({"outside": "live"})).expect(200);
+    send(&client, &open, "quote_rem3");
+    server.block_on(async { while worker::turn(&server.app).await {} });
+    let statuses: Vec<Value> = deliveries(&client, &open).iter().map(|one| one["status"].clone()).collect();
+    assert_eq!(statuses, ["recorded", "stored", "stored"]);
+}
+
+fn unknown_placeholders_are_rejected_when_sending(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let path = invoice(&client);
+    let send = |subject: &str, message: &str, to: &str| {
+        client.post(&format!("{path}/send"), json!({"to": to, "subject": subject, "message": message}))
+    };
+    let refused = send("Factuur {nummer}", "Nog {Amount}", "a@ster.example").expect(422);
+    assert_eq!(refused.faults(), ["subject: invalid_format", "message: invalid_format"]);
+    assert!(refused.text.contains("did you mean 'number'?"), "{}", refused.text);
+    assert_eq!(send("{nummer}", "m", "nobody").expect(422).faults(), ["to: invalid_format", "subject: invalid_format"]);
+    assert_eq!(client.get("/v1/mails").data(), json!([]));
+    // Braces of the document itself are text.
+    client.patch(&path, json!({"title": "Ketel {groot}"})).expect(200);
+    let usual = client.get(&format!("{path}/send-preview")).expect(200).data();
+    send(usual["subject"].as_str().unwrap(), usual["message"].as_str().unwrap(), "a@ster.example").expect(200);
+    let step = json!({"type": "send_document", "subject": "{{ data.number }} {nummer}", "message": "{{ data.title }}"});
+    let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.created", "steps": [step]});
+    let warnings = client.post("/v1/automation/flows", flow).expect(201).json()["meta"]["warnings"].clone();
+    assert!(warnings.to_string().contains("steps[0].subject: has the unknown placeholder {nummer}"), "{warnings}");
+    assert_eq!(warnings.as_array().unwrap().len(), 1, "{warnings}");
+}
+
+fn a_plain_mail_has_its_link_once(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let path = quote(&client);
+    for message in ["Zie {link} voor de offerte.", "Zie de bijlage."] {
+        let body = json!({"to": "a@ster.example", "subject": "s", "message": message, "include_pdf": false});
+        client.post(&format!("{path}/send"), body).expect(200);
+    }
+    for mail in texts(&client) {
+        let text = mail["text"].as_str().unwrap();
+        assert_eq!(text.matches("/d/").count(), 1, "{text}");
+    }
 }
 
 /// What a flow tells the owner of the account disturbs nobody else.

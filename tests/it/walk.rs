@@ -497,6 +497,11 @@ fn etags_guard_changes(db: Db) {
         for field in patch.fields.iter().filter(|field| field.rules.unique.is_some()) {
             body.as_object_mut().unwrap().remove(field.name);
         }
+        for field in patch.fields.iter().filter(|field| !field.rules.changed_example.is_empty()) {
+            if let Some(value) = body.get_mut(field.name) {
+                *value = serde_json::from_str(field.rules.example).unwrap();
+            }
+        }
         let body = body.to_string();
         assert_eq!(
             client.send("PATCH", &path, &[("if-match", "\"99\"")], &body).expect(412).code(),

@@ -9,7 +9,11 @@ impl Recipients {
     /// Parses recipients of the form `age1…`.
     pub fn parse<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Recipients, String> {
         let parsed = texts.into_iter().map(|text| {
-            text.parse().map_err(|_| format!("'{text}' is not an age recipient: it starts with age1 (`age-keygen -y`)"))
+            let wrong = match text.starts_with("age1") {
+                true => "is not an age recipient: it is incomplete or mistyped; copy the whole line that `age-keygen -y` prints",
+                false => "is not an age recipient: it starts with age1 (`age-keygen -y`)",
+            };
+            text.parse().map_err(|_| format!("'{text}' {wrong}"))
         });
         parsed.collect::<Result<_, _>>().map(Recipients)
     }

@@ -1,6 +1,7 @@
 //! Stores contents by key, in a folder or an S3-compatible store. A content is durable when [`Blobs::keep`] returns.
 
 use std::fmt;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path as Folder, PathBuf};
 use std::sync::Arc;
 
@@ -68,11 +69,24 @@ const BUFFER: usize = 5 * 1024 * 1024;
 /// Size of the upload buffer for large contents.
 const LARGE_BUFFER: usize = 16 * 1024 * 1024;
 
+/// Gives a file or folder the owner of another. A command that an administrator runs as root must not leave what the
+/// service cannot write; anybody else cannot change an owner and creates files as the service does.
+fn take_owner(path: &Folder, other: &Folder) {
+    let (Ok(own), Ok(other)) = (std::fs::metadata(path), std::fs::metadata(other)) else { return };
+    if own.uid() != other.uid() {
+        let _ = std::os::unix::fs::chown(path, Some(other.uid()), Some(other.gid()));
+    }
+}
+
 impl Blobs {
     /// Opens a folder, which is created if it does not exist.
     pub fn in_folder(folder: &Folder) -> Result<Blobs> {
+        let is_new = !folder.exists();
         std::fs::create_dir_all(folder)
             .map_err(|error| Error::Unavailable(format!("cannot create the folder {}: {error}", folder.display())))?;
+        if let (true, Some(parent)) = (is_new, folder.parent()) {
+            take_owner(folder, parent);
+        }
         let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true).with_automatic_cleanup(true);
         Ok(Blobs { store: Arc::new(store), folder: Some(folder.to_path_buf()) })
     }
@@ -136,7 +150,12 @@ impl Blobs {
                 return Err(error);
             }
         }
-        writer.shutdown().await.map_err(|error| stored_nowhere(error.into()))
+        writer.shutdown().await.map_err(|error| stored_nowhere(error.into()))?;
+        if let Some(folder) = &self.folder {
+            let file = folder.join(Path::from(key).as_ref());
+            file.ancestors().take_while(|path| *path != folder).for_each(|path| take_owner(path, folder));
+        }
+        Ok(())
     }
 
     /// Checks that contents can be looked up. No content has this key; unlike a HEAD, the answer to a GET says whether the

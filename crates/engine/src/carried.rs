@@ -9,6 +9,8 @@ use crate::secrets::key_file::KeySource;
 pub struct Carried {
     /// The migrations that this start applied.
     pub applied: Vec<u32>,
+    /// Why the database was not copied before, if it was migrated without a copy.
+    pub uncopied: Option<String>,
     /// The schema in the key file; `None` if there is none, such as for a key from the environment.
     pub recorded: Option<u32>,
     /// Whether the operator asked for everything to be accepted.

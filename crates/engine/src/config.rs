@@ -166,59 +166,61 @@ impl Config {
     }
 
     /// Loads the defaults, `file`, the `environment` (`KANTOOR_…` pairs) and `flags`, in that order. An error has a line for
-    /// each unknown name.
+    /// each thing that is wrong.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
         flags: &[(String, String)],
     ) -> Result<Config, String> {
-        let mut table: toml::Table = DEFAULTS.parse().map_err(|error| format!("config.default.toml: {error}"))?;
+        let defaults: toml::Table = DEFAULTS.parse().map_err(|error| format!("config.default.toml: {error}"))?;
+        let mut table = defaults.clone();
         let known: Vec<String> = table.keys().cloned().collect();
-        let mut unknown = Vec::new();
+        let mut wrong = Vec::new();
         if let Some(path) = file {
             let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let own: toml::Table = text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+            let (own, unreadable) = read_file(&text);
+            wrong.extend(unreadable.iter().map(|why| format!("{}: {why}", path.display())));
             let odd = own.keys().filter(|key| !known.contains(key));
-            unknown.extend(odd.map(|key| format!("{}: {}", path.display(), unknown_setting(key, &known))));
+            wrong.extend(odd.map(|key| format!("{}: {}", path.display(), unknown_setting(key, &known))));
             table.extend(own.into_iter().filter(|(key, _)| known.contains(key)));
         }
         for (name, text) in environment {
             let Some(key) = name.strip_prefix(PREFIX).map(str::to_lowercase) else { continue };
             if known.contains(&key) {
-                let value = typed(&table[&key], &text).ok_or_else(|| bad_value(&name, &text, &table[&key]))?;
-                table.insert(key, value);
+                set(&mut table, &defaults, (&name, &key), &text, &mut wrong);
             } else if !OTHERS.contains(&name.as_str()) && !OTHER_PREFIXES.iter().any(|start| name.starts_with(start)) {
-                unknown.push(unknown_variable(&name, &known));
+                wrong.push(unknown_variable(&name, &known));
             }
         }
         for (key, text) in flags {
-            let Some(old) = table.get(key) else {
-                unknown.push(unknown_setting(key, &known));
-                continue;
-            };
-            let value = typed(old, text).ok_or_else(|| bad_value(key, text, old))?;
-            table.insert(key.clone(), value);
+            match known.contains(key) {
+                true => set(&mut table, &defaults, (key, key), text, &mut wrong),
+                false => wrong.push(unknown_setting(key, &known)),
+            }
         }
-        if !unknown.is_empty() {
-            return Err(unknown.join("\n"));
+        check_values(&table, &mut wrong);
+        unfit(&mut table, &defaults, &mut wrong);
+        let config = table.try_into::<Config>().map_err(|error| format!("invalid setting: {}", error.message()));
+        if let Ok(config) = &config {
+            config.check(&mut wrong);
         }
-        check_values(&table)?;
-        let config: Config = table.clone().try_into().map_err(|error: toml::de::Error| unfit(&table, &error))?;
+        if wrong.is_empty() { config } else { Err(wrong.join("\n")) }
+    }
+
+    /// Adds what is wrong with values that fit their types.
+    fn check(&self, wrong: &mut Vec<String>) {
         let anchors = ["", "file:", "mailto:", "http://", "https://"];
-        let anchor = config.audit_anchor.as_str();
+        let anchor = self.audit_anchor.as_str();
         if !anchors.iter().any(|start| if start.is_empty() { anchor.is_empty() } else { anchor.starts_with(start) }) {
-            return Err("audit_anchor: must start with file:, mailto:, http:// or https://".to_string());
+            wrong.push("audit_anchor: must start with file:, mailto:, http:// or https://".to_string());
         }
-        for (name, mib) in
-            [("bodies_mib", config.bodies_mib), ("bodies_per_account_mib", config.bodies_per_account_mib)]
-        {
+        for (name, mib) in [("bodies_mib", self.bodies_mib), ("bodies_per_account_mib", self.bodies_per_account_mib)] {
             if (1..LEAST_BODIES_MIB).contains(&mib) {
-                return Err(format!(
+                wrong.push(format!(
                     "{name}: must be 0 (no limit) or at least {LEAST_BODIES_MIB}, since a file upload counts for {LEAST_BODIES_MIB} MiB"
                 ));
             }
         }
-        Ok(config)
     }
 
     /// Returns what is provided for all accounts.
@@ -267,11 +269,48 @@ const OTHER_NAMES: &[(&str, &str)] = &[("ssl", "tls"), ("smtps", "tls"), ("plain
 /// The levels of the log.
 const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 
-/// Rejects values that are understood by nobody; names all of them.
-fn check_values(table: &toml::Table) -> Result<(), String> {
+/// Reads a settings file; returns what is wrong with it beside what can be read. A setting is a line, so those that are
+/// well-formed are read although others are not.
+fn read_file(text: &str) -> (toml::Table, Vec<String>) {
+    let error = match text.parse::<toml::Table>() {
+        Ok(own) => return (own, Vec::new()),
+        Err(error) => error.to_string().trim_end().to_string(),
+    };
+    let (mut good, mut wrong) = (String::new(), Vec::new());
+    for (number, line) in (1..).zip(text.lines()) {
+        match line.parse::<toml::Table>() {
+            Ok(_) => good.extend([line, "\n"]),
+            Err(error) => wrong.push(format!("line {number}: {}", error.message())),
+        }
+    }
+    match good.parse() {
+        Ok(own) if wrong.len() > 1 => (own, wrong),
+        Ok(own) => (own, vec![error]),
+        Err(_) => (toml::Table::new(), vec![error]),
+    }
+}
+
+/// Sets a value that was given as text.
+fn set(
+    table: &mut toml::Table,
+    defaults: &toml::Table,
+    (name, key): (&str, &str),
+    text: &str,
+    wrong: &mut Vec<String>,
+) {
+    let old = &defaults[key];
+    match typed(old, text) {
+        Some(value) => drop(table.insert(key.to_string(), value)),
+        None => wrong.push(bad_value(name, text, old)),
+    }
+}
+
+/// Adds the values that are understood by nobody.
+fn check_values(table: &toml::Table, wrong: &mut Vec<String>) {
     let text = |name: &str| table.get(name).and_then(toml::Value::as_str).unwrap_or_default();
-    let mut wrong: Vec<String> =
-        CHOICES.iter().filter_map(|(name, choices)| wrong_choice(name, text(name), choices)).collect();
+    let is_text = |name: &str| table.get(name).is_some_and(toml::Value::is_str);
+    let choices = CHOICES.iter().filter(|(name, _)| is_text(name));
+    wrong.extend(choices.filter_map(|(name, choices)| wrong_choice(name, text(name), choices)));
     // `info`, or `warn,store=debug`. A word alone would be the name of a module, and everything else silent.
     let levels = text("log_level").split(',').map(str::trim).filter(|part| !part.is_empty() && !part.contains('='));
     wrong.extend(levels.filter_map(|part| wrong_choice("log_level", &part.to_lowercase(), LEVELS)));
@@ -284,7 +323,6 @@ fn check_values(table: &toml::Table) -> Result<(), String> {
     if !url.is_empty() && host.is_none_or(str::is_empty) {
         wrong.push(format!("public_url: '{url}' must start with https:// or http://"));
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
 fn wrong_choice(name: &str, value: &str, choices: &[&str]) -> Option<String> {
@@ -298,16 +336,37 @@ fn wrong_choice(name: &str, value: &str, choices: &[&str]) -> Option<String> {
     Some(format!("{name}: '{value}' is none of {}{guess}", choices.join(", ")))
 }
 
-/// Names the settings whose values do not fit: the error of the whole table does not.
-fn unfit(table: &toml::Table, error: &toml::de::Error) -> String {
-    let alone = |(name, value): (&String, &toml::Value)| {
-        let mut one: toml::Table = DEFAULTS.parse().ok()?;
+/// Adds the settings whose values do not fit their types, and replaces these by the defaults: the error of the whole table
+/// names only the first.
+fn unfit(table: &mut toml::Table, defaults: &toml::Table, wrong: &mut Vec<String>) {
+    for (name, value) in table.iter_mut().filter(|(name, value)| defaults.get(name.as_str()) != Some(*value)) {
+        let mut one = defaults.clone();
         one.insert(name.clone(), value.clone());
-        let error = one.try_into::<Config>().err()?;
-        Some(format!("{name}: {}", error.message()))
+        let Some(error) = one.try_into::<Config>().err() else { continue };
+        let start = format!("{name}: ");
+        if !wrong.iter().any(|known| known.starts_with(&start)) {
+            wrong.push(format!("{start}{}", expected(error.message(), value)));
+        }
+        *value = defaults[name.as_str()].clone();
+    }
+}
+
+/// Says which values a setting takes.
+fn expected(message: &str, value: &toml::Value) -> String {
+    let range = match message.rsplit_once("expected ").map_or("", |(_, kind)| kind.trim()) {
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" => "a whole number, 0 or more",
+        "i64" | "i32" => "a whole number",
+        "a boolean" => "true or false",
+        "a string" | "path string" => "a text in quotes",
+        _ => return message.to_string(),
     };
-    let wrong: Vec<String> = table.iter().filter_map(alone).collect();
-    if wrong.is_empty() { format!("invalid setting: {}", error.message()) } else { wrong.join("\n") }
+    match value {
+        // A text may be a secret.
+        toml::Value::Integer(number) => format!("{number} is not {range}"),
+        _ => format!("must be {range}"),
+    }
 }
 
 fn unknown_setting(key: &str, known: &[String]) -> String {
@@ -412,12 +471,47 @@ public_url: 'foo' must start with https:// or http://";
         assert_eq!(all, expected);
         assert!(load(&[], &[("log_level", "WARN,store=debug"), ("public_url", "https://k.example")]).is_ok());
         let wide = load(&[], &[("smtp_port", "99999"), ("workers", "-1")]).unwrap_err();
-        assert!(wide.starts_with("smtp_port: ") && wide.contains("\nworkers: "), "{wide}");
+        assert_eq!(
+            wide,
+            "smtp_port: 99999 is not a whole number from 0 to 65535\nworkers: -1 is not a whole number, 0 or more"
+        );
         for name in ["bodies_mib", "bodies_per_account_mib"] {
             let wrong = load(&[], &[(name, "4")]).unwrap_err();
             assert!(wrong.starts_with(&format!("{name}: must be 0 (no limit) or at least 5")), "{wrong}");
             assert!(load(&[], &[(name, "5")]).is_ok() && load(&[], &[(name, "0")]).is_ok());
         }
+    }
+
+    #[test]
+    fn reports_all_errors_of_a_file_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("k.toml");
+        let refused = |text: &str, flags: &[(&str, &str)]| {
+            std::fs::write(&file, text).unwrap();
+            let flags: Vec<(String, String)> = flags.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
+            let refused = Config::load(Some(&file), std::iter::empty(), &flags).unwrap_err();
+            refused.replace(&file.display().to_string(), "k.toml")
+        };
+        let text = "listn = \"x\"\nsmtp_port = 99999\nsmtp_security = \"ssl\"\nlog_requests = \"yes\"\nmail_from = 7\n\
+                    audit_anchor = \"ftp://x\"\nbodies_mib = 4\nlog_format = \"xml\"\n";
+        assert_eq!(
+            refused(text, &[("workers", "many"), ("nope", "1")]),
+            "k.toml: unknown setting 'listn'; did you mean 'listen'?
+workers: 'many' is not an integer
+unknown setting 'nope'
+smtp_security: 'ssl' is none of starttls, tls, none; did you mean 'tls'?
+log_format: 'xml' is none of text, json
+log_requests: must be true or false
+mail_from: 7 is not a text in quotes
+smtp_port: 99999 is not a whole number from 0 to 65535
+audit_anchor: must start with file:, mailto:, http:// or https://
+bodies_mib: must be 0 (no limit) or at least 5, since a file upload counts for 5 MiB"
+        );
+        let torn = refused("listen = \nsmtp_port = 99999\nworkers = 2 2\n", &[]);
+        let lines: Vec<&str> = torn.lines().collect();
+        assert!(lines.len() == 3 && lines[0].starts_with("k.toml: line 1: "), "{torn}");
+        assert!(lines[1].starts_with("k.toml: line 3: ") && lines[2].starts_with("smtp_port: 99999"), "{torn}");
+        assert!(refused("workers = 2\nworkers = 3\n", &[]).contains("duplicate"));
     }
 
     #[test]

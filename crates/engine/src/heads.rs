@@ -304,7 +304,14 @@ impl Successors {
     /// somebody cancels the wait for one, and another may be promoted since the log was read.
     pub fn save(self, store: &Store) -> Result<()> {
         for uid in self.wrong {
-            tracing::error!(account = %uid, "The log does not continue its signed head, so it is not signed. Verify the database.");
+            match uid == ACCOUNTS {
+                true => tracing::error!(
+                    "The accounts do not continue their signed list, so it is not signed. Verify the database."
+                ),
+                false => {
+                    tracing::error!(account = %uid, "The log does not continue its signed head, so it is not signed. Verify the database.")
+                }
+            }
         }
         if self.new.is_empty() {
             return Ok(());

@@ -19,6 +19,7 @@ use crate::http::responses::Responses;
 use crate::http::visitors::Visitors;
 use crate::jobs::Claimant;
 use crate::loops::Loops;
+use crate::precaution::Migrated;
 use crate::registry::registry;
 use crate::services::Services;
 use crate::site::Site;
@@ -34,9 +35,9 @@ pub fn open(config: Config) -> Result<Arc<App>> {
 /// to date, or if `trusts_all`.
 pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     let store = open_store(&config)?;
-    let (applied, _) = precaution::migrate(&store, &config)?;
+    let Migrated { applied, uncopied } = precaution::migrate(&store, &config)?;
     let vault = secrets::open(&store, &config)?;
-    let carried = Carried { applied, recorded: vault.source().recorded(), trusts_all };
+    let carried = Carried { applied, uncopied, recorded: vault.source().recorded(), trusts_all };
     let key =
         secrets::signing_key(&store, &vault, registry().secrets, carried.is_from_before(heads::MIGRATION.number))?;
     let is_unmarked = carried.is_from_before(log::MARKED.number) && !store.read_now(Account::all)?.is_empty();
@@ -171,7 +172,15 @@ fn must_be_current(store: &Store) -> Result<()> {
     if store.is_migrated(&migrations::all())? {
         return Ok(());
     }
-    let message = "The database schema does not match this version of the program. Run `kantoor migrate`, or use the matching version of the program.";
+    let (database, program) = (store.schema()?, migrations::all().last().map_or(0, |migration| migration.number));
+    let message = match database > program {
+        true => format!(
+            "The database is of a newer version (schema {database}) than this program (schema {program}). Use the newer version of the program."
+        ),
+        false => format!(
+            "The database is of an earlier version (schema {database}) than this program (schema {program}). Run `kantoor migrate`, or use the earlier version of the program."
+        ),
+    };
     Err(Error::new(Code::Unavailable, message))
 }
 

@@ -19,18 +19,36 @@ const START: &str = "before-migration-";
 /// How many are kept.
 const KEPT: usize = 3;
 
-/// Migrates the database, and copies it before if there is something in it; returns the numbers of the migrations and the
-/// copy.
-pub fn migrate(store: &Store, config: &Config) -> Result<(Vec<u32>, Option<PathBuf>)> {
+/// What migrating the database did.
+#[derive(Default)]
+pub struct Migrated {
+    /// The migrations that were applied.
+    pub applied: Vec<u32>,
+    /// Why the database was not copied before, if it should have been.
+    pub uncopied: Option<String>,
+}
+
+/// Migrates the database, and copies it before if there is something in it.
+pub fn migrate(store: &Store, config: &Config) -> Result<Migrated> {
     let all = migrations::all();
-    let copy = match store.pending_migrations(&all)? {
+    let uncopied = match store.pending_migrations(&all)? {
         Some((from, to)) if config.backup_before_migration != BeforeMigration::Skip => copy(store, config, from, to)?,
         _ => None,
     };
-    Ok((store.migrate(&all)?, copy))
+    let applied = store.migrate(&all).map_err(|error| without_copy(error.into(), uncopied.as_deref()))?;
+    Ok(Migrated { applied, uncopied })
 }
 
-fn copy(store: &Store, config: &Config, from: u32, to: u32) -> Result<Option<PathBuf>> {
+/// Adds to the error of a migration that there is no copy to go back to.
+fn without_copy(error: Error, why: Option<&str>) -> Error {
+    let Some(why) = why else { return error };
+    let words = error.internal.as_deref().unwrap_or(&error.message).trim_end_matches('.');
+    let words = format!("{words}; no backup was made before the migration, because {why}");
+    Error { internal: Some(words), ..error }
+}
+
+/// Copies the database; returns why it could not, if that is no reason to stop.
+fn copy(store: &Store, config: &Config, from: u32, to: u32) -> Result<Option<String>> {
     // An account is the first thing in a database.
     if store.read_now(|tx| tx.int("SELECT count(*) FROM accounts", &[]))? == 0 {
         return Ok(None);
@@ -39,11 +57,11 @@ fn copy(store: &Store, config: &Config, from: u32, to: u32) -> Result<Option<Pat
     match copy_into(store, &folder, from, to) {
         Ok(copy) => {
             tracing::info!(file = %copy.display(), "The database was copied before it is migrated.");
-            Ok(Some(copy))
+            Ok(None)
         }
         Err(why) if store.is_shared() && config.backup_before_migration == BeforeMigration::Auto => {
             tracing::warn!(%why, "The database is migrated without a copy. Make one yourself before an upgrade, or set backup_before_migration to \"require\".");
-            Ok(None)
+            Ok(Some(why))
         }
         Err(why) => Err(Error::new(
             Code::Unavailable,

@@ -24,6 +24,34 @@ pub fn create_folder(folder: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
+/// Gives everything in a folder to the owner of the folder, if this process runs as root: an administrator who runs a command
+/// must not leave files that the service cannot write. `skipped` is the name of a folder in it that is left as it is.
+pub fn hand_over(folder: &Path, skipped: &str) {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    if let Ok(owner) = std::fs::metadata(folder) {
+        hand_over_to((owner.uid(), owner.gid()), folder, skipped);
+    }
+}
+
+fn hand_over_to(owner: (u32, u32), folder: &Path, skipped: &str) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(std::io::Result::ok) {
+        let (path, Ok(found)) = (entry.path(), entry.metadata()) else { continue };
+        if entry.file_name() == skipped {
+            continue;
+        }
+        if found.uid() != owner.0
+            && let Err(why) = std::os::unix::fs::lchown(&path, Some(owner.0), Some(owner.1))
+        {
+            tracing::warn!(place = %path.display(), %why, "The owner of a file could not be changed to that of the data folder.");
+        }
+        if found.is_dir() {
+            hand_over_to(owner, &path, "");
+        }
+    }
+}
+
 /// Removes the permissions of others from an existing data folder, its database and its key. Earlier versions did not
 /// restrict them.
 pub fn tighten(config: &Config) {

@@ -1,7 +1,9 @@
-//! Text folding: searches ignore case and accents. And suggestions for misspelled names.
+//! Text folding: searches ignore case and accents. And suggestions for misspelled names, and names that are one line.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
+
+use crate::error::{FieldCode, Violation, violation};
 
 /// Returns the text in lower case, without accents and without characters that are special in `LIKE`.
 pub fn fold(text: &str) -> String {
@@ -45,6 +47,14 @@ pub fn did_you_mean<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Str
         .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
         .min_by_key(|(distance, _)| *distance);
     near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default()
+}
+
+/// Rejects a text of several lines, and control characters: names go into the headers and the first lines of mail.
+pub fn check_line(text: &str) -> Result<(), Violation> {
+    match text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+        true => Err(violation(FieldCode::InvalidCharacters, "must be one line, without control characters")),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use typst::layout::{Frame, FrameItem};
 
 use super::*;
 
@@ -35,4 +36,49 @@ fn every_sample_is_one_whole_page() {
         assert_eq!((pdf.pages, pdf.conformance), (1, Conformance::Accessible), "{name}");
         assert!(pdf.replaced.is_empty() && pdf.dropped.is_empty(), "{name}: {:?} {:?}", pdf.replaced, pdf.dropped);
     }
+}
+
+/// Returns the texts on the last page, and the number of pages.
+fn last_page(typesetter: &Typesetter, data: &Value) -> (Vec<String>, usize) {
+    fn collect(frame: &Frame, all: &mut Vec<String>) {
+        for (_, item) in frame.items() {
+            match item {
+                FrameItem::Group(group) => collect(&group.frame, all),
+                FrameItem::Text(text) => all.push(text.text.to_string()),
+                _ => {}
+            }
+        }
+    }
+    let Runtime::Here(here) = &typesetter.place else { panic!("documents are typeset here") };
+    let data = data.to_string().into_bytes();
+    let input = Input { data: &data, ..Input::default() };
+    let mut sheet = DocumentWorld::new(&here.desk, Vec::new(), input);
+    sheet.set_data(Cleaner::new(&here.desk.fonts, &data).unwrap().json());
+    let document = compile(&sheet).unwrap();
+    let mut all = Vec::new();
+    collect(&document.pages().last().unwrap().frame, &mut all);
+    (all, document.pages().len())
+}
+
+#[test]
+fn a_footer_is_never_alone_on_a_page() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
+    let read = |name: &str| fs::read(folder.join(name)).unwrap();
+    let labels: Value = serde_json::from_slice(&read("labels.json")).unwrap();
+    let typesetter = Typesetter::new(&String::from_utf8(read("document.typ")).unwrap()).unwrap();
+    let mut data: Value = serde_json::from_slice(&read("sample-invoice-nl.json")).unwrap();
+    data["labels"] = labels["nl"].clone();
+    data["footer"] = Value::from("Dag en nacht bereikbaar.\nOok op zondag.");
+    let (row, mut alone) = (data["rows"][0].clone(), 0);
+    for (notes, before) in [("", "onder vermelding van F2026-0042."), ("Eerste.\nTot ziens.", "Tot ziens.")] {
+        data["notes"] = Value::from(notes);
+        for count in 5..13 {
+            data["rows"] = Value::from(vec![row.clone(); count]);
+            let (texts, pages) = last_page(&typesetter, &data);
+            alone += usize::from(pages == 2 && texts.len() < 20);
+            let has = |part: &str| texts.iter().any(|text| text.contains(part));
+            assert!(has("Ook op zondag.") && has(before), "{count} rows: {texts:?}");
+        }
+    }
+    assert!(alone > 2, "{alone} documents just did not fit a page");
 }

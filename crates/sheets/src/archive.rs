@@ -38,10 +38,18 @@ fn base(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
+/// Returns a name with a dash for everything between its letters and digits, since the name of a file cannot have the slash
+/// of a number such as `2024 / 17`.
+fn dashed(name: &str) -> String {
+    let parts: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect();
+    parts.join("-").to_lowercase()
+}
+
 /// An archive whose files are read by name.
 pub struct Archive {
     zip: ZipArchive<Cursor<Vec<u8>>>,
     places: HashMap<String, usize>,
+    numbered: HashMap<String, String>,
 }
 
 impl Archive {
@@ -50,13 +58,24 @@ impl Archive {
         check(&bytes, limit)?;
         let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|_| malformed("The file is not a readable archive."))?;
         let names = zip.file_names().enumerate().filter_map(|(place, name)| Some((place, name.ok()?)));
-        let places = names.map(|(place, name)| (base(&name).to_lowercase(), place)).collect();
-        Ok(Archive { zip, places })
+        let places: HashMap<String, usize> = names.map(|(place, name)| (base(&name).to_lowercase(), place)).collect();
+        let stems = places.keys().filter_map(|name| Some((dashed(name.strip_suffix(".pdf")?), name.clone())));
+        let numbered = stems.collect();
+        Ok(Archive { zip, places, numbered })
     }
 
     /// Whether there is a file with this name, in any folder.
     pub fn has(&self, name: &str) -> bool {
         self.places.contains_key(&base(name).to_lowercase())
+    }
+
+    /// Returns the name of the PDF that is named after a number.
+    pub fn named_after(&self, number: &str) -> Option<&str> {
+        let exact = format!("{number}.pdf").to_lowercase();
+        match self.places.get_key_value(&exact) {
+            Some((name, _)) => Some(name),
+            None => self.numbered.get(&dashed(number)).map(String::as_str),
+        }
     }
 
     /// Returns the file with this name, in any folder, if it has at most `limit` bytes.
@@ -96,6 +115,8 @@ mod tests {
         let mut archive = Archive::open(packed.clone(), 10_000).unwrap();
         assert_eq!(archive.file("2024-1.PDF", 100).unwrap().as_deref(), Some(&b"%PDF"[..]));
         assert_eq!(archive.file("c.pdf", 100).unwrap(), None);
+        assert_eq!(archive.named_after("2024 / 1"), Some("2024-1.pdf"));
+        assert_eq!(archive.named_after("20241"), None);
         assert!(matches!(archive.file("b.pdf", 100), Err(Problem::TooLarge(_))));
         assert!(matches!(check(&packed, 5000), Err(Problem::TooLarge(_))));
         check(&packed, 5004).unwrap();

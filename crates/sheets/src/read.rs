@@ -19,6 +19,8 @@ pub struct Line {
     pub number: usize,
     /// Its values, in the order of the header. A value that the line has beyond the header is left out.
     pub cells: Vec<Cell>,
+    /// What is wrong with the line as a whole, such as a quote that is not closed; a sentence.
+    pub problem: Option<String>,
 }
 
 /// Returns the names of the columns.
@@ -27,7 +29,7 @@ pub fn header(bytes: &[u8], found: &Found) -> Result<Vec<String>> {
     match found.format {
         Format::Jsonl => json_names(bytes, found, &mut names)?,
         _ => {
-            let mut take = |_: usize, cells: Vec<Cell>| {
+            let mut take = |_: usize, cells: Vec<Cell>, _: Option<String>| {
                 if cells.iter().all(Cell::is_empty) {
                     return ControlFlow::Continue(());
                 }
@@ -53,7 +55,7 @@ pub fn header(bytes: &[u8], found: &Found) -> Result<Vec<String>> {
 pub fn read(bytes: &[u8], found: &Found, take: &mut dyn FnMut(Line) -> ControlFlow<()>) -> Result<usize> {
     let names = header(bytes, found)?;
     let (mut seen, mut is_header, mut excess) = (0, found.format != Format::Jsonl, false);
-    let mut each = |number: usize, mut cells: Vec<Cell>| {
+    let mut each = |number: usize, mut cells: Vec<Cell>, problem: Option<String>| {
         if cells.iter().all(Cell::is_empty) {
             return ControlFlow::Continue(());
         }
@@ -65,8 +67,10 @@ pub fn read(bytes: &[u8], found: &Found, take: &mut dyn FnMut(Line) -> ControlFl
             excess = true;
             return ControlFlow::Break(());
         }
+        let values = cells.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
+        let problem = problem.or_else(|| (values > names.len()).then(|| surplus(values, names.len())));
         cells.resize(names.len(), Cell::Empty);
-        take(Line { number, cells })
+        take(Line { number, cells, problem })
     };
     match found.format {
         Format::Jsonl => json_rows(bytes, found, &names, &mut each)?,
@@ -78,7 +82,13 @@ pub fn read(bytes: &[u8], found: &Found, take: &mut dyn FnMut(Line) -> ControlFl
     Ok(seen)
 }
 
-type Take<'t> = &'t mut dyn FnMut(usize, Vec<Cell>) -> ControlFlow<()>;
+fn surplus(values: usize, columns: usize) -> String {
+    format!(
+        "The line has {values} values, but the header names {columns} columns. Put quotes around a value that contains the separator."
+    )
+}
+
+type Take<'t> = &'t mut dyn FnMut(usize, Vec<Cell>, Option<String>) -> ControlFlow<()>;
 
 fn rows(bytes: &[u8], found: &Found, take: Take) -> Result<()> {
     if found.format == Format::Xlsx { excel_rows(bytes, take) } else { csv_rows(bytes, found, take) }
@@ -114,10 +124,33 @@ fn csv_rows(bytes: &[u8], found: &Found, take: Take) -> Result<()> {
             )));
         }
         let cell = |text: &str| if text.is_empty() { Cell::Empty } else { Cell::Text(undefuse(text).to_string()) };
-        if take(number, record.iter().map(cell).collect()).is_break() {
+        let written = &body[at..(reader.position().byte() as usize).clamp(at, body.len())];
+        let problem = misquoted(written, found.separator).then(|| MISQUOTED.to_string());
+        if take(number, record.iter().map(cell).collect(), problem).is_break() {
             return Ok(());
         }
     }
+}
+
+const MISQUOTED: &str = "A quote on this line is not closed: lines below it became part of the same value. Close it, or \
+                         double a quote that belongs to the text.";
+
+/// Whether a quoted value of a line does not end, or ends before the next separator.
+fn misquoted(line: &str, separator: char) -> bool {
+    let mut letters = line.chars().peekable();
+    let (mut starts, mut quoted, mut ended) = (true, false, false);
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => drop(letters.next()),
+            '"' if quoted => (quoted, ended) = (false, true),
+            _ if quoted => {}
+            '"' if starts => (starts, quoted) = (false, true),
+            letter if letter == separator || letter == '\n' || letter == '\r' => (starts, ended) = (true, false),
+            letter if ended && !letter.is_whitespace() => return true,
+            _ => starts = false,
+        }
+    }
+    quoted
 }
 
 fn excel_rows(bytes: &[u8], take: Take) -> Result<()> {
@@ -137,7 +170,7 @@ fn excel_rows(bytes: &[u8], take: Take) -> Result<()> {
             }
             return Err(too_large(format!("Line {} has more than {MAX_COLUMNS} columns.", line + 1)));
         }
-        if line != at && !row.is_empty() && take(at as usize + 1, std::mem::take(&mut row)).is_break() {
+        if line != at && !row.is_empty() && take(at as usize + 1, std::mem::take(&mut row), None).is_break() {
             return Ok(());
         }
         at = line;
@@ -145,7 +178,7 @@ fn excel_rows(bytes: &[u8], take: Take) -> Result<()> {
         row[column as usize] = excel_cell(cell.get_value());
     }
     if !row.is_empty() {
-        let _ = take(at as usize + 1, row);
+        let _ = take(at as usize + 1, row, None);
     }
     Ok(())
 }
@@ -214,7 +247,7 @@ fn json_rows(bytes: &[u8], found: &Found, names: &[String], take: Take) -> Resul
             }
             Some(nested) => Cell::Json(raw.get(name).map_or_else(|| nested.to_string(), |raw| raw.get().to_string())),
         };
-        take(number, names.iter().map(cell).collect())
+        take(number, names.iter().map(cell).collect(), None)
     })
 }
 
@@ -252,6 +285,25 @@ mod tests {
             (7, vec![text("=x"), text("y")]),
         ];
         assert_eq!(all(csv).unwrap(), expected);
+    }
+
+    #[test]
+    fn lines_with_surplus_values_and_open_quotes_are_reported() {
+        let problems = |bytes: &[u8]| {
+            let found = detect(bytes).unwrap();
+            let mut numbers = Vec::new();
+            read(bytes, &found, &mut |line| {
+                numbers.extend(line.problem.is_some().then_some(line.number));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            numbers
+        };
+        assert_eq!(problems(b"a;b\n1;2;;\n1;2;3\n1\n"), [3]);
+        assert_eq!(problems(b"a;b\n1;2\n\"open;2\n3;4\n"), [3]);
+        assert_eq!(problems(b"a;b\n\"open;2\n\"closed\";4\n5;6\n"), [2]);
+        assert_eq!(problems(b"a;b\n\"x \"\"y\"\"\";\"1\n2\" \n3\";\"\"\n"), [0usize; 0]);
+        assert_eq!(problems(b"a;b\r\n\"x\";\"y\"\r\n\"x\";\"y"), [3]);
     }
 
     #[test]

@@ -317,6 +317,11 @@ impl Store {
         migrate::has_ledger(self)
     }
 
+    /// Returns the number of the last migration of the database; 0 without a schema.
+    pub fn schema(&self) -> Result<u32> {
+        if migrate::has_ledger(self)? { self.read_now(migrate::version) } else { Ok(0) }
+    }
+
     /// Whether the database has exactly these migrations.
     pub fn is_migrated(&self, migrations: &[Migration]) -> Result<bool> {
         migrate::is_current(self, migrations)

@@ -21,7 +21,9 @@ pub fn example(event: &EventType) -> Value {
     let time = own["timestamp"].as_str().unwrap_or(TIME);
     let (name, data) = match event.origin {
         // Fired events have their own line in the log.
-        Origin::Callers => (TRIGGERED, json!({"event": event.name, "entity_type": "", "data": {}})),
+        Origin::Callers => {
+            (TRIGGERED, json!({"event": event.name, "entity_type": "", "data": FACTS["fired"][&event.name]}))
+        }
         _ => (event.name.as_str(), data(event, time)),
     };
     let mut payload = json!({"type": name, "timestamp": time, "data": data});
@@ -107,7 +109,7 @@ mod tests {
                 assert!(is_shown, "{kind} has no {name}");
             }
         }
-        for table in ["events", "actors"] {
+        for table in ["events", "actors", "fired"] {
             for name in FACTS[table].as_object().unwrap().keys() {
                 assert!(registry().event(name).is_some(), "{name}");
             }
@@ -124,6 +126,13 @@ mod tests {
             if let Some(kind) = event.about.first().filter(|_| event.origin != Origin::Callers) {
                 assert!(records.contains_key(*kind), "there is no example of {kind}");
                 assert!(example["data"]["id"].as_str().is_some_and(|id| id.len() == 36), "{}", event.name);
+            }
+            if event.origin == Origin::Callers {
+                assert!(example["data"]["data"].as_object().is_some_and(|sent| !sent.is_empty()), "{}", event.name);
+            }
+            // Nobody creates, invites or deletes themselves.
+            if ["user.created", "user.invited", "user.deleted"].contains(&event.name.as_str()) {
+                assert_ne!(example["actor"], example["data"]["id"], "{}", event.name);
             }
             let mut links = Vec::new();
             found(&example["data"], "", "_id", &mut links);

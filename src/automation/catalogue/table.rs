@@ -18,6 +18,8 @@ const MESSAGE: &str = r#"{"message": {"id": "019df263-b4af-739d-95b6-5a14849e885
 const MERGED: &str = r#"{"merged_id": "019df263-b4af-739d-95b6-5a14849e885a"}"#;
 /// A delivery that was given up.
 const MAIL: &str = r#"{"mail": {"id": "019df263-b4af-739d-95b6-5a14849e885a", "send_type": "invoice", "subject": "Factuur F2026-0042", "recipient": "facturen@bakkerij-de-ster.example", "attempts": 1, "reason": "550 5.1.1 No such user"}}"#;
+/// A reminder that was not sent.
+const CANCELED: &str = r#"{"mail": {"id": "019df263-b4af-739d-95b6-5a14849e885a", "send_type": "invoice_rem1", "subject": "Betalingsherinnering: factuur F2026-0042", "recipient": "facturen@bakkerij-de-ster.example", "attempts": 0, "reason": "Not sent: nothing was left to ask for when it was about to leave."}}"#;
 /// A delivery that is sent again.
 const RETRIED: &str = r#"{"id": "019df263-b4af-739d-95b6-5a14849e885a", "about": "invoice", "about_id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e4f"}"#;
 
@@ -183,6 +185,7 @@ table! {
         one: "A mail",
         events: &[
             event("bounced", "A mail server refused a mail.", "When the refusal is permanent. The record is the document or the ticket that the mail is about, and `data.mail` the delivery.").with(MAIL),
+            event("canceled", "A mail that waited was not sent.", "When a reminder waited for office hours, and the invoice was paid or the quote answered before it left. The record is the document, and `data.mail` the delivery.").with(CANCELED).about(&["invoice", "quote"]),
             event("failed", "A mail could not be delivered.", "After a day of attempts. The record is the document or the ticket that the mail is about, and `data.mail` the delivery.").with(MAIL),
             event("retried", "A mail that failed is sent again.", "On `POST /v1/mails/{id}/retry`.").with(RETRIED).about(&[]),
             event("unanswered", "A message of a client was not answered.", "2 days after an inbound message without a reply (setting `mail_unanswered_days`).").about(&["ticket"]),

@@ -10,7 +10,7 @@ use super::subject::Subject;
 use crate::automation::definition::{create_fields, patch_fields, path_of_create};
 use crate::automation::events;
 use crate::automation::template::is_template;
-use crate::documents::mail::SendType;
+use crate::documents::mail::{SendType, check_placeholders};
 
 const DOCUMENTS: &[&str] = &["invoice", "quote", "workorder"];
 
@@ -24,6 +24,11 @@ pub fn lint(subject: &Subject, lists: &Lists, step: &Value, at: &str, warnings: 
             let hint = did_you_mean(name, SendType::WIRE.iter().copied());
             format!("{at}.send_type: '{name}' is not a type of mail{hint}")
         }));
+        for name in ["subject", "message"] {
+            let written = without_templates(step[name].as_str().unwrap_or_default());
+            let wrong = check_placeholders(&written).err();
+            warnings.extend(wrong.map(|wrong| format!("{at}.{name}: {}", wrong.message)));
+        }
     }
     if let Some(what) = uses_record(kind, step).filter(|_| subject.is_gone()) {
         warnings.push(format!("{at}: {what} the record of the event, but '{}' deletes it", subject.event()));
@@ -57,6 +62,18 @@ pub fn lint(subject: &Subject, lists: &Lists, step: &Value, at: &str, warnings: 
             }
         }
     }
+}
+
+/// Returns a text without what the flow itself fills in: `{{ data.number }}`.
+fn without_templates(text: &str) -> String {
+    let mut rest = text.to_string();
+    for (open, close) in [("{{", "}}"), ("{%", "%}")] {
+        while let Some(start) = rest.find(open) {
+            let end = rest[start..].find(close).map_or(rest.len(), |length| start + length + close.len());
+            rest.replace_range(start..end, "");
+        }
+    }
+    rest
 }
 
 /// Returns what a step does with the record of the event, if anything.

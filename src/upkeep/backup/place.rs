@@ -68,3 +68,17 @@ impl Place {
         Ok(Place::Object { blobs, key: key.to_string(), url: url.to_string() })
     }
 }
+
+/// Says that a store does not answer, and what to look at; a phrase.
+pub fn unreachable(error: &blobs::Error) -> String {
+    match error {
+        blobs::Error::Unavailable(why) => {
+            // The first line says what failed.
+            let why = why.lines().next().unwrap_or(why).trim_end();
+            format!(
+                "the store cannot be used; check its address, the bucket and the keys (s3_endpoint, s3_access_key): {why}"
+            )
+        }
+        error => error.to_string(),
+    }
+}

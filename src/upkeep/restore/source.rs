@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use tokio::runtime::Handle;
 
 use crate::upkeep::backup::manifest::{LIST, MANIFEST, Manifest};
-use crate::upkeep::backup::place::Place;
+use crate::upkeep::backup::place::{Place, unreachable};
 
 /// How many pieces of a download may wait.
 const WAITING: usize = 4;
@@ -92,7 +92,7 @@ fn of_folder(folder: &Path, take: &mut Take) -> Result<(), Failure> {
 async fn download(blobs: &Blobs, key: &str, pieces: &mpsc::SyncSender<io::Result<Bytes>>) {
     let failed = |error: blobs::Error| match error {
         blobs::Error::Missing => io::Error::new(io::ErrorKind::NotFound, "there is no such object"),
-        error => io::Error::new(io::ErrorKind::ConnectionAborted, error.to_string()),
+        error => io::Error::new(io::ErrorKind::ConnectionAborted, unreachable(&error)),
     };
     let mut content = match blobs.open(key).await {
         Ok(content) => content.bytes,

@@ -388,6 +388,18 @@ fn warns_of_events_that_never_happen(db: Db) {
         ),
         Vec::<String>::new()
     );
+    // The test of an endpoint is no event that a flow can wait for.
+    let tested = warnings(&client, "custom", "webhook.test", note("x"));
+    assert_eq!(tested.len(), 1);
+    for told in [tested[0].clone(), {
+        let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "webhook.test", "steps": note("x")});
+        client.post("/v1/automation/flows", flow).expect(422).text
+    }] {
+        assert!(told.contains("did you mean one of webhook_endpoint.created, webhook_endpoint.deleted"), "{told}");
+    }
+    let unlike = json!({"name": "x", "trigger_type": "event", "trigger_key": "zzz.qqq", "steps": note("x")});
+    let unlike = client.post("/v1/automation/flows", unlike).expect(422);
+    assert!(unlike.text.contains("GET /v1/events/types lists all events"), "{}", unlike.text);
     // A fired event stays possible, whatever its name.
     let id = flow(&client, "invoice.payd", task());
     assert_eq!(fire(&client, "invoice.payd", json!({"name": "x"})).len(), 1, "{id}");

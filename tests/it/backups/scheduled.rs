@@ -132,11 +132,15 @@ fn rejects_a_schedule_that_cannot_work() {
 }
 
 /// Makes the database look as if the last migration were missing. Applying it again fails, after the copy.
-fn forget_last(db: &Db, number: u32) {
-    let sql = format!("DELETE FROM schema_migrations WHERE number = {number}");
+pub fn forget_last(db: &Db, number: u32) {
+    execute(db, &format!("DELETE FROM schema_migrations WHERE number = {number}"));
+}
+
+/// Runs a statement on a database that no server uses.
+pub fn execute(db: &Db, sql: &str) {
     match db.url.as_str() {
-        "" => rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap().execute_batch(&sql).unwrap(),
-        url => crate::support::execute(url, &sql),
+        "" => rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap().execute_batch(sql).unwrap(),
+        url => crate::support::execute(url, sql),
     }
 }
 

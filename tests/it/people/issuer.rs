@@ -283,6 +283,7 @@ fn people_sign_in_at_an_issuer(db: Db) {
     ina.post("/console/confirm", json!({"password": PASSWORD})).expect(403);
     // Nobody asks for a password that she does not have.
     server.execute("UPDATE sessions SET confirmed_at = 1");
+    server.execute("UPDATE users SET language = 'en'");
     let page = ina.get("/two-factor").expect(200);
     assert!(
         page.text.contains("You have no password here") && !page.text.contains("type=\"password\""),

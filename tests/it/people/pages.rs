@@ -122,8 +122,8 @@ fn links_that_do_not_work_say_why(db: Db) {
     dead(
         &browser,
         "/set-up",
-        &["This link does not work", "not copied completely", "kantoor user create --owner"],
-        &["Deze link werkt niet"],
+        &["This link is not complete", "not copied completely", "kantoor user create --owner"],
+        &["Deze link is niet compleet"],
     );
     dead(
         &browser,
@@ -187,6 +187,16 @@ fn resets_and_sign_in_links_say_why(server: &Server, client: &crate::support::Cl
     let reset = reset[reset.find("/reset/").unwrap()..].to_string();
     expire();
     dead(&browser, &reset, &["valid for an hour. Request a new one."], &["een uur geldig. Vraag een nieuwe aan."]);
+    let whole = super::token(&reset);
+    for (token, words) in [
+        (whole.as_str(), "This link has expired. Request another link."),
+        (&whole[..20], "This link was not copied completely. Open the whole link, exactly as you received it."),
+        (&"0".repeat(64), "This link is unknown, or was replaced by a newer one. Open the link in the newest mail"),
+    ] {
+        let body = serde_json::json!({"token": token, "password": "battery staple horse"});
+        let refused = browser.post("/console/reset", body).expect(409);
+        assert!(refused.text.contains(words), "{}", refused.text);
+    }
     server.execute("UPDATE one_time_tokens SET expires_at = 9999999999999");
     olga.enter(
         "/console/reset",
@@ -221,7 +231,9 @@ fn replaced_and_withdrawn_links_say_so(server: &Server, client: &crate::support:
         &["Deze link is vervangen", "U hebt een nieuwere uitnodiging gekregen"],
     );
     // One that nobody issued tells nothing.
-    dead(&browser, &format!("/invite/{}", "0".repeat(64)), &["not copied completely"], &["niet volledig overgenomen"]);
+    let unknown = ["unknown or was replaced by a newer link"];
+    dead(&browser, &format!("/invite/{}", "0".repeat(64)), &unknown, &["onbekend of door een nieuwere vervangen"]);
+    dead(&browser, &format!("/invite/{}", &first[..40]), &["not copied completely"], &["niet volledig overgenomen"]);
     client.delete(&format!("/v1/users/{id}")).expect(204);
     for one in [&second, &first] {
         let page = browser.get(&format!("/invite/{one}")).expect(409);

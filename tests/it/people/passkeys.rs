@@ -170,6 +170,7 @@ fn a_rejected_passkey_says_what_to_do(db: Db) {
     let server = secure(db);
     let client = server.client();
     let browser = owner(&server, &client, "olga@a.example");
+    server.execute("UPDATE users SET language = 'en'");
     add(&browser, &Authenticator::new("own")).expect(200);
     let fields = [("email", "olga@a.example"), ("password", PASSWORD)];
     let page = submit(&browser, "/sign-in", &fields).expect(200);

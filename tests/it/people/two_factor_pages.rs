@@ -8,7 +8,11 @@ use super::{Browser, PASSWORD, owner, token};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
-on_both![people_enrol_and_sign_in_with_plain_forms, a_page_with_passkeys_allows_its_script];
+on_both![
+    people_enrol_and_sign_in_with_plain_forms,
+    pages_after_the_password_have_the_language_of_the_user,
+    a_page_with_passkeys_allows_its_script,
+];
 
 /// A client that does not follow redirects, so that they can be checked.
 fn strict(server: &Server) -> Client {
@@ -27,6 +31,7 @@ fn people_enrol_and_sign_in_with_plain_forms(db: Db) {
     let server = Server::start(db);
     let client = strict(&server);
     let mut browser = owner(&server, &client, "olga@a.example");
+    server.execute("UPDATE users SET language = 'en'");
     assert_eq!(Browser::new(&client).get("/two-factor").expect(303).header("location"), "/sign-in");
     client.patch("/v1/settings", json!({"two_factor": "all"})).expect(200);
     std::thread::sleep(std::time::Duration::from_millis(1050));
@@ -100,10 +105,39 @@ fn people_enrol_and_sign_in_with_plain_forms(db: Db) {
     assert!(used.text.contains("Somebody has already signed in with this link"), "{}", used.text);
 }
 
+fn pages_after_the_password_have_the_language_of_the_user(db: Db) {
+    let server = Server::start(db);
+    let client = strict(&server);
+    let browser = owner(&server, &client, "olga@a.example");
+    server.execute("UPDATE users SET language = 'nl'");
+    let english = [("accept-language", "en"), ("sec-fetch-site", "same-origin")];
+    let shown = |browser: &Browser, method: &str, path: &str, form: &str| {
+        let headers = [english[0], english[1], ("content-type", "application/x-www-form-urlencoded")];
+        browser.send_with(method, path, &headers, form)
+    };
+    let page = shown(&browser, "GET", "/two-factor", "").expect(200);
+    assert!(page.text.contains("<html lang=\"nl\">"), "{}", page.text);
+    let page = shown(&browser, "POST", "/two-factor", "action=begin").expect(200);
+    assert!(page.text.contains("<html lang=\"nl\">"), "{}", page.text);
+    let secret = page.text.split("<code>").nth(1).unwrap().split('<').next().unwrap();
+    let (app, id) = (App { secret: secret.to_string() }, hidden(&page.text, "id"));
+    let form = format!("action=complete&id={id}&name=Phone&code={}", app.code(-1));
+    shown(&browser, "POST", "/two-factor", &form).expect(200);
+
+    let other = Browser::new(&client);
+    let form = format!("email=olga%40a.example&password={}", PASSWORD.replace(' ', "+"));
+    let page = shown(&other, "POST", "/sign-in", &form).expect(200);
+    assert!(page.text.contains("<html lang=\"nl\">") && page.text.contains("authenticator-app"), "{}", page.text);
+    let form = format!("token={}&language={}&code=000000", hidden(&page.text, "token"), hidden(&page.text, "language"));
+    let page = shown(&other, "POST", "/sign-in", &form).expect(401);
+    assert!(page.text.contains("<html lang=\"nl\">") && page.text.contains("De code klopt niet"), "{}", page.text);
+}
+
 fn a_page_with_passkeys_allows_its_script(db: Db) {
     let server = Server::with(db, |config| config.public_url = "https://kantoor.example".to_string());
     let client = strict(&server);
     let browser = owner(&server, &client, "olga@a.example");
+    server.execute("UPDATE users SET language = 'en'");
     let overview = browser.get("/two-factor").expect(200);
     check_page(&overview);
     assert!(overview.text.contains("Add a passkey"), "{}", overview.text);

@@ -9,6 +9,7 @@ use crate::on_both;
 use crate::support::{Db, Server};
 
 on_both![
+    names_of_people_are_one_line,
     a_user_is_invited_once_and_logged,
     the_last_owner_stays,
     statuses_follow_their_table,
@@ -150,4 +151,27 @@ fn a_user_gets_the_language_of_the_account(db: Db) {
     let role = kantoor::people::role::Role::Member;
     kantoor::people::operator::invite(&server.app, account, "iris@a.example", "Iris", role).unwrap();
     assert_eq!(client.get("/v1/users?email=iris@a.example").data()[0]["language"], "en");
+}
+
+/// A name is put into mail, where another line could be another sentence or another header.
+fn names_of_people_are_one_line(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for name in ["Ina\nUw account is geblokkeerd: https://evil.example", "Ina\tJ.", "Ina\u{2028}J."] {
+        let body = json!({"email": "ina@a.example", "name": name, "rol": "member"});
+        let refused = client.post("/v1/users", body).expect(422);
+        assert_eq!(refused.faults(), ["rol: unknown_field", "name: invalid_characters"], "{name:?}");
+    }
+    let (id, _) = invite(&client, "ina@a.example", "member");
+    let faults = client.patch(&format!("/v1/users/{id}"), json!({"name": "a\r\nb"})).expect(422).faults();
+    assert_eq!(faults, ["name: invalid_characters"]);
+    let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
+    let faults =
+        client.patch(&format!("/v1/corporate-identities/{identity}"), json!({"name": "a\nb"})).expect(422).faults();
+    assert_eq!(faults, ["name: invalid_characters"]);
+    assert_eq!(client.patch("/v1/account", json!({"name": "a\nb"})).expect(422).faults(), ["name: invalid_characters"]);
+    let token = super::set_up_token(&server, &client);
+    let body = json!({"token": token, "email": "o@a.example", "name": "O\nO", "password": super::PASSWORD});
+    let refused = super::Browser::new(&client).post("/console/set-up", body).expect(422);
+    assert_eq!(refused.faults(), ["name: invalid_characters"]);
 }

@@ -50,9 +50,9 @@ pub fn compare(
     }
     let (number, seq) = (account.number, head.seq);
     let what = match log::last(tx, number)? {
-        0 if seq > 0 => format!("The log was emptied: {name} has {seq} lines"),
+        0 if seq > 0 => format!("The log was emptied: {name} has {}", lines(seq)),
         last if last < seq => {
-            format!("The end of the log was cut off: it has {last} lines, and {name} has {seq}")
+            format!("The end of the log was cut off: it has {}, and {name} has {seq}", lines(last))
         }
         _ if is_intact && log::hash_at(tx, number, seq)? != head.hash => match is_own_line(tx, vault, number, seq)? {
             true => format!(
@@ -64,6 +64,10 @@ pub fn compare(
     };
     found.push(("log", what));
     Ok(found)
+}
+
+fn lines(count: i64) -> String {
+    if count == 1 { "1 line".to_string() } else { format!("{count} lines") }
 }
 
 /// Returns what is wrong with the signature of a head.

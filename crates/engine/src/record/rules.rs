@@ -100,6 +100,8 @@ pub struct Rules {
     pub default: &'static str,
     /// A valid example, as JSON: for the documentation and the tests.
     pub example: &'static str,
+    /// Another one, for changes; empty if the first is used for them too.
+    pub changed_example: &'static str,
 }
 
 /// A field that callers can send.
@@ -137,6 +139,7 @@ pub const INPUT: Rules = Rules {
     owned: false,
     default: "",
     example: "",
+    changed_example: "",
 };
 
 /// A field that callers must send.
@@ -321,5 +324,10 @@ impl Rules {
     /// Sets a valid example, as JSON.
     pub const fn example(self, json: &'static str) -> Rules {
         Rules { example: json, ..self }
+    }
+
+    /// Sets the example of a change, as JSON: that of a new record would be a duplicate if its values must differ.
+    pub const fn changed_to(self, json: &'static str) -> Rules {
+        Rules { changed_example: json, ..self }
     }
 }

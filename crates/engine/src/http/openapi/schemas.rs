@@ -270,7 +270,11 @@ pub fn value_schema(field: &FieldInfo, rules: &Rules) -> Value {
 
 /// Returns a valid body for a route, from the examples of its fields.
 pub fn example(route: &Route) -> Value {
-    let pairs = route.fields.iter().filter_map(|field| Some((field.name.to_string(), parsed(field.rules.example)?)));
+    let example = |field: &FieldInfo| match route.body {
+        RequestBody::Patch if !field.rules.changed_example.is_empty() => parsed(field.rules.changed_example),
+        _ => parsed(field.rules.example),
+    };
+    let pairs = route.fields.iter().filter_map(|field| Some((field.name.to_string(), example(field)?)));
     Value::Object(pairs.collect())
 }
 

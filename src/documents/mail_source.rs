@@ -1,0 +1,65 @@
+//! What a mail about a document is written from: a text with placeholders. A mail that waits is written when it is queued, and
+//! again when it leaves, since the amount may have changed.
+
+use engine::context::Ctx;
+use engine::error::{FieldErrors, Result};
+use serde::{Deserialize, Serialize};
+use store::Tx;
+
+use super::mail_template::check_text;
+use super::mail_text::{Facts, Text};
+use super::send_type::SendType;
+use super::{Document, DocumentKind};
+
+/// A text with placeholders.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The text.
+    pub text: Text,
+    /// Whether the message is that of a template, and not one that somebody wrote for this mail.
+    pub is_usual: bool,
+}
+
+impl Source {
+    /// The template of a mail about a document.
+    pub fn usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Result<Source> {
+        Ok(Source { text: Text::usual(tx, ctx, document, kind)?, is_usual: true })
+    }
+
+    /// Rejects unknown placeholders in a text that somebody wrote. Braces that come from the document are text: whoever sends
+    /// the preview unchanged has them too.
+    pub fn check(&self, facts: &Facts) -> Result<()> {
+        let mut faults = FieldErrors::default();
+        if !self.is_usual {
+            check_text(&facts.without(&self.text.subject), &facts.without(&self.text.message), &mut faults);
+        }
+        faults.into_result()
+    }
+
+    /// Returns the text with its placeholders where it equals that of the template, as does a preview that is sent unchanged.
+    pub fn with_placeholders<K: DocumentKind>(
+        self,
+        tx: &mut Tx,
+        ctx: &Ctx,
+        document: &Document<K>,
+        kind: SendType,
+        sender: &str,
+    ) -> Result<Source> {
+        let (usual, facts) = (Text::usual(tx, ctx, document, kind)?, Facts::of(ctx, document, sender));
+        let (expected, own) = (usual.filled(&facts), self.filled(&facts));
+        let Source { mut text, mut is_usual } = self;
+        if own.subject.trim() == expected.subject {
+            text.subject = usual.subject;
+        }
+        if own.message.replace("\r\n", "\n").trim_end() == expected.message {
+            text.message = usual.message;
+            is_usual = true;
+        }
+        Ok(Source { text, is_usual })
+    }
+
+    /// Fills the placeholders.
+    pub fn filled(&self, facts: &Facts) -> Text {
+        if self.is_usual { self.text.filled(facts) } else { self.text.sent(facts) }
+    }
+}

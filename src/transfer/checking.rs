@@ -1,0 +1,279 @@
+//! A check in progress: tries every line of a file. Lines are also run in a transaction that is rolled back, so that a line that
+//! the check calls valid can be imported.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use engine::app::App;
+use engine::context::Actor;
+use engine::error::{Code, Error, Result};
+use engine::json::Json;
+use engine::record::FieldInfo;
+use serde_json::{Value, json};
+use sheets::Line;
+use sheets::archive::Archive;
+use store::Tx;
+
+use super::built::Built;
+use super::import::Import;
+use super::make::{is_ours, make};
+use super::mapping::Plan;
+use super::sums::{SUMMED, Sums, add_up};
+use super::{old, subject};
+
+/// Number of problems that are listed.
+const MAX_PROBLEMS: usize = 100;
+/// Number of records that are shown before the import runs.
+const PREVIEWED: usize = 5;
+/// Number of lines that are tried in one transaction: others wait for it.
+const TOGETHER: usize = 50;
+/// Number of values that are looked up together.
+const LOOKED_UP: usize = 500;
+/// The records that the database has nothing to say about, except for what they refer to and what must be unique. Trying
+/// a hundred thousand of them would take as long as importing them.
+const PLAIN: &[&str] = &["clients", "suppliers", "products"];
+
+/// A check in progress.
+pub struct Checking<'c> {
+    app: &'c App,
+    caller: &'c Actor,
+    plan: Arc<Plan>,
+    import: &'c Import,
+    pdfs: Option<&'c mut Archive>,
+    /// The fields that must be unique, with the values of the file, their lines and by what those are matched.
+    unique: Vec<(&'static FieldInfo, HashMap<String, (usize, String)>)>,
+    /// Whether lines are tried in the database.
+    tries: bool,
+    /// Lines to try.
+    untried: Vec<(usize, Built)>,
+    /// Values to look up: line, field, table and column, value.
+    wanted: Vec<Wanted>,
+    /// The lines with a problem.
+    pub bad: HashSet<usize>,
+    /// The number of problems.
+    pub problem_count: i64,
+    /// The first problems.
+    pub problems: Vec<Value>,
+    /// The first records.
+    pub preview: Vec<Value>,
+    /// The sums of the amounts.
+    pub sums: Sums,
+}
+
+/// A value to look up in the database.
+#[derive(Clone)]
+struct Wanted {
+    line: usize,
+    field: &'static str,
+    table: &'static str,
+    column: &'static str,
+    value: String,
+    must_exist: bool,
+}
+
+fn text(built: &Built, name: &str) -> String {
+    match built.body.iter().find(|(own, _)| own == name) {
+        Some((_, Json::Text(text))) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+impl<'c> Checking<'c> {
+    /// Starts a check.
+    pub fn blank(
+        app: &'c App,
+        caller: &'c Actor,
+        plan: Arc<Plan>,
+        import: &'c Import,
+        pdfs: Option<&'c mut Archive>,
+    ) -> Checking<'c> {
+        let is_unique = |field: &&'static FieldInfo| field.rules.is_unique() && field.is("string");
+        let unique = subject::fields(plan.resource).filter(is_unique).map(|field| (field, HashMap::new())).collect();
+        let mut sums = BTreeMap::new();
+        if old::is_document(plan.resource) {
+            sums.extend(SUMMED.iter().filter(|name| plan.has(name)).map(|name| (*name, 0)));
+        }
+        let is_plain = PLAIN.contains(&plan.resource.shape.table);
+        let tries = !is_plain || !import.match_by.is_empty() || plan.has("custom_fields");
+        Checking {
+            app,
+            caller,
+            plan,
+            import,
+            pdfs,
+            unique,
+            tries,
+            untried: Vec::new(),
+            wanted: Vec::new(),
+            bad: HashSet::new(),
+            problem_count: 0,
+            problems: Vec::new(),
+            preview: Vec::new(),
+            sums,
+        }
+    }
+
+    /// Checks a line.
+    pub fn take(&mut self, line: Line) -> Result<()> {
+        let built = self.plan.build_line(&line);
+        if self.preview.len() < PREVIEWED {
+            let mut shown = Vec::new();
+            if Json::Object(built.body.clone()).write(&mut shown).is_ok() {
+                self.preview.push(serde_json::from_slice(&shown).unwrap_or_default());
+            }
+        }
+        add_up(&mut self.sums, &built);
+        if let Some(why) = &built.left_out {
+            self.problem(line.number, "payment_status", &lowered(why));
+            return Ok(());
+        }
+        if let Err(error) = self.plan.prepare(&built).map(drop) {
+            self.failed(line.number, &error);
+        }
+        if let Some(pdfs) = &mut self.pdfs
+            && let Err(error) = old::original(pdfs, &built)
+        {
+            self.failed(line.number, &error);
+        }
+        if self.bad.contains(&line.number) {
+            return Ok(());
+        }
+        self.compare(line.number, &built);
+        if self.tries && !self.bad.contains(&line.number) {
+            self.untried.push((line.number, built));
+        }
+        if self.untried.len() >= TOGETHER || self.wanted.len() >= LOOKED_UP { self.ask() } else { Ok(()) }
+    }
+
+    fn failed(&mut self, line: usize, error: &Error) {
+        if error.faults.is_empty() {
+            // A value that another record has: the message names the field.
+            let mut names = self.unique.iter().map(|(field, _)| field.name);
+            let field = names.find(|name| error.message.contains(name)).unwrap_or_default();
+            self.problem(line, field, &error.message);
+        }
+        for fault in &error.faults {
+            self.problem(line, &fault.field, &fault.wrong.message);
+        }
+    }
+
+    fn problem(&mut self, line: usize, field: &str, message: &str) {
+        self.problem_count += 1;
+        self.bad.insert(line);
+        if self.problems.len() < MAX_PROBLEMS {
+            let column: String = self.plan.column_of(field).chars().take(200).collect();
+            self.problems.push(json!({"line": line, "column": column, "field": field, "message": message}));
+        }
+    }
+
+    /// Compares the values that must be unique with those of earlier lines, and collects what the database knows.
+    fn compare(&mut self, line: usize, built: &Built) {
+        let mut twice = Vec::new();
+        let (table, match_by) = (self.plan.resource.shape.table, self.import.match_by.as_str());
+        let matched = text(built, match_by).to_lowercase();
+        for (field, seen) in &mut self.unique {
+            let value = text(built, field.name);
+            if value.is_empty() {
+                continue;
+            }
+            let earlier = seen.insert(format!("{} {value}", built.parent), (line, matched.clone()));
+            // A line that is about the same record as an earlier one has the same values.
+            let is_same = |own: &str| !match_by.is_empty() && !own.is_empty() && own == matched;
+            if let Some((earlier, _)) = earlier.filter(|(_, own)| !is_same(own)) {
+                twice.push((field.name, earlier));
+            }
+            if !self.tries {
+                let wanted = Wanted { line, field: field.name, table, column: field.name, value, must_exist: false };
+                self.wanted.push(wanted);
+            }
+        }
+        for (field, earlier) in twice {
+            self.problem(line, field, &format!("is the same as on line {earlier}"));
+        }
+        if self.tries {
+            return;
+        }
+        for field in subject::fields(self.plan.resource).filter(|field| !field.rules.refers.is_empty()) {
+            let value = text(built, field.name);
+            if !value.is_empty() && !value.contains('\0') {
+                let table = field.rules.refers;
+                self.wanted.push(Wanted { line, field: field.name, table, column: "id", value, must_exist: true });
+            }
+        }
+    }
+
+    /// Asks the database about the lines that were collected.
+    pub fn ask(&mut self) -> Result<()> {
+        self.look_up()?;
+        self.attempt()
+    }
+
+    /// Runs the collected lines and rolls everything back.
+    fn attempt(&mut self) -> Result<()> {
+        let lines = Arc::new(std::mem::take(&mut self.untried));
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let (own, plan, import) = (self.caller.clone(), self.plan.clone(), self.import.clone());
+        let failed = self.app.store.write_now(self.caller.account.number, move |tx| {
+            let ctx = own.writing(tx)?;
+            let mut failed = Vec::new();
+            let undone = tx.savepoint(|tx| {
+                for (line, built) in lines.iter() {
+                    let number = i64::try_from(*line).unwrap_or(i64::MAX);
+                    match tx.savepoint(|tx: &mut Tx| make(tx, &ctx, &plan, &import, number, built, None)) {
+                        Err(error) if is_ours(&error) => return Err(error),
+                        Err(error) => failed.push((*line, error)),
+                        Ok(_) => {}
+                    }
+                }
+                Err::<(), Error>(Error::new(Code::PreconditionFailed, "Nothing is kept of a check."))
+            });
+            match undone {
+                Err(error) if error.code != Code::PreconditionFailed => Err(error),
+                _ => Ok(failed),
+            }
+        })?;
+        for (line, error) in failed {
+            self.failed(line, &error);
+        }
+        Ok(())
+    }
+
+    /// Looks up the collected values.
+    fn look_up(&mut self) -> Result<()> {
+        let wanted = std::mem::take(&mut self.wanted);
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let (number, asked) = (self.caller.account.number, wanted.clone());
+        let there = self.app.store.read_now(move |tx| {
+            let mut there = Vec::with_capacity(asked.len());
+            for one in &asked {
+                let also = if one.column == "id" { String::new() } else { format!(" AND \"{}\" <> ''", one.column) };
+                let sql = format!(
+                    "SELECT count(*) FROM {} WHERE account_id = $1 AND \"{}\" = $2{also}",
+                    one.table, one.column
+                );
+                there.push(tx.int(&sql, &[number.into(), (&one.value).into()])? > 0);
+            }
+            Ok::<_, Error>(there)
+        })?;
+        for (one, exists) in wanted.iter().zip(there) {
+            match (one.must_exist, exists) {
+                (true, false) => {
+                    let message = format!("does not match a record in {}", one.table.replace('_', " "));
+                    self.problem(one.line, one.field, &message);
+                }
+                (false, true) => self.problem(one.line, one.field, "is already used by another record"),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `It is void …` as the end of a sentence that begins with the column.
+fn lowered(sentence: &str) -> String {
+    sentence.trim_start_matches("It ").trim_end_matches('.').to_string()
+}

@@ -1,0 +1,131 @@
+//! The record that a line becomes.
+
+use engine::call::Call;
+use engine::contents::Upload;
+use engine::context::Ctx;
+use engine::error::{Class, Code, Error, Result};
+use engine::json::Json;
+use engine::resource::Method;
+use serde_json::Value;
+use store::Tx;
+
+use super::built::Built;
+use super::import::{Existing, Import};
+use super::lines::{self, Entry, Outcome, PAYMENT};
+use super::mapping::Plan;
+use super::{old, subject};
+use crate::documents::old as documents;
+use crate::files;
+
+/// Whether an error is about the server, so that another attempt may succeed.
+pub fn is_ours(error: &Error) -> bool {
+    matches!(error.code.declared().class, Class::Internal | Class::Unavailable | Class::Timeout | Class::TooMany)
+}
+
+/// Creates or changes the record of a line.
+pub fn make(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    plan: &Plan,
+    import: &Import,
+    line: i64,
+    built: &Built,
+    pdf: Option<&Upload>,
+) -> Result<Outcome> {
+    if built.left_out.is_some() {
+        return Ok(Outcome::Skipped);
+    }
+    let table = plan.resource.shape.table;
+    let entry = |id: &str, version: i64, outcome: Outcome| Entry {
+        line,
+        part: 1,
+        table: table.to_string(),
+        id: id.to_string(),
+        version,
+        outcome,
+        message: String::new(),
+    };
+    if let Some(id) = existing(tx, ctx, plan, import, built)? {
+        if import.existing == Existing::Skip {
+            return Ok(Outcome::Skipped);
+        }
+        change(tx, ctx, plan, built, &id)?;
+        lines::add(tx, ctx, &import.base.id, &entry(&id, 0, Outcome::Updated))?;
+        return Ok(Outcome::Updated);
+    }
+    let mut body = built.body.clone();
+    let names_client = body.iter().any(|(name, _)| name == "client_id");
+    if !built.client.is_empty()
+        && !names_client
+        && let Some((client, is_new)) = old::client(tx, ctx, &built.client)?
+    {
+        if is_new {
+            let new = Entry { part: 0, table: "clients".to_string(), ..entry(&client, 1, Outcome::Created) };
+            lines::add(tx, ctx, &import.base.id, &new)?;
+        }
+        body.push(("client_id".to_string(), Json::Text(client)));
+    }
+    let answer = plan.prepare(&Built { body, ..built.clone() })?(tx, ctx)?;
+    let made: Value = serde_json::from_slice(&answer.data).unwrap_or_default();
+    let id = made["id"].as_str().unwrap_or_default().to_string();
+    let mut version = answer.version.unwrap_or(1);
+    if old::is_document(plan.resource) && made["meta"]["generation_mode"] == "final" {
+        let payment = old::pay(tx, ctx, &id, built)?;
+        let file = pdf.map(|upload| files::add(tx, ctx, upload)).transpose()?;
+        // Every final document starts with revision 1; a payment leads to another.
+        documents::keep_original(tx, ctx, &id, if payment.is_some() { 2 } else { 1 }, file.as_ref())?;
+        if let Some(payment) = payment {
+            let paid = Entry { part: PAYMENT, table: "payments".to_string(), ..entry(&payment, 1, Outcome::Created) };
+            lines::add(tx, ctx, &import.base.id, &paid)?;
+        }
+    }
+    // What follows from the creation may have changed the record already.
+    version = version.max(version_of(tx, ctx, table, &id)?.unwrap_or(version));
+    lines::add(tx, ctx, &import.base.id, &entry(&id, version, Outcome::Created))?;
+    Ok(Outcome::Created)
+}
+
+/// Returns the version of a record.
+pub fn version_of(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<Option<i64>> {
+    let sql = format!("SELECT version FROM {table} WHERE account_id = $1 AND id = $2");
+    Ok(tx.first(&sql, &[ctx.account.into(), id.into()], |row| row.int(0))?)
+}
+
+/// Returns the record that a line is about, if there is one.
+fn existing(tx: &mut Tx, ctx: &Ctx, plan: &Plan, import: &Import, built: &Built) -> Result<Option<String>> {
+    let by = import.match_by.as_str();
+    let Some((_, Json::Text(value))) = built.body.iter().find(|(name, _)| name == by) else { return Ok(None) };
+    let Some(field) = plan.resource.fields.iter().find(|field| field.name == by) else { return Ok(None) };
+    if value.contains('\0') {
+        return Ok(None);
+    }
+    let condition = match () {
+        () if field.is_address() => "lower(email) = lower($2)".replace("email", field.name),
+        () if field.rules.is_unique() => format!("\"{by}\" = $2 AND \"{by}\" <> ''"),
+        () => format!("\"{by}\" = $2"),
+    };
+    let table = plan.resource.shape.table;
+    let sql = format!("SELECT id FROM {table} WHERE account_id = $1 AND {condition} ORDER BY created_at, id LIMIT 2");
+    let ids = tx.all(&sql, &[ctx.account.into(), value.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    if ids.len() > 1 {
+        let message = format!("More than one record has the {by} '{value}'.");
+        return Err(Error::new(Code::Duplicate, message));
+    }
+    Ok(ids.into_iter().next())
+}
+
+/// Changes a record to what its line says.
+fn change(tx: &mut Tx, ctx: &Ctx, plan: &Plan, built: &Built, id: &str) -> Result<()> {
+    let route = subject::route_of(plan.resource, Method::Patch);
+    let route = route.ok_or_else(|| Error::new(Code::MethodNotAllowed, "These records cannot be changed."))?;
+    let may_change = |name: &str| plan.resource.fields.iter().any(|field| field.name == name && field.rules.patch);
+    let body: Vec<(String, Json)> = built.body.iter().filter(|(name, _)| may_change(name)).cloned().collect();
+    if body.is_empty() {
+        return Ok(());
+    }
+    let mut path = vec![id.to_string()];
+    if !plan.resource.shape.parent.is_empty() {
+        path.insert(0, built.parent.clone());
+    }
+    (route.handler)(Call { path, body: Some(Json::Object(body)), early: true, ..Call::default() })?(tx, ctx).map(drop)
+}
