@@ -88,9 +88,9 @@ async function write(method, path, options) {
     if (!options?.keep) reloadAll();
     return answer;
   } catch (error) {
-    // The page shows the new version, and the next attempt is about that one. Forms let people choose field by field instead.
-    if (options?.etag && (method === "POST" || method === "DELETE") && error instanceof ApiError && error.status === 412) {
-      newer.set(version, { etag: (await get(record)).etag, key: newKey() });
+    // The page shows the new version, and the next attempt of an action is about that one. Forms let people choose field by field.
+    if (options?.etag && error instanceof ApiError && error.status === 412) {
+      if (method === "POST" || method === "DELETE") newer.set(version, { etag: (await get(record)).etag, key: newKey() });
       reloadAll();
     }
     throw error;

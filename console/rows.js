@@ -41,6 +41,13 @@ export function rowBody(row, name, rates) {
     ...(row.vat.value ? (known ? { vat_code: row.vat.value } : { vat_rate: row.vat.value }) : {}), ...(row.product.value ? { product_id: row.product.value } : {}) };
 }
 
+/** Whether a field has text that is no number or no day; the first one gets the focus. */
+export function unreadable() {
+  const box = /** @type {HTMLElement | null} */ (document.querySelector(".editor :is(.number, .day):has(> .wrong, > .either) > input"));
+  box?.focus();
+  return box !== null;
+}
+
 /** The totals of edited rows, kept up to date.
  * @param {Signal<EditedRow[]>} rows @param {Rate[]} rates */
 export const liveTotals = (rows, rates) => computed(() => totals(rows.value.filter((row) => !isBlank(row)).map((row) => {

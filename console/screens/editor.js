@@ -18,7 +18,7 @@ import { PdfSheet } from "../paper.js";
 import { Button, Card, Head, Menu, Pill, Problem, Skeleton, say } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
-import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates } from "../rows.js";
+import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
 import { fieldName, t, tableName, word } from "../words.js";
 import { openQuickClient } from "./quick_client.js";
 import { openSend } from "./send.js";
@@ -38,13 +38,6 @@ export function Editor({ table, id }) {
 
 /** A dialog gives the focus back when it closes. */
 const AFTER_DIALOG = 50;
-
-/** Whether a field has text that is no number or no day; the first one gets the focus. */
-function unreadable() {
-  const box = /** @type {HTMLElement | null} */ (document.querySelector(".editor :is(.number, .day):has(> .wrong, > .either) > input"));
-  box?.focus();
-  return box !== null;
-}
 
 const HEAD = ["client_id", "title", "invoice_date", "due_date", "reference", "notes", "language"];
 

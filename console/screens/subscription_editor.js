@@ -12,7 +12,7 @@ import { day, today } from "../format.js";
 import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Button, Card, Head, Problem, Skeleton, say } from "../parts.js";
-import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates } from "../rows.js";
+import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
 import { go, place } from "../router.js";
 import { fieldOf, itemPath } from "../schema.js";
 import { choiceName, fieldName, t, tableName, word } from "../words.js";
@@ -65,7 +65,7 @@ function Editing({ table, item, etag, allRates }) {
 
   /** @param {string} status */
   const save = async (status) => {
-    if (busy.value) return;
+    if (busy.value || unreadable()) return;
     busy.value = true;
     error.value = null;
     const names = ["title", "frequency", "subscription_start", "subscription_end", weekly ? "day_of_week" : "day_of_month", ...(item ? [] : ["client_id"])];
@@ -96,6 +96,7 @@ function Editing({ table, item, etag, allRates }) {
   /** An active subscription whose first period has begun makes its invoice at once. */
   const begin = () => {
     const first = values.value.subscription_start;
+    if (unreadable()) return;
     if (item || !first || first > today()) return void save(item ? "" : "active");
     confirm({ title: t("subscription.save_active"), text: t("subscription.invoices_now", { day: day(first) }), action: t("subscription.save_active"), run: () => save("active") });
   };
