@@ -6,7 +6,7 @@ import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { errorsByField } from "../form.js";
 import { a, button, dd, div, dl, dt, h, iframe, input, label, p, section, span } from "../html.js";
-import { sayMailed, storesMail } from "../mailed.js";
+import { STORES_MAIL, sayMailed } from "../mailed.js";
 import { Icon, Problem, Skeleton, sayError } from "../parts.js";
 import { itemPath, may, tables } from "../schema.js";
 import { choiceName, t, word } from "../words.js";
@@ -31,9 +31,7 @@ function Letter({ table, id, close }) {
   const [usual, setUsual] = useState(/** @type {Item} */ ({}));
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const [faults, setFaults] = useState(/** @type {Record<string, string>} */ ({}));
-  const [stored, setStored] = useState(false);
   const key = useMemo(formKey, []);
-  useEffect(() => { void storesMail().then(setStored); }, []);
   useEffect(() => {
     const typed = readDraft(draftName)?.value ?? {};
     get(`${path}/send-preview${typed.send_type ? `?send_type=${typed.send_type}` : ""}`)
@@ -67,7 +65,7 @@ function Letter({ table, id, close }) {
       throw null;
     });
     dropDraft(draftName);
-    void sayMailed(t("send.done", { to: mail?.to ?? "" }), mail?.to ?? "", stored);
+    sayMailed(t("send.done", { to: mail?.to ?? "" }), mail?.to ?? "");
   };
   /** @param {string} name */
   const control = (name) => ({ id: `send-${name}`, value: mail?.[name], invalid: Boolean(faults[name]), describedBy: faults[name] ? `send-${name}-error` : undefined, onChange: (/** @type {any} */ value) => set({ [name]: value }) });
@@ -78,7 +76,7 @@ function Letter({ table, id, close }) {
   const own = mail !== null && ["subject", "message"].some((name) => mail[name] !== usual[name]);
   return h(Dialog, { title: t("send.title"), action: t("action.send"), wide: true, class: "send", close, run, disabled: !mail },
     error ? h(Problem, { error }) : null, !mail && !error ? h(Skeleton, { rows: 10 }) : null,
-    mail && stored ? div({ class: "notice" }, span(null, t("send.stored"))) : null,
+    mail && STORES_MAIL ? div({ class: "notice" }, span(null, t("send.stored"))) : null,
     mail ? div({ class: "send-columns" },
       div({ class: "send-form" },
         div({ class: "field" }, label({ for: "send-to" }, t("field.to")), h(TextBox, control("to")), fault("to")),

@@ -37,7 +37,7 @@ function Test({ close, done }) {
   const key = useMemo(formKey, []);
   const run = async () => {
     await post("/v1/mails/test", { to: to.trim() }, { key });
-    void sayMailed(t("mails.test_sent", { to: to.trim() }), to.trim());
+    sayMailed(t("mails.test_sent", { to: to.trim() }), to.trim());
     done();
   };
   return h(Dialog, { title: t("mails.test"), action: t("action.send"), close, run, disabled: !to.trim() },

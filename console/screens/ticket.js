@@ -125,7 +125,7 @@ function Reply({ item, statuses }) {
       setText("");
       setRound(round + 1);
       if (kind === "note") say(t("ticket.noted"));
-      else void sayMailed(t("ticket.sent"), emailOf(item));
+      else sayMailed(t("ticket.sent"), emailOf(item));
     } catch (error) {
       sayError(error);
     } finally {

@@ -32,6 +32,7 @@ const SCREENS: &[Line] = &[
         "screens/ticket.js",
         &["/v1/ticket-statuses", "/v1/tickets?per_page=50{query}&sort=last_message_at&order=desc"],
     ),
+    Line("/tickets/new", "screens/new_ticket.js", &["/v1/ticket-statuses"]),
     Line(
         "/tickets/{id}",
         "screens/ticket.js",

@@ -102,7 +102,7 @@ async fn page(app: &Arc<App>, head: &Parts) -> Result<Response<Body>> {
             answers.push((path, answer));
         }
     }
-    let mut response = draw(head, &caller, begins.module, seq, &answers)?;
+    let mut response = draw(app, head, &caller, begins.module, seq, &answers)?;
     *response.status_mut() = status;
     Ok(response)
 }
@@ -169,6 +169,7 @@ async fn ask(app: &Arc<App>, head: &Parts, caller: &AuthenticatedKey, path: &str
 
 /// Draws the page.
 fn draw(
+    app: &App,
     head: &Parts,
     caller: &AuthenticatedKey,
     module: &str,
@@ -202,6 +203,7 @@ fn draw(
         "menu": menu(&assets, language, caller),
         "style": assets.text(assets::STYLE),
         "seq": seq,
+        "stores_mail": app.config.smtp_host.is_empty(),
         "rest": rest,
         "more": more,
         "modules": &*assets.modules_of(module),
