@@ -77,7 +77,7 @@ export function Related({ table: key, id, few, alone }) {
   const rows = /** @type {Item[]} */ (loaded.answer.data);
   const total = loaded.answer.meta.total ?? rows.length;
   if (rows.length === 0 && few) return key === "invoices" && can(table, "create") ? h(Card, { class: "only-child" }, h(Empty, { icon: "clients", title: t("client.nothing"), text: t("client.nothing_text") }, ["invoices", "quotes"].map((one) => h(Button, { key: one, primary: one === "invoices", icon: "plus", href: `/${one}/new?client_id=${id}` }, word([`new.${one}`], ""))))) : null;
-  const add = can(table, "create") ? h(Button, { small: true, icon: "plus", href: `${table.address}/new?client_id=${id}`, name: word([`new.${key}`], t("new")) }, t("new")) : null;
+  const add = can(table, "create") ? h(Button, { small: true, icon: "plus", href: `${table.address}/new?client_id=${id}`, name: `${t("new")}: ${tableName(key, 1).toLowerCase()}` }, t("new")) : null;
   if (rows.length === 0) return h(Card, { title: tableName(key) }, h(Empty, { icon: key, title: t("client.nothing") }, add));
   return h(Card, { title: [tableName(key), span({ class: "count" }, ` ${total}`)], actions: [total > rows.length ? a({ key: "all", href: `${table.address}?client_id=${id}` }, t("tab.all")) : null, add] },
     ul({ class: "related" }, rows.map((row) => li({ key: row.id }, a({ href: `${table.address}/${row.id}` }, h(RelatedLine, { table, row }))))));
