@@ -52,7 +52,8 @@ function deadlineGroup(task) {
   // The week ends on Sunday.
   return days < 0 ? "late" : days === 0 ? "today" : days <= (7 - new Date(today()).getUTCDay()) % 7 ? "week" : "later";
 }
-const GROUPS = ["late", "today", "week", "later"];
+/** @param {Item} task */
+const deadline = (task) => task.deadline || "9999";
 
 /** Ticks a task, which can be undone.
  * @param {Item} task */
@@ -106,7 +107,7 @@ function ListCard({ table, loaded, add }) {
   const selected = useSignal(/** @type {ReadonlySet<string>} */ (new Set()));
   const columns = useSignal(columnsOf(table));
   const found = /** @type {Item[]} */ (loaded.answer?.data ?? []);
-  const rows = byDeadline(table) ? GROUPS.flatMap((group) => found.filter((row) => deadlineGroup(row) === group)) : found;
+  const rows = byDeadline(table) ? [...found].sort((one, other) => deadline(one).localeCompare(deadline(other))) : found;
   const meta = loaded.answer?.meta ?? {};
   const searching = useRef(/** @type {HTMLInputElement | null} */ (null));
   const filtered = [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
