@@ -188,7 +188,10 @@ async fn walk(app: &Arc<App>, request_id: Arc<str>, head: Parts, body: &mut Opti
             let input: Input<SetUp> = input::create(&call)?;
             let SetUp { token, email, name, password, language, business } = input.record();
             let language = if input.has("language") { Some(language) } else { asked_language(&head) };
-            outcome(app, &visit.set_up(&token, FirstOwner { email: email.0, name, language, business }, password).await?)
+            outcome(
+                app,
+                &visit.set_up(&token, FirstOwner { email: email.0, name, language, business }, password).await?,
+            )
         }
         "/console/accept-invite" => {
             let WithToken { token, password } = input::create(&call)?.record();

@@ -395,7 +395,11 @@ fn warns_of_events_that_never_happen(db: Db) {
         let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "webhook.test", "steps": note("x")});
         client.post("/v1/automation/flows", flow).expect(422).text
     }] {
-        assert!(told.contains("did you mean one of webhook_endpoint.created, webhook_endpoint.deleted"), "{told}");
+        assert!(
+            told.contains("did you mean one of ")
+                && told.contains("webhook_endpoint.created, webhook_endpoint.deleted"),
+            "{told}"
+        );
     }
     let unlike = json!({"name": "x", "trigger_type": "event", "trigger_key": "zzz.qqq", "steps": note("x")});
     let unlike = client.post("/v1/automation/flows", unlike).expect(422);
