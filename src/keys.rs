@@ -17,6 +17,7 @@ use engine::records::{self, Work};
 use engine::registry::check_confirmed;
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::tables::Logged;
+use engine::text::check_line;
 use engine::{input, record};
 use store::{Migration, Tx};
 
@@ -59,7 +60,14 @@ record! {
     hash: Hash = COMPUTED.shown(NOWHERE);
 }
 
-impl Model for ApiKey {}
+impl Model for ApiKey {
+    fn before_save(&mut self, _: &mut Tx, _: &Ctx, before: Option<&Self>) -> Result<()> {
+        if before.is_none_or(|before| before.name != self.name) {
+            check_line(&self.name).map_err(|wrong| Error::field("name", wrong))?;
+        }
+        Ok(())
+    }
+}
 
 input! {
     /// The overlap of a rotated key.

@@ -56,9 +56,31 @@ fn rotate(app: &App) -> Result<(), String> {
 /// Otherwise only the start that brings a database up to date accepts what an earlier version left in it.
 fn trust(config: Config) -> Result<(), String> {
     let app = opening::open_and_trust(config).map_err(error_line)?;
+    log_changes(&app)?;
     tell(&app, accounts::TRUSTED)?;
     heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;
     say("The database is accepted as it is: its secrets are encrypted, its keys are logged and its logs are signed.")
+}
+
+/// Logs users, keys, settings and the like that were changed outside the program, so that the logs show them as they are.
+fn log_changes(app: &App) -> Result<(), String> {
+    for account in app.store.read_now(Account::all).map_err(error_line)? {
+        for resource in registry().resources.iter().filter(|resource| resource.guarded) {
+            let mut after = String::new();
+            loop {
+                let (caller, from) = (app.acting(account.clone(), "operator"), after);
+                let noted = app.store.write_now(account.number, move |tx| {
+                    let ctx = caller.writing(tx)?;
+                    (resource.note_outside)(tx, &ctx, &from)
+                });
+                after = noted.map_err(error_line)?;
+                if after.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes to all logs what the operator did.

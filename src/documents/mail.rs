@@ -94,7 +94,7 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
             wish.send_type = default_type(&document);
         }
         let written = Text { subject: wish.subject.clone(), message: wish.message.clone() };
-        let source = Source { text: written.of_draft(draft.as_deref()), is_usual: false };
+        let source = Source { text: written.of_draft(draft.as_deref()), is_usual: false, was_late: false };
         let recipients = post(tx, ctx, document, &wish, source)?;
         let data = json!({"success": true, "recipients": recipients, "recipients_list": recipients.join(", ")});
         let answer = Answer::data(Outcome::Done, data.to_string().into_bytes());
@@ -187,10 +187,14 @@ impl<K: DocumentKind> Document<K> {
 pub(crate) const fn follower<K: DocumentKind>() -> Follower {
     Follower {
         about: K::NAME,
-        is_wanted: |tx, ctx, id, kind| {
-            let kind = SendType::from_wire(kind);
+        is_wanted: |tx, ctx, id, kind, source| {
+            if !SendType::from_wire(kind).is_some_and(SendType::is_reminder) {
+                return Ok(true);
+            }
             let document: Document<K> = records::find(tx, ctx, id)?;
-            Ok(!kind.is_some_and(SendType::is_reminder) || document.awaits_client(ctx))
+            // The client may have been given more time.
+            let was_late = serde_json::from_str::<Source>(source).is_ok_and(|source| source.was_late);
+            Ok(document.awaits_client(ctx) && (!was_late || document.is_past_due(ctx)))
         },
         accepted: |tx, ctx, id, kind| {
             let Some(kind) = SendType::from_wire(kind) else { return Ok(()) };

@@ -18,12 +18,15 @@ pub struct Source {
     pub text: Text,
     /// Whether the message is that of a template, and not one that somebody wrote for this mail.
     pub is_usual: bool,
+    /// Whether the due date had passed when the mail was queued.
+    #[serde(default)]
+    pub was_late: bool,
 }
 
 impl Source {
     /// The template of a mail about a document.
     pub fn usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Result<Source> {
-        Ok(Source { text: Text::usual(tx, ctx, document, kind)?, is_usual: true })
+        Ok(Source { text: Text::usual(tx, ctx, document, kind)?, is_usual: true, was_late: false })
     }
 
     /// Rejects unknown placeholders in a text that somebody wrote. Braces that come from the document are text: whoever sends
@@ -47,7 +50,7 @@ impl Source {
     ) -> Result<Source> {
         let (usual, facts) = (Text::usual(tx, ctx, document, kind)?, Facts::of(ctx, document, sender));
         let (expected, own) = (usual.filled(&facts), self.filled(&facts));
-        let Source { mut text, mut is_usual } = self;
+        let Source { mut text, mut is_usual, .. } = self;
         if own.subject.trim() == expected.subject {
             text.subject = usual.subject;
         }
@@ -55,7 +58,7 @@ impl Source {
             text.message = usual.message;
             is_usual = true;
         }
-        Ok(Source { text, is_usual })
+        Ok(Source { text, is_usual, was_late: document.is_past_due(ctx) })
     }
 
     /// Fills the placeholders.

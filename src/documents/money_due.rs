@@ -41,7 +41,7 @@ impl<K: DocumentKind> Document<K> {
     }
 
     /// Whether the due date has passed.
-    fn is_past_due(&self, ctx: &Ctx) -> bool {
+    pub(super) fn is_past_due(&self, ctx: &Ctx) -> bool {
         self.due_date.0.is_some_and(|due| due < ctx.now.date(&ctx.zone))
     }
 

@@ -153,7 +153,7 @@ pub struct Follower {
     /// The kind of record.
     pub about: &'static str,
     /// Whether a mail of this send type about the record with this id, which waited, is still wanted.
-    pub is_wanted: fn(&mut Tx, &Ctx, &str, &str) -> Result<bool>,
+    pub is_wanted: fn(&mut Tx, &Ctx, &str, &str, &str) -> Result<bool>,
     /// A mail of this send type about the record with this id was accepted.
     pub accepted: fn(&mut Tx, &Ctx, &str, &str) -> Result<()>,
     /// A mail about the record with this id was given up or canceled: emits the event, with one more member in its data.

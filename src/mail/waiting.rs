@@ -157,7 +157,7 @@ impl Waited {
     fn prepare(&self, tx: &mut Tx, ctx: &Ctx, followers: &Followers) -> Result<Option<Told>> {
         let Told { about, about_id, kind, mail, .. } = &self.told;
         let Some(follower) = followers.of(about) else { return Ok(None) };
-        if !(follower.is_wanted)(tx, ctx, about_id, kind)? {
+        if !(follower.is_wanted)(tx, ctx, about_id, kind, &self.source)? {
             set(tx, ctx, &self.told.delivery, Standing::Canceled, SETTLED)?;
             Outcome::Canceled.tell(tx, ctx, followers, &self.told)?;
             return Ok(Some(self.told.clone()));

@@ -73,7 +73,9 @@ impl Model for CorporateIdentity {
             return Err(Error::field("is_default", violation(FieldCode::InvalidChoice, message)));
         }
         // Clients would pay somebody else.
-        if before.is_some_and(|before| before.iban != self.iban && !before.iban.0.is_empty()) {
+        let replaces = before.is_some_and(|before| before.iban != self.iban && !before.iban.0.is_empty());
+        let becomes_default = self.is_default && !before.is_some_and(|before| before.is_default);
+        if replaces || becomes_default {
             check_confirmed(tx, ctx)?;
         }
         if !self.logo_file_id.0.is_empty() && before.is_none_or(|before| before.logo_file_id != self.logo_file_id) {

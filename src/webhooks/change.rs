@@ -12,7 +12,7 @@ use engine::resource::{Method, Part, Resource, Returns};
 use engine::shown::Viewer;
 use store::Tx;
 
-use crate::automation::events::{canonical, hint};
+use crate::automation::events::{canonical, hint, matches};
 
 static SHAPE: Shape = Shape::new("change", "changes", &["An event in the log of the account."]);
 const TIMESTAMP: FieldInfo = FieldInfo {
@@ -60,13 +60,15 @@ const QUERY: &[Part] = &[
     Part(
         "type",
         "string",
-        "Only events of this type, or of one of several, separated by commas; see the types of events.",
+        "Only events of this type, or of one of several, separated by commas; `invoice.*` stands for all of invoices. See the types of events.",
     ),
 ];
 /// The types of actor.
 const ACTOR_TYPES: [&str; 6] = ["user", "key", "flow", "job", "visitor", "operator"];
 /// Maximum number of values of a filter: each is a query.
 const MAX_VALUES: usize = 20;
+/// Maximum number of types of events that the values stand for.
+const MAX_NAMES: usize = 60;
 const LIMIT: i64 = 100;
 const MAX_LIMIT: i64 = 1000;
 /// Approximate maximum size of a response, in bytes; the rest follows with the next request.
@@ -100,7 +102,7 @@ fn feed(call: Call) -> Result<Work> {
         entity_ids: values("entity_id"),
         actors: values("actor"),
         actor_types: values("actor_type"),
-        names: values("type").iter().map(|name| canonical(name).into_owned()).collect(),
+        names: values("type").iter().flat_map(|name| expanded(name)).collect(),
         after: after.unwrap_or(0),
         before: before.unwrap_or(i64::MAX),
         newest_first,
@@ -109,6 +111,9 @@ fn feed(call: Call) -> Result<Work> {
     if let Some(odd) = filter.actor_types.iter().find(|value| !actor_types().any(|own| own == *value)) {
         let message = format!("must be one of: {}{}", ACTOR_TYPES.join(", "), did_you_mean(odd, actor_types()));
         faults.add("actor_type", violation(FieldCode::InvalidChoice, message));
+    }
+    if filter.names.len() > MAX_NAMES {
+        faults.add("type", violation(FieldCode::TooLong, format!("may stand for at most {MAX_NAMES} types")));
     }
     if let Some(odd) = filter.names.iter().find(|value| !is_event(value)) {
         let message = format!("has no event '{}'{}", shortened(odd), hint(odd));
@@ -121,6 +126,16 @@ fn feed(call: Call) -> Result<Work> {
         let answer = read(tx, ctx, &filter, limit)?;
         Ok(answer.with_texts("ignored_params", &ignored).with_texts("warnings", &warnings))
     }))
+}
+
+/// Returns the types of events that a value of the filter stands for.
+fn expanded(value: &str) -> Vec<String> {
+    let named = registry().events.iter().filter(|event| value.ends_with(".*") && matches(value, &event.name));
+    let mut names: Vec<String> = named.map(|event| event.name.clone()).collect();
+    if names.is_empty() {
+        names.push(canonical(value).into_owned());
+    }
+    names
 }
 
 /// Warns of a type that no record of this program has. Whoever fires events may use other types.

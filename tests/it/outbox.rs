@@ -183,6 +183,13 @@ fn waiting_mail_says_what_is_open_when_it_leaves(db: Db) {
     let lines = client.get("/v1/changes?type=mail.canceled").expect(200).data();
     assert_eq!((lines.as_array().unwrap().len(), &lines[0]["entity_id"]), (1, &json!(id)));
     assert_eq!((&lines[0]["data"]["mail"]["id"], &lines[0]["actor"]), (&last["id"], &json!("outbox")));
+    // The client was given more time.
+    let path = invoice(&client);
+    client.patch(&path, json!({"invoice_date": "2026-03-02", "due_date": "2026-03-16"})).expect(200);
+    send(&client, &path, "invoice_rem1");
+    client.patch(&path, json!({"due_date": "2096-03-16"})).expect(200);
+    leave_now(&server);
+    assert_eq!(deliveries(&client, &path).pop().unwrap()["status"], "canceled");
 }
 
 fn mail_on_a_test_clock_leaves_when_it_is_advanced(db: Db) {

@@ -92,9 +92,10 @@ shared_codes! {
     InvalidHeader = "invalid_header", BadRequest, retry: false;
     /// The `Idempotency-Key` is not 1 to 255 visible ASCII characters.
     InvalidIdempotencyKey = "invalid_idempotency_key", BadRequest, retry: false;
-    /// The key or the session is missing, unknown, revoked or expired, or the password is wrong.
+    /// The key or the session is missing, unknown, revoked or expired, or the password at sign-in is wrong.
     Unauthorized = "unauthorized", Unauthorized, retry: false;
-    /// The caller lacks the scope named in the message, or a session is used from another site.
+    /// The caller lacks the scope named in the message, a session is used from another site, or the password that confirms an
+    /// action or is being replaced is wrong.
     Forbidden = "forbidden", Forbidden, retry: false;
     /// The account is closed: nothing was deleted, and the operator of the server can reopen it.
     AccountClosed = "account_closed", Forbidden, retry: true;

@@ -513,6 +513,18 @@ fn note_outside<R: Record>(tx: &mut Tx, ctx: &Ctx, found: &R) -> Result<()> {
     image.tell(tx, ctx, found, &format!("{}.{CHANGED_OUTSIDE}", R::shape().events))
 }
 
+/// Writes such lines about all records of an account, a few hundred after an id at a time; returns the last id, or an empty text
+/// after the last record.
+pub fn note_all_outside<R: Record>(tx: &mut Tx, ctx: &Ctx, after: &str) -> Result<String> {
+    let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {TOGETHER}", R::sql().select);
+    let found = tx.all(&sql, &[ctx.account.into(), after.into()], R::from_row)?;
+    for record in &found {
+        note_outside(tx, ctx, record)?;
+    }
+    let is_last = found.len() < TOGETHER;
+    Ok(found.last().filter(|_| !is_last).map(|record| record.base().id.clone()).unwrap_or_default())
+}
+
 /// The event of a record that was changed outside the program.
 pub const CHANGED_OUTSIDE: &str = "changed_outside";
 

@@ -200,9 +200,9 @@ fn the_catalogue_describes_every_event(db: Db) {
     assert_eq!(find("client.*"), find("customer.*"));
     assert_eq!(find("client.created")[0]["name"], "customer.created");
     assert_eq!(find("planning.updated")[0]["fired_only"], true);
-    let several = find("invoice.paid,%20quote.viewed,mandate.*");
+    let several = find("invoice.paid,%20quote.viewed,phase.*");
     let names: Vec<&str> = several.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["invoice.paid", "mandate.created", "mandate.deleted", "mandate.updated", "quote.viewed"]);
+    assert_eq!(names, ["invoice.paid", "phase.created", "phase.deleted", "phase.updated", "quote.viewed"]);
     for (wrong, guess) in [("invoice.payd", "invoice.paid"), ("invoice.paid,invoce.*", "invoice.*"), ("nope.*", "")] {
         let refused = client.get(&format!("/v1/events/types?type={wrong}")).expect(422);
         assert_eq!(refused.faults(), ["type: invalid_choice"]);

@@ -38,6 +38,7 @@ fn dangerous_actions_ask_for_the_password_again(db: Db) {
         ("POST", "/console/v1/automation/flows".to_string(), flow("user")),
         ("POST", "/console/v1/automation/flows".to_string(), flow("{{ data.kind }}")),
         ("PATCH", identity.clone(), json!({"iban": "NL20INGB0001234567"})),
+        ("POST", "/console/v1/corporate-identities".to_string(), json!({"name": "Mine", "is_default": true})),
         ("POST", "/console/factors/app".to_string(), json!({})),
         ("POST", "/console/recovery-codes".to_string(), json!({})),
         ("POST", "/console/factors/remove".to_string(), json!({"id": "x"})),

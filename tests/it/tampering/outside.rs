@@ -121,6 +121,11 @@ fn a_change_outside_the_log_is_not_taken_over(db: Db) {
     let named = all.iter().map(|harm| harm.what).chain([role]);
     assert!(!good && named.clone().all(|name| words.contains(name)), "{words}");
     assert_eq!(words.matches("recorded it").count(), named.count(), "{words}");
+    // Also what the program has not come across.
+    spoil(&db, "UPDATE corporate_identities SET city = 'Breda', iban = 'NL02ABNA0123456789'");
+    let (_, words) = verify(&db, &[]);
+    let both = ["city is \"Breda\"", "iban is \"NL02ABNA0123456789\""];
+    assert!(both.iter().all(|field| words.contains(field)), "{words}");
     assert!(kantoor(&db, &["secrets", "trust"]).status.success());
     let (good, words) = verify(&db, &[]);
     assert!(good, "the operator accepted it: {words}");

@@ -128,24 +128,41 @@ enum Difference {
     Unknown,
     /// The line says that it was deleted.
     Deleted,
-    /// A field has another value; `hidden` for one that the API does not show.
-    Field { name: String, own: Shown, logged: Shown, hidden: bool },
+    /// Fields have other values.
+    Fields(Vec<Field>),
+}
+
+/// A field that has another value than its line says.
+struct Field {
+    name: String,
+    own: Shown,
+    logged: Shown,
+    /// Whether the API does not show it.
+    hidden: bool,
 }
 
 impl Difference {
     /// Describes it, with or without values that the API does not show.
     fn sentence(&self, with_hidden: bool) -> String {
-        let (name, own, logged, hidden) = match self {
+        let fields = match self {
             Difference::Unknown => return "Created outside the log, which has no line about it".to_string(),
             Difference::Deleted => {
                 return "Created outside the log, whose last line about it says that it was deleted".to_string();
             }
-            Difference::Field { name, own, logged, hidden } => (name, own, logged, *hidden),
+            Difference::Fields(fields) => fields,
         };
+        let words: Vec<String> = fields.iter().map(|field| field.sentence(with_hidden)).collect();
+        words.join("; ")
+    }
+}
+
+impl Field {
+    fn sentence(&self, with_hidden: bool) -> String {
+        let Field { name, own, logged, hidden } = self;
         if name == DIGEST {
             return "Its secret was replaced outside the log".to_string();
         }
-        if hidden && !with_hidden {
+        if *hidden && !with_hidden {
             return format!("Changed outside the log: {name} is not what the last line of the log says");
         }
         let how = if is_wider(name, own, logged) { "Its scopes were widened" } else { "Changed" };
@@ -154,7 +171,7 @@ impl Difference {
     }
 }
 
-/// Returns the first difference between a record and its line. A field that the line lacks was added by a later version.
+/// Returns the differences between a record and its line. A field that the line lacks was added by a later version.
 fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> Option<Difference> {
     let Some(LastLine { shown: line, ends }) = line else { return Some(Difference::Unknown) };
     if *ends {
@@ -186,11 +203,19 @@ fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> O
         pairs.extend(logged.map(|logged| (name, own.to_string().into(), logged)));
     }
     let version = line["meta"].get("version").map(|logged| ("version", base.version.into(), logged));
-    let mut pairs = pairs.into_iter().chain(version);
-    let (name, own, logged) = pairs.find(|(_, own, logged)| own != *logged)?;
-    let is_hidden = hidden.get(name).is_some();
-    Some(Difference::Field { name: name.to_string(), own, logged: logged.clone(), hidden: is_hidden })
+    let differing = pairs.into_iter().chain(version).filter(|(_, own, logged)| own != *logged);
+    let mut fields: Vec<Field> = Vec::new();
+    for (name, own, logged) in differing.take(MOST_NAMED) {
+        if fields.iter().all(|field| field.name != name) {
+            let is_hidden = hidden.get(name).is_some();
+            fields.push(Field { name: name.to_string(), own, logged: logged.clone(), hidden: is_hidden });
+        }
+    }
+    (!fields.is_empty()).then_some(Difference::Fields(fields))
 }
+
+/// How many differing fields of a record are named.
+const MOST_NAMED: usize = 10;
 
 /// The column of a key whose digest the log has.
 const DIGEST: &str = "hash";

@@ -34,6 +34,7 @@ impl Resource {
             fleeting: false,
             logged: Logged::Except(&[]),
             guarded: false,
+            note_outside: records::note_all_outside::<R>,
             history: Some(history::history::<R>),
         }
     }
@@ -63,6 +64,7 @@ impl Resource {
             fleeting: false,
             logged: Logged::No,
             guarded: false,
+            note_outside: |_, _, _| Ok(String::new()),
             history: None,
         }
     }
