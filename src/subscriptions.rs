@@ -296,7 +296,11 @@ pub(crate) fn lines_of_live(tx: &mut Tx, ctx: &Ctx, id: Option<&str>, take: &mut
     let one = if id.is_some() { " AND id = $2" } else { "" };
     let sql = format!("SELECT lines FROM subscriptions WHERE account_id = $1 AND status IN ({live}){one}");
     let values: Vec<Value> = [Some(ctx.account.into()), id.map(Into::into)].into_iter().flatten().collect();
-    tx.all(&sql, &values, |row| Ok::<_, Error>(take(row.text(0)?))).map(drop)
+    let shown = tx.all(&sql, &values, |row| {
+        take(row.text(0)?);
+        Ok::<_, Error>(())
+    });
+    shown.map(drop)
 }
 
 /// Clears a deleted product from the lines of a subscription.

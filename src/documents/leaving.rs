@@ -47,7 +47,11 @@ pub(crate) fn rows_of_drafts<K: DocumentKind>(
     let one = if id.is_some() { " AND id = $2" } else { "" };
     let sql = format!("SELECT rows FROM {table} WHERE account_id = $1 AND generation_mode = '{draft}'{one}");
     let values: Vec<Value> = [Some(ctx.account.into()), id.map(Into::into)].into_iter().flatten().collect();
-    tx.all(&sql, &values, |row| Ok::<_, Error>(take(row.text(0)?))).map(drop)
+    let shown = tx.all(&sql, &values, |row| {
+        take(row.text(0)?);
+        Ok::<_, Error>(())
+    });
+    shown.map(drop)
 }
 
 /// Clears a deleted product from the rows of a draft.

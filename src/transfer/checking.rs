@@ -29,6 +29,9 @@ const PREVIEWED: usize = 5;
 const TOGETHER: usize = 50;
 /// Number of values that are looked up together.
 const LOOKED_UP: usize = 500;
+/// The values of a field in the file, with their lines and by what those are matched.
+type SeenValues = HashMap<String, (usize, String)>;
+
 /// The records that the database has nothing to say about, except for what they refer to and what must be unique. Trying
 /// a hundred thousand of them would take as long as importing them.
 const PLAIN: &[&str] = &["clients", "suppliers", "products"];
@@ -41,7 +44,7 @@ pub struct Checking<'c> {
     import: &'c Import,
     pdfs: Option<&'c mut Archive>,
     /// The fields that must be unique, with the values of the file, their lines and by what those are matched.
-    unique: Vec<(&'static FieldInfo, HashMap<String, (usize, String)>)>,
+    unique: Vec<(&'static FieldInfo, SeenValues)>,
     /// Whether lines are tried in the database.
     tries: bool,
     /// Lines to try.

@@ -233,7 +233,7 @@ fn links_expire_and_are_replaced(db: Db) {
     assert!(foreign.text.contains("is for something else. Open the link exactly as you received it"), "{foreign:?}");
     let age = |sql: &'static str| server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
     age("UPDATE one_time_tokens SET expires_at = 1");
-    assert!(accept(&second).expect(409).text.contains("has expired. Sign in if you have accepted it before"));
+    assert!(accept(&second).expect(409).text.contains("has expired. Ask for a new invitation"));
     age("UPDATE one_time_tokens SET expires_at = 9999999999999");
     for status in ["suspended", "active"] {
         let refused = client.patch(&format!("/v1/users/{id}"), json!({"status": status})).expect(409);
