@@ -139,7 +139,7 @@ const SECTIONS: &[&str] = &[
     "payment-terms",
     "tax-rates",
     "ticket-statuses",
-    "email-domains",
+    "e-mail-domains",
     "corporate-identities",
     "direct-debit-mandates",
     "direct-debit-verifications",

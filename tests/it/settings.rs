@@ -39,7 +39,7 @@ fn an_account_is_renamed(db: Db) {
     assert_eq!(client.get("/v1/me").data()["account"]["name"], "Jansen & Zn");
     for (body, fault) in [
         (json!({}), "name: required"),
-        (json!({"name": "a\nb"}), "name: invalid_format"),
+        (json!({"name": "a\nb"}), "name: invalid_characters"),
         (json!({"name": "x".repeat(256)}), "name: too_long"),
     ] {
         assert_eq!(client.patch("/v1/account", body).expect(422).faults(), [fault]);
