@@ -53,11 +53,11 @@ fn harms(client: &Client) -> Vec<Harm> {
             "url is \"http://127.0.0.1:10/mine\", but the last line of the log says \"http://127.0.0.1:9/hook\"",
         ),
         harm(
-            "UPDATE flows SET name = 'Steal' WHERE name = 'Ask'",
+            "UPDATE flows SET description = 'Steal' WHERE name = 'Ask'",
             &flow,
             json!({"active": true}),
             "flow.changed_outside",
-            "name is \"Steal\", but the last line of the log says \"Ask\"",
+            "description is \"Steal\", but the last line of the log says \"\"",
         ),
         harm(
             "UPDATE email_domains SET status = 'verified'",
