@@ -45,7 +45,7 @@ fn somebody_adds_a_passkey_and_signs_in_with_it() {
     browser.press("button", "Olga Owner");
     browser.press("menuitem", "Uitloggen");
     enter_password(&mut browser);
-    browser.press("button", "Sign in with a passkey");
+    browser.press("button", "Inloggen met een passkey");
     browser.wait_until("location.pathname === '/' && document.querySelector('#app main h1') !== null");
     let used = credentials(&mut browser);
     assert!(used[0]["signCount"].as_i64() > made[0]["signCount"].as_i64(), "{made} {used}");
