@@ -118,7 +118,7 @@ fn a_ticket_is_closed(browser: &mut Chromium, client: &Client) {
     browser.wait_until("document.activeElement.tagName === 'TEXTAREA'");
     browser.type_text("Opgelost");
     browser.key("Ctrl+Enter");
-    browser.sees("Antwoord verstuurd.");
+    browser.sees("De mail aan piet@b.example is bewaard");
     browser.evaluate("document.activeElement.blur()");
     browser.key("s");
     browser.wait_until("document.activeElement.matches('[role=menuitem]')");

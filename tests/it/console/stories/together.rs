@@ -110,7 +110,8 @@ fn two_people_change_one_draft(browser: &mut Chromium, client: &Client) {
 /// The first press is refused and shows the new version; the second is about that version.
 fn an_action_continues_on_the_changed_record(browser: &mut Chromium, client: &Client) {
     let rows = json!([{"name": "Oven", "unit_price": 100, "vat_code": "NL21"}]);
-    let id = client.post("/v1/quotes", json!({"title": "Oven", "rows": rows})).expect(201).id();
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    let id = client.post("/v1/quotes", json!({"title": "Oven", "client_id": firm, "rows": rows})).expect(201).id();
     let path = format!("/v1/quotes/{id}");
     client.act(&format!("{path}/finalize")).expect(200);
     let page = format!("/quotes/{id}");
