@@ -110,7 +110,8 @@ fn backups_under_load_are_complete_and_can_be_served(db: Db) {
         // The description counts what the backup holds, not what was written meanwhile.
         let words = said(&checked).replace(',', "");
         for name in ["accounts", "records", "log_entries"] {
-            assert!(words.split([' ', '\n']).any(|word| word == told[name].to_string()), "{name}: {told} {words}");
+            let count = told[name].to_string();
+            assert!(words.split([' ', '\n']).any(|word| word == count), "{name}: {told} {words}");
         }
         let again = Binary::start(&own, &client.key, &["--set", "workers=0"]);
         let before = again.client.get("/v1/quotes").json()["meta"]["total"].as_i64().unwrap();
