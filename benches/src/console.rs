@@ -127,6 +127,8 @@ impl Site {
         let session = session_of(&ask(&server, 1, "/console/accept-invite", &entry));
         let base = format!("http://{}", server.address);
         browser.call("Network.setCookie", json!({"name": "kantoor", "value": session, "url": base}));
+        // It would calculate the tree of a screen reader anew with every change of the page.
+        browser.call("Accessibility.disable", json!({}));
         browser.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": WATCH}));
         Some(Site { server, browser })
     }

@@ -79,8 +79,7 @@ impl Chromium {
         let target = self.call("Target.createTarget", tab)["targetId"].clone();
         let attached = self.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
         self.session = attached["sessionId"].as_str().unwrap().to_string();
-        // Without Accessibility, which would calculate the tree of a screen reader anew with every change of the page.
-        for domain in ["Page", "Runtime", "Log", "Network", "DOM"] {
+        for domain in ["Page", "Runtime", "Log", "Network", "DOM", "Accessibility"] {
             self.call(&format!("{domain}.enable"), json!({}));
         }
         self.resize(width, height);
