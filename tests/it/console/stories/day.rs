@@ -156,6 +156,8 @@ fn it_is_paid_and_credited(browser: &mut Chromium, client: &Client, invoice: &st
         .map(|one| one["amount"].clone())
         .collect();
     assert!(amounts.contains(&json!(210)) && amounts.contains(&json!(1000)), "{amounts:?}");
+    // On a phone, the message about the payment lies above the buttons for a while.
+    browser.wait_until("document.querySelector('.toast') === null");
     browser.press("button", "Crediteren");
     browser.sees("Er komt meteen een creditfactuur");
     browser.press("button", "Crediteren");
