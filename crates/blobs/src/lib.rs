@@ -72,9 +72,10 @@ const LARGE_BUFFER: usize = 16 * 1024 * 1024;
 /// Gives a file or folder the owner of another. A command that an administrator runs as root must not leave what the
 /// service cannot write; anybody else cannot change an owner and creates files as the service does.
 fn take_owner(path: &Folder, other: &Folder) {
-    let (Ok(own), Ok(other)) = (std::fs::metadata(path), std::fs::metadata(other)) else { return };
+    // A link is not followed: the service could point it at a file of the system.
+    let (Ok(own), Ok(other)) = (std::fs::symlink_metadata(path), std::fs::metadata(other)) else { return };
     if own.uid() != other.uid() {
-        let _ = std::os::unix::fs::chown(path, Some(other.uid()), Some(other.gid()));
+        let _ = std::os::unix::fs::lchown(path, Some(other.uid()), Some(other.gid()));
     }
 }
 

@@ -513,7 +513,7 @@ fn note_outside<R: Record>(tx: &mut Tx, ctx: &Ctx, found: &R) -> Result<()> {
     image.tell(tx, ctx, found, &format!("{}.{CHANGED_OUTSIDE}", R::shape().events))
 }
 
-/// Writes such lines about all records of an account, a few hundred after an id at a time; returns the last id, or an empty text
+/// Writes such lines about all records of an account, a hundred after an id at a time; returns the last id, or an empty text
 /// after the last record.
 pub fn note_all_outside<R: Record>(tx: &mut Tx, ctx: &Ctx, after: &str) -> Result<String> {
     let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {TOGETHER}", R::sql().select);
