@@ -139,11 +139,11 @@ impl Model for Flow {
                     (&self.author_id).into(),
                 ],
             )?;
-        } else if before.is_some_and(|before| before.author() != self.author()) {
-            // Runs in progress go on with the new author.
+        } else {
+            // Runs in progress go on with the new author, also if it was changed in the database before.
             tx.execute(
                 "UPDATE flow_definitions SET author_type = $1, author_id = $2
-                 WHERE account_id = $3 AND flow_id = $4 AND version = $5",
+                 WHERE account_id = $3 AND flow_id = $4 AND version = $5 AND (author_type <> $1 OR author_id <> $2)",
                 &[
                     self.author_type.wire().into(),
                     (&self.author_id).into(),

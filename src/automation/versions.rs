@@ -46,11 +46,7 @@ type Problem = (String, String);
 /// Checks the definitions of an account after this one; returns the last one, if there may be more, and a flow and a sentence
 /// for each problem.
 pub fn check_some(tx: &mut Tx, account: i64, after: &Version) -> Result<(Option<Version>, Vec<Problem>)> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM flow_definitions WHERE account_id = $1 AND (flow_id, version) > ($2, $3)
-         ORDER BY flow_id, version LIMIT {BATCH}"
-    );
-    let found = tx.all(&sql, &[account.into(), (&after.0).into(), after.1.into()], Stored::from_row)?;
+    let (last, found) = some_after(tx, account, after)?;
     let mut problems = Vec::new();
     for stored in &found {
         if let Some(what) = differs(tx, account, stored)?
@@ -60,8 +56,18 @@ pub fn check_some(tx: &mut Tx, account: i64, after: &Version) -> Result<(Option<
             problems.push((stored.of.0.clone(), what));
         }
     }
-    let last = found.last().filter(|_| found.len() == BATCH).map(|stored| stored.of.clone());
     Ok((last, problems))
+}
+
+/// Returns some definitions after this one, and the last of them if there may be more.
+fn some_after(tx: &mut Tx, account: i64, after: &Version) -> Result<(Option<Version>, Vec<Stored>)> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM flow_definitions WHERE account_id = $1 AND (flow_id, version) > ($2, $3)
+         ORDER BY flow_id, version LIMIT {BATCH}"
+    );
+    let found = tx.all(&sql, &[account.into(), (&after.0).into(), after.1.into()], Stored::from_row)?;
+    let last = found.last().filter(|_| found.len() == BATCH).map(|stored| stored.of.clone());
+    Ok((last, found))
 }
 
 /// Returns the flows whose current definition is missing.
@@ -74,6 +80,15 @@ pub fn missing(tx: &mut Tx, account: i64) -> Result<Vec<String>> {
 
 /// Describes the difference between a definition and the last line of its flow with its version.
 fn differs(tx: &mut Tx, account: i64, stored: &Stored) -> Result<Option<String>> {
+    let version = stored.of.1;
+    Ok(match logged(tx, account, stored)? {
+        Some(line) => compare(stored, &line),
+        None => Some(format!("Version {version} of the flow was created outside the log, which has no line about it")),
+    })
+}
+
+/// Returns the data of the last line of its flow with its version.
+fn logged(tx: &mut Tx, account: i64, stored: &Stored) -> Result<Option<Value>> {
     let (flow, version) = &stored.of;
     let mut offset = 0;
     loop {
@@ -82,20 +97,50 @@ fn differs(tx: &mut Tx, account: i64, stored: &Stored) -> Result<Option<String>>
         lines.sort_by_key(|line| -line.seq);
         for line in &lines {
             let data: Value = serde_json::from_str(line.data()).unwrap_or_default();
-            let logged = value(&data, "definition");
-            match value(&data, "definition_version").and_then(Value::as_i64) {
-                Some(own) if own == *version => return Ok(compare(stored, &data)),
+            let is_own = match value(&data, "definition_version").and_then(Value::as_i64) {
+                Some(own) => own == *version,
                 // A line of an earlier version does not tell which one it shows.
-                None if logged == Some(&stored.definition) => return Ok(None),
-                _ => {}
+                None => value(&data, "definition") == Some(&stored.definition),
+            };
+            if is_own {
+                return Ok(Some(data));
             }
         }
         offset += TOGETHER;
         if offset >= total {
-            let what = format!("Version {version} of the flow was created outside the log, which has no line about it");
-            return Ok(Some(what));
+            return Ok(None);
         }
     }
+}
+
+/// Makes the definitions of an account after this one match the log; returns the last one, if there may be more. They are
+/// copies, so unlike a record they are not accepted as they are.
+pub fn restore_some(tx: &mut Tx, account: i64, after: &Version) -> Result<Option<Version>> {
+    let (last, found) = some_after(tx, account, after)?;
+    for stored in &found {
+        let (flow, version) = &stored.of;
+        let of: [store::Value; 3] = [account.into(), flow.into(), (*version).into()];
+        let Some(line) = logged(tx, account, stored)? else {
+            tx.execute("DELETE FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3", &of)?;
+            continue;
+        };
+        if compare(stored, &line).is_some() {
+            let sql = "UPDATE flow_definitions SET definition = $1, author_type = $2, author_id = $3
+                       WHERE account_id = $4 AND flow_id = $5 AND version = $6";
+            let definition = value(&line, "definition").map(Value::to_string).unwrap_or_default();
+            let author = ["author_type", "author_id"].map(|name| text(&line, name).into());
+            tx.execute(sql, &[&[(&definition).into()], &author[..], &of].concat())?;
+        }
+    }
+    if last.is_none() {
+        let sql = "INSERT INTO flow_definitions (account_id, flow_id, version, definition, author_type, author_id)
+                   SELECT account_id, id, definition_version, definition, author_type, author_id FROM flows
+                   WHERE account_id = $1 AND NOT EXISTS (
+                       SELECT 1 FROM flow_definitions AS own WHERE own.account_id = $1 AND own.flow_id = flows.id
+                       AND own.version = flows.definition_version)";
+        tx.execute(sql, &[account.into()])?;
+    }
+    Ok(last)
 }
 
 fn compare(stored: &Stored, line: &Value) -> Option<String> {

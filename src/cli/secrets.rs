@@ -11,13 +11,15 @@ use engine::secrets::vault::Vault;
 use serde_json::json;
 
 use super::{error_line, grouped, open, say};
+use crate::automation::versions;
 use crate::opening;
 
 #[derive(Subcommand)]
 pub enum Secrets {
     /// Create a new key and encrypt all secrets with it
     Rotate,
-    /// Accept a restored database of an earlier version: encrypt its secrets, log its keys and sign its logs as they are
+    /// Accept the database as it is, after it was restored with an earlier version or changed with SQL: encrypt its secrets,
+    /// log what changed outside Kantoor and sign its logs
     Trust,
     /// Start over after the key was lost: links stop working, Mollie keys, webhook secrets and authenticator apps must be set again
     Reset,
@@ -59,7 +61,9 @@ fn trust(config: Config) -> Result<(), String> {
     log_changes(&app)?;
     tell(&app, accounts::TRUSTED)?;
     heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;
-    say("The database is accepted as it is: its secrets are encrypted, its keys are logged and its logs are signed.")
+    say(
+        "The database is accepted as it is: its secrets are encrypted, changes made outside Kantoor are logged and its logs are signed.",
+    )
 }
 
 /// Logs users, keys, settings and the like that were changed outside the program, so that the logs show them as they are.
@@ -71,13 +75,18 @@ fn log_changes(app: &App) -> Result<(), String> {
                 let (caller, from) = (app.acting(account.clone(), "operator"), after);
                 let noted = app.store.write_now(account.number, move |tx| {
                     let ctx = caller.writing(tx)?;
-                    (resource.note_outside)(tx, &ctx, &from)
+                    (resource.accept)(tx, &ctx, &from)
                 });
                 after = noted.map_err(error_line)?;
                 if after.is_empty() {
                     break;
                 }
             }
+        }
+        let (number, mut after) = (account.number, Some((String::new(), 0)));
+        while let Some(from) = after {
+            let restored = app.store.write_now(number, move |tx| versions::restore_some(tx, number, &from));
+            after = restored.map_err(error_line)?;
         }
     }
     Ok(())

@@ -87,7 +87,8 @@ async fn page(app: &Arc<App>, head: &Parts) -> Result<Response<Body>> {
         Err(error) if error.code == Code::AccountClosed && begins.is_some() => return Ok(lead_to("/sign-in")),
         Err(error) if error.code == Code::Unauthorized => {
             app.visitors.limit(&head.extensions, &head.headers)?;
-            return begins.map(|_| lead_to(&sign_in(path, query))).ok_or_else(nowhere);
+            let has_ended = session::secret(&app.site, &head.headers).is_ok();
+            return begins.map(|_| lead_to(&sign_in(path, query, has_ended))).ok_or_else(nowhere);
         }
         Err(error) => return Err(error),
     };
@@ -116,14 +117,15 @@ fn wants_page(headers: &HeaderMap) -> bool {
     headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("text/html"))
 }
 
-/// The page to sign in, which leads back to this address.
-fn sign_in(path: &str, query: &str) -> String {
+/// The page to sign in, which leads back to this address, and says so if a session has ended.
+fn sign_in(path: &str, query: &str, has_ended: bool) -> String {
     let to = if query.is_empty() { path.to_string() } else { format!("{path}?{query}") };
+    let ended = if has_ended { "ended&" } else { "" };
     if to == "/" {
-        return "/sign-in".to_string();
+        return if has_ended { "/sign-in?ended" } else { "/sign-in" }.to_string();
     }
     let to: String = form_urlencoded::byte_serialize(to.as_bytes()).collect();
-    format!("/sign-in?to={to}")
+    format!("/sign-in?{ended}to={to}")
 }
 
 fn lead_to(address: &str) -> Response<Body> {

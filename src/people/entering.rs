@@ -370,7 +370,7 @@ impl Visit {
                     let factors = factor::of_person(tx, &user.person_id)?;
                     if !factors.is_empty() {
                         token::create(tx, &ctx, Purpose::SecondStep, &user.base.id, &own)?;
-                        return Ok((user, factors));
+                        return Ok((user, factors, Account::numbered(tx, ctx.account)?));
                     }
                     (Via::Password, now, now)
                 }
@@ -386,9 +386,10 @@ impl Visit {
             session::create(tx, &ctx, &user.base.id, &user.person_id, &new)?;
             let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
             records::happened(tx, &by_user, &user, "signed_in")?;
-            Ok::<_, Error>((user, Vec::new()))
+            // Setting up an account names it.
+            Ok::<_, Error>((user, Vec::new(), Account::numbered(tx, ctx.account)?))
         });
-        let (user, factors) = written.await?;
+        let (user, factors, account) = written.await?;
         self.app.listeners.wrote(account.number);
         if !factors.is_empty() {
             let (methods, passkey) = (factor::methods(&factors), passkey::request(&self.app.site, &secret, &factors));

@@ -10,6 +10,7 @@ use web::Network;
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
 use crate::random;
+use crate::text::check_line;
 
 /// The tables of accounts and keys.
 pub const MIGRATION: Migration = Migration {
@@ -232,10 +233,11 @@ impl Account {
 
 /// Rejects a name that no account can have.
 pub fn check_name(name: &str) -> Result<()> {
-    if name.trim().is_empty() || name.chars().count() > 255 || name.chars().any(char::is_control) {
+    if name.trim().is_empty() || name.chars().count() > 255 {
         return Err(Error::new(Code::ValidationFailed, "The name of an account must have 1 to 255 characters."));
     }
-    Ok(())
+    check_line(name)
+        .map_err(|wrong| Error::new(Code::ValidationFailed, format!("The name of an account {}.", wrong.message)))
 }
 
 /// Every scope that a key can have.

@@ -54,9 +54,7 @@ pub fn inspect<R: Record>(
         }
     }
     references(tx, account, &records, &mut found.problems)?;
-    if R::is_searched() {
-        texts(tx, account, &records, &mut found.problems)?;
-    }
+    texts(tx, account, &records, &mut found.problems)?;
     if let (Some(lines), Logged::Except(silent)) = (lines, logged::<R>()) {
         lines::compare(tx, account, &records, lines, silent, &mut found.problems)?;
     }
@@ -96,17 +94,25 @@ fn references<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mu
 }
 
 fn texts<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Problems) -> Result<()> {
-    let ids = records.iter().map(|record| record.base().id.clone()).collect();
-    let kept = by_ids(tx, "folded", "search_texts", account, R::shape().name, &ids)?;
-    for record in records {
-        let what = match kept.get(&record.base().id) {
-            Some(text) if *text == record.search_text() => continue,
-            Some(_) => "Its search text does not match its fields",
-            None => "It has no search text, so searches do not find it",
+    for (id, is_there) in unsearched(tx, account, records)? {
+        let what = match is_there {
+            true => "Its search text does not match its fields",
+            false => "It has no search text, so searches do not find it",
         };
-        problems.push((record.base().id.clone(), what.to_string()));
+        problems.push((id, what.to_string()));
     }
     Ok(())
+}
+
+/// Returns the ids of the records whose search text is missing or differs from their fields, and whether there is one.
+pub(crate) fn unsearched<R: Record>(tx: &mut Tx, account: i64, records: &[R]) -> Result<Vec<(String, bool)>> {
+    if !R::is_searched() {
+        return Ok(Vec::new());
+    }
+    let ids = records.iter().map(|record| record.base().id.clone()).collect();
+    let kept = by_ids(tx, "folded", "search_texts", account, R::shape().name, &ids)?;
+    let differing = records.iter().filter(|record| kept.get(&record.base().id) != Some(&record.search_text()));
+    Ok(differing.map(|record| &record.base().id).map(|id| (id.clone(), kept.contains_key(id))).collect())
 }
 
 /// Returns a column of the rows of `table` with these ids; of one `kind`, in the table of search texts.

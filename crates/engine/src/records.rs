@@ -1,6 +1,7 @@
 //! The verbs of every record: list, get, create, change, delete. A resource with other verbs calls these.
 
 mod links;
+mod outside;
 
 use store::{Gathered, Merge, Tx, Value};
 
@@ -10,8 +11,7 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use crate::input::pending::Pending;
 use crate::input::{self, Input};
-use crate::inspect::lines;
-use crate::json::{Json, write_text};
+use crate::json::Json;
 pub use crate::known::{exists, known, known_snapshot, remembered};
 use crate::log::{self, Event};
 use crate::record::{CREATED, DETAIL, Fields, Model, Record, UPDATED, Views};
@@ -19,6 +19,8 @@ use crate::slice::{Slice, TOGETHER};
 use crate::tables::Relink;
 use crate::{search, tables};
 pub use links::{MERGED_INTO, loosen, merged_into, move_links};
+pub use outside::accept_some;
+use outside::note_outside;
 
 /// `GET …/{id}`
 pub fn get<R: Record>(call: Call) -> Result<Work> {
@@ -500,33 +502,6 @@ pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, memb
     note_outside(tx, ctx, record)?;
     Image::with(ctx, record, member)?.tell(tx, ctx, record, name)
 }
-
-/// Writes a line of its own about a guarded record that was changed outside the program: the next line has the whole record,
-/// and would take the change over.
-fn note_outside<R: Record>(tx: &mut Tx, ctx: &Ctx, found: &R) -> Result<()> {
-    let Some(what) = lines::changed_outside(tx, ctx.account, found)? else { return Ok(()) };
-    let (kind, id) = (R::shape().name, &found.base().id);
-    tracing::error!(account = ctx.account, "The {kind} {id} does not match the log. {what}.");
-    let mut member = b"\"difference\":".to_vec();
-    write_text(&mut member, &what);
-    let image = Image::with(ctx, found, &String::from_utf8_lossy(&member))?;
-    image.tell(tx, ctx, found, &format!("{}.{CHANGED_OUTSIDE}", R::shape().events))
-}
-
-/// Writes such lines about all records of an account, a hundred after an id at a time; returns the last id, or an empty text
-/// after the last record.
-pub fn note_all_outside<R: Record>(tx: &mut Tx, ctx: &Ctx, after: &str) -> Result<String> {
-    let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {TOGETHER}", R::sql().select);
-    let found = tx.all(&sql, &[ctx.account.into(), after.into()], R::from_row)?;
-    for record in &found {
-        note_outside(tx, ctx, record)?;
-    }
-    let is_last = found.len() < TOGETHER;
-    Ok(found.last().filter(|_| !is_last).map(|record| record.base().id.clone()).unwrap_or_default())
-}
-
-/// The event of a record that was changed outside the program.
-pub const CHANGED_OUTSIDE: &str = "changed_outside";
 
 /// The total of an unfiltered list is stored, since counting a million rows is expensive.
 pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {

@@ -266,8 +266,8 @@ pub struct Resource {
     pub logged: Logged,
     /// Whether a record is compared with its last line before it gets a new one.
     pub guarded: bool,
-    /// Writes lines about guarded records after an id that were changed outside the program; returns the last id.
-    pub note_outside: fn(&mut Tx, &Ctx, &str) -> Result<String>,
+    /// Makes log, count and search texts match the guarded records after an id; returns the last id.
+    pub accept: fn(&mut Tx, &Ctx, &str) -> Result<String>,
     /// Returns what happened to a record.
     pub history: Option<Handler>,
 }

@@ -49,9 +49,12 @@ pub fn did_you_mean<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Str
     near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default()
 }
 
-/// Rejects a text of several lines, and control characters: names go into the headers and the first lines of mail.
+/// Rejects a text of several lines, and control characters, also those that hide text or turn its direction: names go into the
+/// headers and the first lines of mail.
 pub fn check_line(text: &str) -> Result<(), Violation> {
-    match text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+    let turns = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let hides = |c| matches!(c, '\u{200b}' | '\u{feff}' | '\u{2028}' | '\u{2029}');
+    match text.chars().any(|c| c.is_control() || turns(c) || hides(c)) {
         true => Err(violation(FieldCode::InvalidCharacters, "must be one line, without control characters")),
         false => Ok(()),
     }

@@ -1,7 +1,7 @@
 //! The rows of the table of events.
 
+use engine::inspect::lines::CHANGED_OUTSIDE;
 use engine::log::{EventType, Origin};
-use engine::records::CHANGED_OUTSIDE;
 
 /// The events whose names begin in the same way.
 pub struct Group {

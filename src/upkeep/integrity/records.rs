@@ -2,8 +2,8 @@
 
 use engine::accounts::{self, Account};
 use engine::error::Error;
+use engine::inspect::lines::CHANGED_OUTSIDE;
 use engine::log;
-use engine::records::CHANGED_OUTSIDE;
 use engine::registry::registry;
 use engine::resource::Resource;
 use serde_json::Value;

@@ -159,7 +159,10 @@ fn a_reader_gets_no_more_than_the_role_allows(db: Db) {
 fn signing_in_leads_back_to_where_somebody_wanted_to_go(db: Db) {
     let server = Server::start(db);
     let client = client(&server);
-    owner(&server, &client, "olga@a.example");
+    let ended = owner(&server, &client, "olga@a.example");
+    ended.post("/console/sign-out", json!({}));
+    let sent = open(&ended, "/invoices").expect(303);
+    assert_eq!(sent.header("location"), "/sign-in?ended&to=%2Finvoices", "a session that has ended says so");
     let stranger = Browser::new(&client);
     let sent = open(&stranger, "/invoices?payment_status=overdue&page=2").expect(303);
     let location = sent.header("location").to_string();

@@ -9,7 +9,7 @@ use crate::people::{Browser, PASSWORD, commands, token};
 use crate::server::Binary;
 use crate::support::{Client, Db};
 
-on_both![a_change_outside_the_log_is_not_taken_over];
+on_both![a_change_outside_the_log_is_not_taken_over, the_operator_accepts_what_was_added_and_deleted];
 
 /// What somebody does to the record of a path, how the program changes it then, and the event and the difference.
 struct Harm {
@@ -129,4 +129,56 @@ fn a_change_outside_the_log_is_not_taken_over(db: Db) {
     assert!(kantoor(&db, &["secrets", "trust"]).status.success());
     let (good, words) = verify(&db, &[]);
     assert!(good, "the operator accepted it: {words}");
+}
+
+/// Records, their counts and search texts, and the definitions that runs follow.
+fn the_operator_accepts_what_was_added_and_deleted(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0", "--set", "allow_private_addresses=127.0.0.0/8"]);
+    let client = &binary.client;
+    let all = harms(client);
+    let flow = all.iter().find(|harm| harm.event == "flow.changed_outside").map(|harm| &harm.path).unwrap();
+    // The author of the record and of the definition are then not the same.
+    spoil(&db, "UPDATE flows SET author_type = 'operator', author_id = ''");
+    client.patch(flow, json!({"active": true})).expect(200);
+    let told = client.get("/v1/changes?type=flow.changed_outside").expect(200).data();
+    let by = ["operator", "outside Kantoor"];
+    assert_eq!([&told[0]["actor_type"], &told[0]["actor_name"]], by, "nobody who uses the program did: {told}");
+    stop(&mut binary);
+    let (_, words) = verify(&db, &[]);
+    assert!(!words.contains("flow_definitions"), "the program wrote both: {words}");
+
+    spoil(&db, "DELETE FROM webhook_cursors");
+    spoil(&db, "DELETE FROM webhook_endpoints");
+    spoil(&db, "UPDATE corporate_identities SET name = 'Somebody else'");
+    spoil(&db, "UPDATE flow_definitions SET definition = '[]'");
+    spoil(
+        &db,
+        "INSERT INTO flow_definitions (account_id, flow_id, version, definition, author_type, author_id)
+                SELECT account_id, flow_id, 9, '[]', author_type, author_id FROM flow_definitions",
+    );
+    let (good, words) = verify(&db, &[]);
+    let named = [
+        "Deleted outside the log",
+        "The stored count of webhook_endpoints is 1, but there are 0",
+        "its definition is not the one that was saved",
+        "Version 9 of the flow was created outside the log",
+    ];
+    assert!(!good && named.iter().all(|name| words.contains(name)), "{words}");
+    trust(&db);
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "the operator accepted it: {words}");
+
+    spoil(&db, "DELETE FROM flow_definitions");
+    assert!(verify(&db, &[]).1.contains("The definition of the flow was deleted outside the log"));
+    trust(&db);
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "the definition is there again: {words}");
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let told = binary.client.get("/v1/changes?type=webhook_endpoint.changed_outside").expect(200).data();
+    assert_eq!(told[0]["data"]["deleted"], true, "{told}");
+}
+
+fn trust(db: &Db) {
+    let out = kantoor(db, &["secrets", "trust"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }

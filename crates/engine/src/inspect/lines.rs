@@ -114,12 +114,19 @@ struct LastLine {
 
 impl LastLine {
     fn new(data: &str, name: &str) -> LastLine {
-        LastLine { shown: serde_json::from_str(data).unwrap_or_default(), ends: ends(name) }
+        let shown: Shown = serde_json::from_str(data).unwrap_or_default();
+        LastLine { ends: ends(name, &shown), shown }
     }
 }
 
-fn ends(name: &str) -> bool {
-    name.ends_with(".deleted") || name.ends_with(".erased")
+/// The event of a record that was changed outside the program.
+pub const CHANGED_OUTSIDE: &str = "changed_outside";
+/// The member of a line about a record that was changed outside the program and does not exist any more.
+pub(crate) const DELETED: &str = "deleted";
+
+fn ends(name: &str, shown: &Shown) -> bool {
+    let is_outside = || name.ends_with(CHANGED_OUTSIDE) && shown[DELETED] == true;
+    name.ends_with(".deleted") || name.ends_with(".erased") || is_outside()
 }
 
 /// How a record differs from its last line.
@@ -237,7 +244,7 @@ pub fn gone(tx: &mut Tx, account: i64, numbers: &[i64]) -> Result<Vec<(&'static 
         // It may have been deleted since the log was read.
         let (newest, _) = log::of_record(tx, account, kind, id, 0, 1)?;
         let newest = log::numbered(tx, account, &newest)?;
-        let ended = newest.iter().any(|line| ends(&line.name));
+        let ended = newest.iter().any(|line| LastLine::new(line.data(), &line.name).ends);
         if !ended && !table.fleeting {
             gone.push((table.shape.table, id.to_string()));
         }

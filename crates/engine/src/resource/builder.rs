@@ -34,7 +34,7 @@ impl Resource {
             fleeting: false,
             logged: Logged::Except(&[]),
             guarded: false,
-            note_outside: records::note_all_outside::<R>,
+            accept: records::accept_some::<R>,
             history: Some(history::history::<R>),
         }
     }
@@ -64,7 +64,7 @@ impl Resource {
             fleeting: false,
             logged: Logged::No,
             guarded: false,
-            note_outside: |_, _, _| Ok(String::new()),
+            accept: |_, _, _| Ok(String::new()),
             history: None,
         }
     }
