@@ -36,7 +36,8 @@ impl Pooler {
         let file = folder.path().join("pgbouncer.ini");
         let text = format!(
             "[databases]\n{name} = host={host} port={theirs} user={user}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
-             listen_port = {port}\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nunix_socket_dir =\n",
+             listen_port = {port}\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nserver_login_retry = 1\n\
+             unix_socket_dir =\n",
             name = db.name(),
             theirs = config.get_ports()[0],
             user = config.get_user().unwrap(),
@@ -112,6 +113,36 @@ fn nodes_share_the_sessions_of_a_pooler() {
     let mut client = postgres::Client::connect(&direct, postgres::NoTls).unwrap();
     let count: i64 = client.query_one(&sessions, &[]).unwrap().get(0);
     assert!((1..=4).contains(&count), "{count} sessions");
+}
+
+/// PostgreSQL disappears after a commit is in its log and before it is acknowledged: PgBouncer then sends an error of its own.
+#[test]
+fn a_commit_that_a_pooler_lost_is_looked_up() {
+    let Some(pair) = Pair::start() else { return };
+    let Some(pooler) = Pooler::start(&Db::at_address(pair.primary.url())) else { return };
+    let url = format!("postgres://kantoor@127.0.0.1:{}/postgres?sslmode=disable&pool_mode=transaction", pooler.port);
+    let server = Server::start(Db::at_address(url));
+    let client = server.client();
+    client.post("/v1/products", json!({"name": "First"})).expect(201);
+    pair.between.silence(true);
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| client.post("/v1/products", json!({"name": "Once"})));
+        let waits = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%COMMIT'";
+        until("a commit that waits for the standby", || pair.primary.ask(&format!("SELECT count(*) {waits}")) > 0);
+        let process = pair.primary.ask(&format!("SELECT min(pid)::BIGINT {waits}"));
+        // All sessions end with it, and the server recovers from its log.
+        let killed = Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();
+        assert!(killed.success());
+        let alone = || {
+            let mut session = postgres::Client::connect(&pair.primary.url(), postgres::NoTls)?;
+            session.batch_execute("ALTER SYSTEM SET synchronous_standby_names = ''")?;
+            session.batch_execute("SELECT pg_reload_conf()")
+        };
+        until("the server", || alone().is_ok());
+        asked.join().unwrap().expect(201);
+    });
+    let names = client.get("/v1/products?search=Once").expect(200).data();
+    assert_eq!(names.as_array().unwrap().len(), 1, "{names}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Node {
     }
 
     /// Returns the integer result of a query.
-    fn ask(&self, sql: &str) -> i64 {
+    pub fn ask(&self, sql: &str) -> i64 {
         let asked =
             postgres::Client::connect(&self.url(), postgres::NoTls).and_then(|mut client| client.query_one(sql, &[]));
         asked.map_or(-1, |row| row.get(0))

@@ -39,11 +39,14 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Whether the server rejected the statement and keeps the connection: then it certainly had no effect.
+    /// Whether PostgreSQL itself rejected the statement and keeps the connection: then it certainly had no effect.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
             Failure::Silence(_) => false,
-            Failure::Said(fault) => fault.as_db_error().is_some() && !ends_connection(fault),
+            Failure::Said(fault) => {
+                let severity = fault.as_db_error().and_then(|said| said.parsed_severity());
+                severity == Some(Severity::Error) && !ends_connection(fault)
+            }
             Failure::Earlier(failure) => failure.is_refusal(),
         }
     }
@@ -69,10 +72,13 @@ impl From<Failure> for Error {
     }
 }
 
-/// Whether the server closes the connection with this error.
+/// Whether the server closes the connection with this error. PgBouncer states the severity only in the field that PostgreSQL
+/// translates, also when PostgreSQL disappeared while it committed.
 pub(crate) fn ends_connection(fault: &Fault) -> bool {
-    let severity = fault.as_db_error().and_then(|said| said.parsed_severity());
-    matches!(severity, Some(Severity::Fatal | Severity::Panic))
+    fault.as_db_error().is_some_and(|said| match said.parsed_severity() {
+        Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
+        None => matches!(said.severity(), "FATAL" | "PANIC") || said.code().code().starts_with("08"),
+    })
 }
 
 /// A statement that the server has parsed once.
