@@ -96,7 +96,7 @@ impl Model for Flow {
             TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
                 let hint = events::guess_widely(&self.trigger_key);
                 let why = match events::is_trial(&self.trigger_key) {
-                    true => "is only sent to an endpoint that is tested, and never starts a flow",
+                    true => "names an event that is only sent to an endpoint that is tested, and never starts a flow",
                     false => "is not an event of the service; keys of your own have the trigger_type custom",
                 };
                 let message = format!("{why}{hint}");

@@ -162,7 +162,9 @@ fn doubt(tx: &mut Tx, ctx: &Ctx, kind: &str) -> Result<Option<String>> {
         return Ok(None);
     }
     let filter = Filter { entity_types: vec![kind.to_string()], before: i64::MAX, ..Filter::default() };
-    if !log::filtered(tx, ctx.account, &filter, &mut |_, _| true, 1, BYTES)?.lines.is_empty() {
+    let mut reader = LineReader::new(|scope: &str| ctx.may(scope));
+    let mut may_read = |event: &str, kind: &str| reader.may_read(event, kind);
+    if !log::filtered(tx, ctx.account, &filter, &mut may_read, 1, BYTES)?.lines.is_empty() {
         return Ok(None);
     }
     // The events of some records have another name than the records.
