@@ -6,7 +6,6 @@ use engine::jobs::{self, NewJob};
 use store::Tx;
 
 use super::outcome::Told;
-use super::waiting::set;
 use super::{Deliver, Standing, distinct, write_delivery};
 
 /// Why a delivery was canceled.
@@ -68,4 +67,13 @@ pub(super) fn readdress(tx: &mut Tx, ctx: &Ctx, told: &Told, to: &[String]) -> R
         }
     }
     Ok(canceled)
+}
+
+/// Records the status of a delivery, and why it has it.
+pub(super) fn set(tx: &mut Tx, ctx: &Ctx, delivery: &str, status: Standing, reason: &str) -> Result<()> {
+    tx.execute(
+        "UPDATE deliveries SET status = $1, reason = $2, changed_at = $3 WHERE account_id = $4 AND id = $5",
+        &[status.wire().into(), reason.into(), ctx.machine_now.0.into(), ctx.account.into(), delivery.into()],
+    )?;
+    Ok(())
 }

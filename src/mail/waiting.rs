@@ -11,7 +11,7 @@ use store::{Migration, Tx};
 
 use super::hours::{next_in, next_look};
 use super::outcome::{Followers, Outcome, Rewritten, Told, Words};
-use super::readdressing::readdress;
+use super::readdressing::{readdress, set};
 use super::{Deliver, Standing};
 use crate::settings::{NOT_SENT, Settings};
 
@@ -110,14 +110,6 @@ fn record_due(tx: &mut Tx, ctx: &Ctx, followers: &Followers) -> Result<Vec<Optio
         left.push(canceled);
     }
     Ok(left)
-}
-
-pub(super) fn set(tx: &mut Tx, ctx: &Ctx, delivery: &str, status: Standing, reason: &str) -> Result<()> {
-    tx.execute(
-        "UPDATE deliveries SET status = $1, reason = $2, changed_at = $3 WHERE account_id = $4 AND id = $5",
-        &[status.wire().into(), reason.into(), ctx.machine_now.0.into(), ctx.account.into(), delivery.into()],
-    )?;
-    Ok(())
 }
 
 /// A delivery before its first attempt.
