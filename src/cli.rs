@@ -17,6 +17,7 @@ mod notify;
 mod restore;
 mod secrets;
 mod serve;
+mod settings;
 mod typeset_worker;
 mod user;
 mod verify;
@@ -150,7 +151,13 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
     if let Command::Serve(serve) = &cli.command {
         flags.extend(serve.flags());
     }
-    let config = Config::load(cli.settings.config.as_deref(), environment()?.into_iter(), &flags)?;
+    let (config, mut wrong) = Config::read(cli.settings.config.as_deref(), environment()?.into_iter(), &flags)?;
+    if cli.command.runs_the_server() {
+        settings::check(&config, &mut wrong);
+    }
+    if !wrong.is_empty() {
+        return Err(wrong.join("\n"));
+    }
     if !cli.command.creates() {
         open::must_have_data(&config).map_err(error_line)?;
     }
@@ -212,6 +219,11 @@ fn environment() -> Result<Vec<(String, String)>, String> {
 }
 
 impl Command {
+    /// Whether the command uses the settings of the server, or tells whether they are right.
+    fn runs_the_server(&self) -> bool {
+        matches!(self, Command::Serve(_) | Command::Config { default: false })
+    }
+
     /// Whether the command creates the database if there is none, or needs none. All others report that there is none, such as
     /// after a typing error in `--data`.
     fn creates(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Documents: invoices, quotes and workorders share one record. A draft can be changed; finalization assigns the number
 //! and locks the rows, client and totals.
 
+mod addressed;
 pub(crate) mod complete;
 pub(crate) mod credit;
 pub(crate) mod faults;

@@ -5,6 +5,7 @@ pub(crate) mod hours;
 pub(crate) mod link;
 pub(crate) mod listed;
 pub(crate) mod outcome;
+mod readdressing;
 mod standing;
 mod transport;
 mod trial;
@@ -162,22 +163,7 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
         false => (Standing::Queued, ""),
     };
     for recipient in to.iter().chain(&cc) {
-        let delivery = ctx.new_id();
-        tx.execute(
-            "INSERT INTO deliveries (account_id, id, mail_id, about_id, recipient, status, attempts, reason,
-                                     maybe_twice, changed_at)
-             VALUES ($1, $2, $3, $4, $5, $6, 0, $7, 0, $8)",
-            &[
-                ctx.account.into(),
-                (&delivery).into(),
-                (&id).into(),
-                (&letter.about_id).into(),
-                recipient.into(),
-                status.wire().into(),
-                reason.into(),
-                ctx.now.0.into(),
-            ],
-        )?;
+        let delivery = write_delivery(tx, ctx, (&id, &letter.about_id), recipient, (status, reason))?;
         // What waits on a test clock is delivered when that is advanced.
         if status == Standing::Queued && !(waits && ctx.has_test_clock) {
             let mut job = NewJob::of(ctx, &Deliver { delivery })?;
@@ -188,6 +174,33 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
         }
     }
     Ok(waits || (status == Standing::Queued && ctx.quotas.provided.mail))
+}
+
+/// Writes a delivery of a mail about a record to one recipient; returns its id.
+fn write_delivery(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    (mail, about_id): (&str, &str),
+    recipient: &str,
+    (status, reason): (Standing, &str),
+) -> Result<String> {
+    let delivery = ctx.new_id();
+    tx.execute(
+        "INSERT INTO deliveries (account_id, id, mail_id, about_id, recipient, status, attempts, reason,
+                                 maybe_twice, changed_at)
+         VALUES ($1, $2, $3, $4, $5, $6, 0, $7, 0, $8)",
+        &[
+            ctx.account.into(),
+            (&delivery).into(),
+            mail.into(),
+            about_id.into(),
+            recipient.into(),
+            status.wire().into(),
+            reason.into(),
+            ctx.now.0.into(),
+        ],
+    )?;
+    Ok(delivery)
 }
 
 /// Returns the recipients without duplicates, ignoring case; an address in both is only in `to`.

@@ -77,17 +77,17 @@ record! {
     /// pending.
     status: Status = INPUT.create_only().filter().sort().example("\"active\"");
     /// Frequency of the invoices.
-    term: Term = COMPUTED.filter_also("frequency");
+    term: Term = COMPUTED.filter_also("frequency").sent_as("frequency");
     /// Start date.
-    start_date: Day = COMPUTED.sort().range("start_from", "start_to");
+    start_date: Day = COMPUTED.sent_as("subscription_start").sort().range("start_from", "start_to");
     /// End date: periods that begin before it are invoiced.
-    end_date: Day = COMPUTED.nullable().sort();
+    end_date: Day = COMPUTED.sent_as("subscription_end").nullable().sort();
     /// The date of the last invoice.
     last_generated: Day = COMPUTED.nullable();
     /// The date of the next invoice.
     next_generate: Day = COMPUTED.nullable().sort();
     /// The days of invoices: `schedule_type` (`start_date` or `day_of_month`), `day_of_month` and `day_of_week`.
-    schedule: Plan = COMPUTED;
+    schedule: Plan = COMPUTED.sent_as("day_of_month");
     /// Sum of the lines.
     subtotal: Amount = COMPUTED;
     /// VAT percentage; with several rates, the effective percentage.

@@ -7,7 +7,7 @@ mod table;
 use std::sync::LazyLock;
 
 use engine::call::{Answer, Call};
-use engine::error::{Error, FieldCode, violation};
+use engine::error::{FieldCode, FieldErrors, violation};
 use engine::log::{EventType, Origin};
 use engine::record::Shape;
 use engine::records::Work;
@@ -60,10 +60,12 @@ fn get(call: Call) -> engine::error::Result<Work> {
     let wanted: Vec<String> =
         call.query.get("type").unwrap_or("*").split(',').map(|one| one.trim().to_string()).collect();
     let is_known = |one: &&String| DESCRIBED.iter().any(|(event, _)| events::matches(one, &event.name));
-    if let Some(odd) = wanted.iter().find(|one| !is_known(one)) {
+    let mut faults = FieldErrors::default();
+    for odd in wanted.iter().filter(|one| !is_known(one)) {
         let message = format!("has no event '{}'{}", odd.chars().take(100).collect::<String>(), events::hint(odd));
-        return Err(Error::field("type", violation(FieldCode::InvalidChoice, message)));
+        faults.add("type", violation(FieldCode::InvalidChoice, message));
     }
+    faults.into_result()?;
     Ok(Box::new(move |_, _| {
         let is_wanted = |event: &EventType| wanted.iter().any(|one| events::matches(one, &event.name));
         let found = DESCRIBED.iter().filter(|(event, _)| is_wanted(event));

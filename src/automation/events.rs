@@ -130,12 +130,17 @@ pub fn hint(pattern: &str) -> String {
 /// Returns why an event that is fired, or that a flow listens to, is probably misspelled, if so. A name that resembles no
 /// event is one of the caller's own.
 pub fn doubt(name: &str) -> Option<String> {
-    if find(name).is_some_and(|event| event.origin == Origin::Trial) {
+    if is_trial(name) {
         let hint = guess_widely(name);
         return Some(format!("'{name}' is only sent to an endpoint that is tested, and never starts a flow{hint}"));
     }
     let hint = if find(name).is_some() { String::new() } else { guess(name) };
     (!hint.is_empty()).then(|| format!("'{name}' is not an event of Kantoor, and only happens if it is fired{hint}"))
+}
+
+/// Whether only the test of an endpoint sends this event.
+pub fn is_trial(name: &str) -> bool {
+    find(name).is_some_and(|event| event.origin == Origin::Trial)
 }
 
 /// Returns a hint at the event that was meant, also if the name resembles none: those of records whose name begins alike, or

@@ -95,8 +95,11 @@ impl Model for Flow {
             }
             TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
                 let hint = events::guess_widely(&self.trigger_key);
-                let message =
-                    format!("is not an event of the service; keys of your own have the trigger_type custom{hint}");
+                let why = match events::is_trial(&self.trigger_key) {
+                    true => "names an event that is only sent to an endpoint that is tested, and never starts a flow",
+                    false => "is not an event of the service; keys of your own have the trigger_type custom",
+                };
+                let message = format!("{why}{hint}");
                 faults.add("trigger_key", violation(FieldCode::InvalidChoice, message));
             }
             _ => {}

@@ -22,7 +22,7 @@ use super::request::Request;
 pub use super::send_type::SendType;
 use super::{Document, DocumentKind, Which, make_final, pdf, quote, with_finalized};
 use crate::mail::hours::{self, Timing};
-use crate::mail::outcome::{Follower, Words};
+use crate::mail::outcome::{Follower, Rewritten, Words};
 use crate::mail::{self, Letter};
 
 input! {
@@ -55,11 +55,12 @@ impl Body for Send {
 
 impl Send {
     fn recipients(&self) -> (Vec<String>, Vec<String>) {
-        let split = |emails: &Emails| -> Vec<String> {
-            emails.0.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect()
-        };
-        mail::distinct(&split(&self.to), &split(&self.cc))
+        mail::distinct(&split(&self.to.0), &split(&self.cc.0))
     }
+}
+
+fn split(emails: &str) -> Vec<String> {
+    emails.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect()
 }
 
 /// Fields of the response to a send.
@@ -94,7 +95,8 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
             wish.send_type = default_type(&document);
         }
         let written = Text { subject: wish.subject.clone(), message: wish.message.clone() };
-        let source = Source { text: written.of_draft(draft.as_deref()), is_usual: false, was_late: false };
+        let source =
+            Source { text: written.of_draft(draft.as_deref()), is_usual: false, was_late: false, to_client: false };
         let recipients = post(tx, ctx, document, &wish, source)?;
         let data = json!({"success": true, "recipients": recipients, "recipients_list": recipients.join(", ")});
         let answer = Answer::data(Outcome::Done, data.to_string().into_bytes());
@@ -122,12 +124,16 @@ fn post<K: DocumentKind>(
     let (to, cc) = wish.recipients();
     let (from_name, reply_to) = mail::identity_of(tx, ctx, &before.corporate_identity_id.0)?;
     let timing = if wish.send_type.is_reminder() { Timing::OfficeHours } else { Timing::BySender };
-    source.check(&Facts::of(ctx, &before, &from_name))?;
+    let addressed = before.addressed(tx, ctx)?;
+    source.check(&Facts::of(ctx, &addressed, &from_name))?;
     let source = match hours::leaves_at(tx, ctx, timing)? > ctx.now {
-        true => source.with_placeholders(tx, ctx, &before, wish.send_type, &from_name)?,
+        true => Source {
+            to_client: wish.to.0.eq_ignore_ascii_case(&addressed.addressee(wish.send_type)),
+            ..source.with_placeholders(tx, ctx, &addressed, wish.send_type, &from_name)?
+        },
         false => source,
     };
-    let Words { subject, body, html } = words(tx, ctx, &before, &source, &from_name);
+    let Words { subject, body, html } = words(tx, ctx, &addressed, &source, &from_name);
     let letter = Letter {
         about: K::shape().name,
         about_id: before.base.id.clone(),
@@ -147,7 +153,7 @@ fn post<K: DocumentKind>(
     let is_awaited = mail::put(tx, ctx, &letter)?;
     let mut document = before.clone();
     if !is_awaited {
-        document.note_sent(ctx, wish.send_type);
+        document.note_sent(ctx);
     }
     records::change(tx, ctx, &before, &mut document, "updated")?;
     records::emit(tx, ctx, &document, "sales.document_sent")?;
@@ -175,11 +181,9 @@ impl<K: DocumentKind> Document<K> {
         }
     }
 
-    /// Records when the document was first sent. A reminder sends nothing new.
-    fn note_sent(&mut self, ctx: &Ctx, kind: SendType) {
-        if !kind.is_reminder() {
-            self.sent_at = When(self.sent_at.0.or(Some(ctx.now)));
-        }
+    /// Records when the document was first sent, with whichever mail: a reminder has its link and its PDF too.
+    fn note_sent(&mut self, ctx: &Ctx) {
+        self.sent_at = When(self.sent_at.0.or(Some(ctx.now)));
     }
 }
 
@@ -197,29 +201,38 @@ pub(crate) const fn follower<K: DocumentKind>() -> Follower {
             Ok(document.awaits_client(ctx) && (!was_late || document.is_past_due(ctx)))
         },
         accepted: |tx, ctx, id, kind| {
-            let Some(kind) = SendType::from_wire(kind) else { return Ok(()) };
+            // Flows also send mail about documents that is none of these.
+            if SendType::from_wire(kind).is_none() {
+                return Ok(());
+            }
             let before: Document<K> = records::find(tx, ctx, id)?;
             let mut document = before.clone();
-            document.note_sent(ctx, kind);
+            document.note_sent(ctx);
             records::change(tx, ctx, &before, &mut document, "updated")
         },
         given_up: |tx, ctx, id, event, mail| {
             let document: Document<K> = records::find(tx, ctx, id)?;
             records::emit_with(tx, ctx, &document, event, mail)
         },
-        rewrite: |tx, ctx, id, source| {
-            let source: Source = serde_json::from_str(source)
+        rewrite: |tx, ctx, id, kind, source| {
+            let mut source: Source = serde_json::from_str(source)
                 .map_err(|error| Error::internal(format!("the source of a mail about {id}: {error}")))?;
-            let document: Document<K> = records::find(tx, ctx, id)?;
+            let document = records::find::<Document<K>>(tx, ctx, id)?.addressed(tx, ctx)?;
             let (sender, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
-            Ok(words(tx, ctx, &document, &source, &sender))
+            let kind = SendType::from_wire(kind).unwrap_or_default();
+            if source.text.is_early(document.language) {
+                // It may be late by now.
+                source.text = Text::usual(tx, ctx, &document, kind)?;
+            }
+            let to = if source.to_client { split(&document.addressee(kind)) } else { Vec::new() };
+            Ok(Rewritten { words: words(tx, ctx, &document, &source, &sender), to })
         },
     }
 }
 
 /// Mails a document to its client with the default texts, if there is an address.
 pub fn post_usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: Document<K>, kind: SendType) -> Result<()> {
-    let to = addressee(&document, kind);
+    let to = document.addressed(tx, ctx)?.addressee(kind);
     if to.is_empty() {
         return Ok(());
     }
@@ -256,11 +269,11 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let document: Document<K> = records::find(tx, ctx, call.id())?;
         let kind = wanted.unwrap_or_else(|| default_type(&document));
-        let document = document.foreseen(tx, ctx)?;
+        let document = document.foreseen(tx, ctx)?.addressed(tx, ctx)?;
         let (name, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
         let Text { subject, message } = Text::of(tx, ctx, &document, kind, &name)?;
         let data = json!({
-            "send_type": kind.wire(), "to": addressee(&document, kind), "subject": subject, "message": message,
+            "send_type": kind.wire(), "to": document.addressee(kind), "subject": subject, "message": message,
             "from": name, "language": document.language.wire(), "attachment": pdf::file_name(&document),
         });
         Ok(Answer::data(Outcome::Done, data.to_string().into_bytes()))
@@ -273,7 +286,7 @@ pub fn preview_page<K: DocumentKind>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let document: Document<K> = records::find(tx, ctx, call.id())?;
         let kind = default_type(&document);
-        let mut document = document.foreseen(tx, ctx)?;
+        let mut document = document.foreseen(tx, ctx)?.addressed(tx, ctx)?;
         let (name, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
         let text = Text::of(tx, ctx, &document, kind, &name)?;
         if document.number == NUMBER {
@@ -281,17 +294,6 @@ pub fn preview_page<K: DocumentKind>(call: Call) -> Result<Work> {
         }
         Ok(Answer::content(Content::Page(mail_html::preview(tx, ctx, &document, &text.message))))
     }))
-}
-
-/// Returns the client's address for this type of mail.
-fn addressee<K: DocumentKind>(document: &Document<K>, kind: SendType) -> String {
-    let client = document.client.json();
-    let own = match kind {
-        _ if kind.is_reminder() => client["email_reminders"].as_str(),
-        _ if K::WHICH == Which::Invoice => client["email_invoices"].as_str(),
-        _ => None,
-    };
-    own.filter(|own| !own.is_empty()).unwrap_or(&document.client_email).to_string()
 }
 
 /// `GET …/{id}/deliveries`

@@ -80,7 +80,7 @@ fn preview(call: Call) -> Result<Work> {
 fn previewed<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, wish: &Preview, language: Option<Language>) -> Result<Answer> {
     let mut document: Document<K> = match wish.document_id.as_str() {
         "" => sample(tx, ctx, wish.send_type, language.unwrap_or_default())?,
-        id => about(tx, ctx, id)?,
+        id => about(tx, ctx, id)?.addressed(tx, ctx)?,
     };
     document.language = language.unwrap_or(document.language);
     let template = Text::template(tx, ctx, wish.send_type, document.language)?;

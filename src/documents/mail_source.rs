@@ -21,12 +21,15 @@ pub struct Source {
     /// Whether the due date had passed when the mail was queued.
     #[serde(default)]
     pub was_late: bool,
+    /// Whether the mail goes to the address that the client has for such mail, and follows it when it changes.
+    #[serde(default)]
+    pub to_client: bool,
 }
 
 impl Source {
     /// The template of a mail about a document.
     pub fn usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Result<Source> {
-        Ok(Source { text: Text::usual(tx, ctx, document, kind)?, is_usual: true, was_late: false })
+        Ok(Source { text: Text::usual(tx, ctx, document, kind)?, is_usual: true, was_late: false, to_client: false })
     }
 
     /// Rejects unknown placeholders in a text that somebody wrote. Braces that come from the document are text: whoever sends
@@ -57,8 +60,11 @@ impl Source {
         if own.message.replace("\r\n", "\n").trim_end() == expected.message {
             text.message = usual.message;
             is_usual = true;
+        } else {
+            // What somebody changed in it stays; the rest, such as the amount, is as it is when the mail leaves.
+            text.message = facts.restore(&usual.message, &text.message.replace("\r\n", "\n"));
         }
-        Ok(Source { text, is_usual, was_late: document.is_past_due(ctx) })
+        Ok(Source { text, is_usual, was_late: document.is_past_due(ctx), to_client: false })
     }
 
     /// Fills the placeholders.

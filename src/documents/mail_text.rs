@@ -11,7 +11,7 @@ use store::Tx;
 
 use super::mail_template::MailTemplate;
 use super::pdf::Style;
-use super::placeholders::{NUMBER, PLACEHOLDERS, fill};
+use super::placeholders::{NUMBER, PLACEHOLDERS, fill, restore};
 use super::request::Request;
 use super::send_type::SendType;
 use super::{Document, DocumentKind, Language, Which};
@@ -22,6 +22,9 @@ pub fn built_in(language: Language) -> &'static Value {
         LazyLock::new(|| serde_json::from_str(include_str!("../../templates/mail.json")).unwrap_or_default());
     &TEXTS[language.wire()]
 }
+
+/// The name of the text of a reminder of an invoice that is not due yet.
+const EARLY: &str = "invoice_early";
 
 /// The subject and the message of a mail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,9 +41,7 @@ impl Text {
         if let Some(own) = MailTemplate::of(tx, ctx, kind, language)? {
             return Ok(Text { subject: own.subject, message: own.message });
         }
-        let text = &built_in(language)[kind.wire()];
-        let part = |name: &str| text[name].as_str().unwrap_or_default().to_string();
-        Ok(Text { subject: part("subject"), message: part("message") })
+        Ok(Text::built_in(kind.wire(), language))
     }
 
     /// Returns the text of a mail about a document.
@@ -56,10 +57,30 @@ impl Text {
 
     /// Returns the template of a mail about a document.
     pub fn usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Result<Text> {
-        // An invoice that is settled or collected is never asked for, so its reminder says what its invoice says.
-        let asks = document.request() == Request::Transfer;
-        let kind = if K::WHICH == Which::Invoice && kind.is_reminder() && !asks { SendType::Invoice } else { kind };
-        Text::template(tx, ctx, kind, document.language)
+        if K::WHICH != Which::Invoice || !kind.is_reminder() {
+            return Text::template(tx, ctx, kind, document.language);
+        }
+        match document.request() {
+            Request::Transfer if document.is_past_due(ctx) => Text::template(tx, ctx, kind, document.language),
+            Request::Transfer => match MailTemplate::of(tx, ctx, kind, document.language)? {
+                Some(own) => Ok(Text { subject: own.subject, message: own.message }),
+                None => Ok(Text::built_in(EARLY, document.language)),
+            },
+            // An invoice that is settled or collected is never asked for, so its reminder says what its invoice says.
+            _ if document.is_credit => Text::template(tx, ctx, SendType::Credit, document.language),
+            _ => Text::template(tx, ctx, SendType::Invoice, document.language),
+        }
+    }
+
+    fn built_in(name: &str, language: Language) -> Text {
+        let text = &built_in(language)[name];
+        let part = |name: &str| text[name].as_str().unwrap_or_default().to_string();
+        Text { subject: part("subject"), message: part("message") }
+    }
+
+    /// Whether it is the reminder of an invoice before its due date, and not one that somebody wrote.
+    pub fn is_early(&self, language: Language) -> bool {
+        *self == Text::built_in(EARLY, language)
     }
 
     /// Returns a text that somebody wrote with `{number}` where it has the number of the draft that the document was.
@@ -129,6 +150,11 @@ impl Facts {
         with_braces.fold(text.to_string(), |text, (_, value)| text.replace(value.as_str(), ""))
     }
 
+    /// Returns a text with the placeholders of the template that it was filled from, around what somebody changed.
+    pub fn restore(&self, template: &str, text: &str) -> String {
+        restore(template, text, |name| self.value(name))
+    }
+
     fn value(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
     }
@@ -153,8 +179,8 @@ mod tests {
     #[test]
     fn built_in_texts_have_known_placeholders() {
         for language in Language::ALL {
-            for kind in SendType::ALL {
-                let text = &built_in(*language)[kind.wire()];
+            for kind in SendType::WIRE.iter().chain([&EARLY]) {
+                let text = &built_in(*language)[*kind];
                 for part in ["subject", "message"] {
                     let template = text[part].as_str().unwrap();
                     assert!(!template.is_empty(), "{language:?} {kind:?} {part}");

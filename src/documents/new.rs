@@ -272,10 +272,7 @@ impl<K: DocumentKind> Document<K> {
         self.sender = records::known_snapshot(tx, ctx, &*identity);
         let blank = Client::default();
         let shown = client.as_deref().unwrap_or(&blank);
-        self.client_company_name.clone_from(&shown.company_name);
-        self.client_firstname.clone_from(&shown.firstname);
-        self.client_lastname.clone_from(&shown.lastname);
-        self.client_email.clone_from(&shown.email.0);
+        self.take_client(shown);
         self.client = client.map(|client| records::known_snapshot(tx, ctx, &*client)).unwrap_or_default();
         Ok(())
     }

@@ -19,31 +19,70 @@ pub const PLACEHOLDERS: [&str; 12] = [
     "link",
 ];
 
+/// Maximum number of placeholders that one error names.
+const MAX_NAMED: usize = 20;
+
 /// The number, in texts about a document that has none yet.
 pub const NUMBER: &str = "{number}";
 
-/// Rejects a text with a placeholder that does not exist, or that is written in another way than `{number}`.
+/// Rejects a text with placeholders that do not exist, or that are written in another way than `{number}`; names all of them.
 pub fn check_placeholders(text: &str) -> Result<(), Violation> {
+    let (miswritten, unknown) = (miswritten(text), unknown(text));
+    let mut wrong = Vec::new();
+    match miswritten.as_slice() {
+        [] => {}
+        [one] => wrong.push(format!("has a placeholder that is not filled; write it as {one}")),
+        several => {
+            wrong.push(format!("has placeholders that are not filled; write them as {}", several.join(", ")));
+        }
+    }
+    let all = PLACEHOLDERS.map(|name| format!("{{{name}}}")).join(", ");
+    match unknown.as_slice() {
+        [] => {}
+        [one] => {
+            let guess = did_you_mean(one, PLACEHOLDERS.into_iter());
+            wrong.push(format!("has the unknown placeholder {{{one}}}, which is none of {all}{guess}"));
+        }
+        several => {
+            let guess = |name: &str| did_you_mean(name, PLACEHOLDERS.into_iter()).replacen("; ", "", 1);
+            let named = several.iter().map(|name| match guess(name).as_str() {
+                "" => format!("{{{name}}}"),
+                guess => format!("{{{name}}} ({guess})"),
+            });
+            let named: Vec<String> = named.collect();
+            wrong.push(format!("has the unknown placeholders {}, which are none of {all}", named.join(", ")));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(violation(FieldCode::InvalidFormat, wrong.join("; it "))) }
+}
+
+/// Returns the placeholders that are written in another way, as they should be written.
+fn miswritten(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
     for (start, _) in text.match_indices('{') {
         let inside = text[start + 1..].split(['}', '\n']).next().unwrap_or_default();
         let is_closed = text[start + 1 + inside.len()..].starts_with('}');
         let meant = inside.trim_matches(|c: char| c == '{' || c.is_whitespace()).to_lowercase();
         let meant = if is_closed { &*meant } else { meant.split(' ').next().unwrap_or_default() };
         let is_doubled = text[..start].ends_with('{');
-        if PLACEHOLDERS.contains(&meant) && (inside != meant || !is_closed || is_doubled) {
-            let message = format!("has a placeholder that is not filled; write it as {{{meant}}}");
-            return Err(violation(FieldCode::InvalidFormat, message));
+        let right = format!("{{{meant}}}");
+        let is_wrong = PLACEHOLDERS.contains(&meant) && (inside != meant || !is_closed || is_doubled);
+        if is_wrong && !found.contains(&right) && found.len() < MAX_NAMED {
+            found.push(right);
         }
     }
+    found
+}
+
+/// Returns the names of placeholders that do not exist.
+fn unknown(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
     for (_, name) in placeholders(text) {
-        if !PLACEHOLDERS.contains(&name) {
-            let guess = did_you_mean(name, PLACEHOLDERS.into_iter());
-            let all = PLACEHOLDERS.map(|name| format!("{{{name}}}")).join(", ");
-            let message = format!("has the unknown placeholder {{{name}}}, which is none of {all}{guess}");
-            return Err(violation(FieldCode::InvalidFormat, message));
+        if !PLACEHOLDERS.contains(&name) && !found.contains(&name) && found.len() < MAX_NAMED {
+            found.push(name);
         }
     }
-    Ok(())
+    found
 }
 
 /// Returns the names in braces and where they start. Braces around anything but a name are text.
@@ -72,9 +111,108 @@ pub fn fill<'v>(text: &str, value_of: impl Fn(&str) -> Option<&'v str>) -> Strin
     out
 }
 
+/// A part of a template: as it is written, and as it is filled.
+#[derive(Clone, Copy)]
+struct Part<'t> {
+    written: &'t str,
+    filled: &'t str,
+}
+
+impl Part<'_> {
+    fn is_literal(&self) -> bool {
+        std::ptr::eq(self.written, self.filled)
+    }
+}
+
+/// Returns a text with the placeholders of the template that it was filled from, before the first and after the last place
+/// where somebody changed it. What is between stays as it was written.
+pub fn restore<'v>(template: &'v str, text: &str, value_of: impl Fn(&str) -> Option<&'v str>) -> String {
+    let mut parts = split(template, value_of);
+    let (mut start, mut before) = (0, String::new());
+    while let Some(part) = parts.first().copied() {
+        let rest = &text[start..];
+        let same = [part.filled, part.written].into_iter().find(|one| rest.starts_with(one));
+        let Some(same) = same else {
+            if part.is_literal() {
+                let alike = part.filled.chars().zip(rest.chars()).take_while(|(one, other)| one == other);
+                let length = alike.map(|(letter, _)| letter.len_utf8()).sum();
+                let (taken, left) = part.filled.split_at(length);
+                (start, before) = (start + length, before + taken);
+                parts[0] = Part { written: left, filled: left };
+            }
+            break;
+        };
+        (start, before) = (start + same.len(), before + part.written);
+        parts.remove(0);
+    }
+    let (mut end, mut after) = (text.len(), String::new());
+    while let Some(part) = parts.pop() {
+        let rest = &text[start..end];
+        let same = [part.filled, part.written].into_iter().find(|one| rest.ends_with(one));
+        let Some(same) = same else {
+            if part.is_literal() {
+                let alike = part.filled.chars().rev().zip(rest.chars().rev()).take_while(|(one, other)| one == other);
+                let length: usize = alike.map(|(letter, _)| letter.len_utf8()).sum();
+                (end, after) = (end - length, part.filled[part.filled.len() - length..].to_string() + &after);
+            }
+            break;
+        };
+        (end, after) = (end - same.len(), part.written.to_string() + &after);
+    }
+    before + &text[start..end] + &after
+}
+
+fn split<'v>(template: &'v str, value_of: impl Fn(&str) -> Option<&'v str>) -> Vec<Part<'v>> {
+    let (mut parts, mut end) = (Vec::new(), 0);
+    let literal = |text: &'v str| (!text.is_empty()).then_some(Part { written: text, filled: text });
+    for (start, name) in placeholders(template) {
+        let Some(value) = value_of(name).filter(|_| start >= end) else { continue };
+        parts.extend(literal(&template[end..start]));
+        end = start + name.len() + 2;
+        parts.push(Part { written: &template[start..end], filled: value });
+    }
+    parts.extend(literal(&template[end..]));
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn placeholders_are_restored_around_a_change() {
+        let value = |name: &str| match name {
+            "salutation" => Some("Beste Anna"),
+            "amount" => Some("€ 121,00"),
+            "payment" => Some(""),
+            "sender" => Some("Jansen"),
+            _ => None,
+        };
+        let template = "{salutation},\n\nU moet {amount} betalen. {payment}Snel.\n\n{sender}";
+        for (text, restored) in [
+            ("Beste Anna,\n\nU moet € 121,00 betalen. Snel.\n\nJansen", template),
+            (
+                "Beste Anna,\n\nU kunt € 121,00 betalen. Snel.\n\nJansen",
+                "{salutation},\n\nU kunt {amount} betalen. {payment}Snel.\n\n{sender}",
+            ),
+            (
+                "Beste Anna,\n\nU moet € 99,00 betalen. Snel.\n\nPiet",
+                "{salutation},\n\nU moet € 99,00 betalen. Snel.\n\nPiet",
+            ),
+            (
+                "Hoi,\n\nU moet {amount} betalen. Snel.\n\nJansen\nGroet",
+                "Hoi,\n\nU moet {amount} betalen. Snel.\n\nJansen\nGroet",
+            ),
+            ("Hoi", "Hoi"),
+            ("", ""),
+            ("é", "é"),
+        ] {
+            assert_eq!(restore(template, text, value), restored);
+            assert_eq!(fill(restored, value), fill(text, value), "it says the same");
+        }
+        assert_eq!(restore("aa", "a", value), "a");
+        assert_eq!(restore("a{amount}a{amount}", "a€ 121,00", value), "a{amount}");
+    }
 
     #[test]
     fn placeholders_are_filled_once() {
@@ -90,5 +228,14 @@ mod tests {
             assert!(check_placeholders(wrong).is_err(), "{wrong}");
         }
         assert!(check_placeholders("{number} {amount}\n{} { {x y}").is_ok());
+        let wrong = check_placeholders("{nummer} {zzz} {nummer} {Amount} { total }").unwrap_err().message;
+        assert!(
+            wrong.starts_with("has placeholders that are not filled; write them as {amount}, {total}; it has"),
+            "{wrong}"
+        );
+        assert!(
+            wrong.contains("the unknown placeholders {nummer} (did you mean 'number'?), {zzz}, which are"),
+            "{wrong}"
+        );
     }
 }

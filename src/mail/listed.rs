@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
+use engine::error::{Code, Error, FieldErrors, Result};
 use engine::input;
 use engine::jobs::{self, NewJob};
 use engine::log::{self, Event};
@@ -14,6 +14,7 @@ use engine::record::Shape;
 use engine::records::Work;
 use engine::registry::registry;
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
+use engine::text::unknown_value;
 use serde_json::{Value, json};
 use store::{Row, Tx};
 
@@ -117,10 +118,10 @@ fn hidden(ctx: &Ctx) -> Vec<&'static str> {
 fn list(call: Call) -> Result<Work> {
     let mut faults = FieldErrors::default();
     let statuses = call.query.get("status").into_iter().flat_map(|texts| texts.split(',')).map(|text| {
-        let wrong = || violation(FieldCode::InvalidChoice, format!("must be one of: {}", Standing::WIRE.join(", ")));
+        let wrong = || unknown_value(text.trim(), Standing::WIRE.iter().copied());
         Standing::from_wire(text.trim()).ok_or_else(wrong)
     });
-    let statuses = faults.take("status", statuses.collect::<Result<Vec<_>, _>>()).unwrap_or_default();
+    let statuses: Vec<Standing> = statuses.filter_map(|status| faults.take("status", status)).collect();
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten().unwrap_or(LIMIT);
     faults.into_result()?;
     Ok(Box::new(move |tx, ctx| {

@@ -158,8 +158,17 @@ pub struct Follower {
     pub accepted: fn(&mut Tx, &Ctx, &str, &str) -> Result<()>,
     /// A mail about the record with this id was given up or canceled: emits the event, with one more member in its data.
     pub given_up: fn(&mut Tx, &Ctx, &str, &str, &str) -> Result<()>,
-    /// Writes a mail about the record with this id again, from the source that it was written from.
-    pub rewrite: fn(&mut Tx, &Ctx, &str, &str) -> Result<Words>,
+    /// Writes a mail of this send type about the record with this id again, from the source that it was written from.
+    pub rewrite: fn(&mut Tx, &Ctx, &str, &str, &str) -> Result<Rewritten>,
+}
+
+/// A mail that is written again when it leaves.
+#[derive(Default)]
+pub struct Rewritten {
+    /// The text.
+    pub words: Words,
+    /// The recipients; empty if they stay.
+    pub to: Vec<String>,
 }
 
 /// The text of a mail.

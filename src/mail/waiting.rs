@@ -10,7 +10,8 @@ use engine::log::Event;
 use store::{Migration, Tx};
 
 use super::hours::{next_in, next_look};
-use super::outcome::{Followers, Outcome, Told, Words};
+use super::outcome::{Followers, Outcome, Rewritten, Told, Words};
+use super::readdressing::{readdress, set};
 use super::{Deliver, Standing};
 use crate::settings::{NOT_SENT, Settings};
 
@@ -111,14 +112,6 @@ fn record_due(tx: &mut Tx, ctx: &Ctx, followers: &Followers) -> Result<Vec<Optio
     Ok(left)
 }
 
-fn set(tx: &mut Tx, ctx: &Ctx, delivery: &str, status: Standing, reason: &str) -> Result<()> {
-    tx.execute(
-        "UPDATE deliveries SET status = $1, reason = $2, changed_at = $3 WHERE account_id = $4 AND id = $5",
-        &[status.wire().into(), reason.into(), ctx.machine_now.0.into(), ctx.account.into(), delivery.into()],
-    )?;
-    Ok(())
-}
-
 /// A delivery before its first attempt.
 #[derive(Clone)]
 struct Waited {
@@ -132,8 +125,8 @@ impl Waited {
         let sql = "SELECT mails.about, mails.about_id, mails.kind, mails.subject, deliveries.recipient, mails.id, mails.source,
                           mails.body, mails.html
                    FROM deliveries JOIN mails ON mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id
-                   WHERE deliveries.account_id = $1 AND deliveries.id = $2 AND deliveries.attempts = 0";
-        tx.first(sql, &[account.into(), delivery.into()], |row| {
+                   WHERE deliveries.account_id = $1 AND deliveries.id = $2 AND deliveries.attempts = 0 AND deliveries.status = $3";
+        tx.first(sql, &[account.into(), delivery.into(), Standing::Queued.wire().into()], |row| {
             let text = |column: usize| row.text(column).map(str::to_string);
             let told = Told {
                 about: text(0)?,
@@ -163,7 +156,12 @@ impl Waited {
             return Ok(Some(self.told.clone()));
         }
         if !self.source.is_empty() {
-            let words = (follower.rewrite)(tx, ctx, about_id, &self.source)?;
+            let Rewritten { words, to } = (follower.rewrite)(tx, ctx, about_id, kind, &self.source)?;
+            if !to.is_empty()
+                && let Some(canceled) = readdress(tx, ctx, &self.told, &to)?
+            {
+                return Ok(Some(canceled));
+            }
             if words != self.words {
                 let sql = "UPDATE mails SET subject = $1, body = $2, html = $3 WHERE account_id = $4 AND id = $5";
                 let Words { subject, body, html } = &words;

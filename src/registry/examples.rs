@@ -53,7 +53,7 @@ pub const NEEDED: &[Needed] = &[
         lookups: &[NEW_EXPORT],
     },
     Needed {
-        operations: &["deleteTicketStatus"],
+        operations: &["updateTicketStatus", "deleteTicketStatus"],
         lookups: &[Lookup::made("ID", "/v1/ticket-statuses", r#"{"name": "Wacht op onderdelen"}"#)],
     },
     Needed { operations: &["getRun", "cancelRun", "listRunSteps"], lookups: &[NEW_FLOW, NEW_RUN] },

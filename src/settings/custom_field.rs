@@ -4,6 +4,7 @@ use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
 use engine::record::{Custom, CustomValue, INPUT, Model, NOWHERE, REQUIRED, Record, Slug, Texts};
 use engine::resource::Resource;
+use engine::text::not_allowed;
 use engine::{choice, record};
 use store::{Migration, Tx};
 
@@ -116,9 +117,9 @@ impl CustomField {
             | (FieldType::Text, CustomValue::Text(_))
             | (FieldType::Checkbox, CustomValue::Checked(_)) => None,
             (FieldType::Select, CustomValue::Text(text)) if self.options.0.contains(text) => None,
-            (FieldType::Select, _) => {
-                let message = format!("must be one of: {}", self.options.0.join(", "));
-                Some(violation(FieldCode::InvalidChoice, message))
+            (FieldType::Select, value) => {
+                let text = if let CustomValue::Text(text) = value { text } else { "" };
+                Some(not_allowed(text, &self.options.0.iter().map(String::as_str).collect::<Vec<_>>()))
             }
             (FieldType::Text, _) => Some(violation(FieldCode::WrongType, "must be a string")),
             (FieldType::Checkbox, _) => Some(violation(FieldCode::WrongType, "must be true or false")),

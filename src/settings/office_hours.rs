@@ -2,6 +2,7 @@
 
 use engine::error::{FieldCode, FieldErrors, violation};
 use engine::record::Texts;
+use engine::text::unknown_value;
 use jiff::civil::Weekday;
 
 use super::Settings;
@@ -58,9 +59,8 @@ fn check_days(days: &Texts, faults: &mut FieldErrors) {
     if days.0.is_empty() {
         faults.add("mail_days", violation(FieldCode::Required, "must name at least one day"));
     }
-    if days.0.iter().any(|day| !DAYS.contains(&day.as_str())) {
-        let message = format!("must contain only: {}", DAYS.join(", "));
-        faults.add("mail_days", violation(FieldCode::InvalidChoice, message));
+    for odd in days.0.iter().filter(|day| !DAYS.contains(&day.as_str())) {
+        faults.add("mail_days", unknown_value(odd, DAYS.into_iter()));
     }
 }
 

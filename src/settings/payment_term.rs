@@ -12,11 +12,11 @@ record! {
     pub struct PaymentTerm = "payment_term" in "payment_terms", order: "days", meta: NOWHERE;
 
     /// Unique code.
-    code: String = REQUIRED.at_most(32).unique(&[]).example("\"45\"").changed_to("\"90\"");
+    code: String = REQUIRED.at_most(32).unique(&[]).example("\"45\"").not_in_changes();
     /// Number of days.
-    days: i64 = INPUT.between(0, 3650).example("45").changed_to("90");
+    days: i64 = INPUT.between(0, 3650).example("45").not_in_changes();
     /// Description.
-    label: String = INPUT.names().example("\"45 days\"").changed_to("\"90 days\"");
+    label: String = INPUT.names().example("\"45 days\"").changed_to("\"Within the agreed term\"");
 }
 
 impl Model for PaymentTerm {

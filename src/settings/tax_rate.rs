@@ -80,17 +80,17 @@ record! {
     pub struct TaxRate = "tax_rate" in "tax_rates", meta: NOWHERE;
 
     /// Unique code, which rows refer to with `vat_code`.
-    code: String = REQUIRED.at_most(32).unique(&[]).example("\"LU17\"").changed_to("\"LU14\"");
+    code: String = REQUIRED.at_most(32).unique(&[]).example("\"LU17\"").not_in_changes();
     /// Description.
-    label: String = INPUT.names().example("\"Luxembourg 17%\"").changed_to("\"Luxembourg 14%\"");
+    label: String = INPUT.names().example("\"Luxembourg 17%\"").changed_to("\"Standard rate\"");
     /// Type of rate.
-    r#type: TaxType = INPUT.example("\"standard\"");
+    r#type: TaxType = INPUT.example("\"standard\"").not_in_changes();
     /// `sales` or `purchase`.
-    context: TaxContext = INPUT.filter().example("\"sales\"");
+    context: TaxContext = INPUT.filter().example("\"sales\"").not_in_changes();
     /// Region of the other party.
-    profile: TaxProfile = INPUT.example("\"eu\"");
+    profile: TaxProfile = INPUT.example("\"eu\"").not_in_changes();
     /// The percentage.
-    amount: Decimal<2> = INPUT.between(0, 100).example("17").changed_to("14");
+    amount: Decimal<2> = INPUT.between(0, 100).example("17").not_in_changes();
 }
 
 impl Model for TaxRate {

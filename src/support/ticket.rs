@@ -65,7 +65,7 @@ record! {
     /// Title.
     subject: String = REQUIRED.names().at_most(998).search().sort().example("\"The oven stays cold\"");
     /// The name of the status; see ticket statuses.
-    status: String = INPUT.kept().at_most(100).filter_many().example("\"Open\"");
+    status: String = INPUT.kept().at_most(100).filter_many().named_in("ticket_statuses").example("\"Open\"");
     /// Priority. An unknown value is stored as `normal`.
     priority: Priority = INPUT.filter().example("\"high\"");
     /// Name of the requester.

@@ -16,7 +16,7 @@ use store::{Migration, Row, Tx, Value};
 use super::ticket::{self, Speaker, Ticket};
 use super::ticket_channel::TicketChannel;
 use super::ticket_status::{self, Role};
-use crate::mail::outcome::{Follower, Words};
+use crate::mail::outcome::{Follower, Rewritten};
 use crate::mail::{self, Letter};
 use crate::relations::client::{self, Client};
 use crate::settings::Settings;
@@ -336,7 +336,7 @@ pub(crate) const FOLLOWER: Follower = Follower {
         records::emit_with(tx, ctx, &ticket, event, mail)
     },
     // A reply has no source: it stays as it is.
-    rewrite: |_, _, _, _| Ok(Words::default()),
+    rewrite: |_, _, _, _, _| Ok(Rewritten::default()),
 };
 
 const MIGRATIONS: &[Migration] = &[Migration {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use engine::app::App;
 use engine::context::Actor;
 use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::text::not_allowed;
 use serde_json::json;
 use sheets::archive::Archive;
 use sheets::{Cell, Dates, Decimal, Encoding, Format, Found, MAX_UNPACKED, Problem};
@@ -66,7 +67,7 @@ pub fn plan(import: &Import, header: &[String]) -> Result<Plan> {
         if !names.contains(&import.match_by.as_str()) {
             let message = match names.is_empty() {
                 true => format!("cannot be used: no field identifies {}", resource.shape.table.replace('_', " ")),
-                false => format!("must be one of: {}", names.join(", ")),
+                false => not_allowed(&import.match_by, &names).message,
             };
             return Err(Error::field("match_by", violation(FieldCode::InvalidChoice, message)));
         }

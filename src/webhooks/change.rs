@@ -10,6 +10,7 @@ use engine::records::Work;
 use engine::registry::{LineReader, registry};
 use engine::resource::{Method, Part, Resource, Returns};
 use engine::shown::Viewer;
+use engine::text::{not_allowed, unknown_value};
 use store::Tx;
 
 use crate::automation::events::{canonical, hint, matches};
@@ -96,7 +97,17 @@ fn feed(call: Call) -> Result<Work> {
     let ignored: Vec<String> = call.query.names().filter(|name| !known(name)).map(str::to_string).collect();
     let names: Vec<&str> = QUERY.iter().map(|Part(name, ..)| *name).collect();
     call.refuse_unknown(&ignored, &names, &mut faults);
-    let mut values = |name: &'static str| faults.take(name, several(&call, name)).unwrap_or_default();
+    let mut warnings = Vec::new();
+    let mut values = |name: &'static str| {
+        let values = faults.take(name, several(&call, name)).unwrap_or_default();
+        match call.query.get(name) {
+            Some(_) if !values.is_empty() || faults.has(name) => {}
+            Some(_) if call.strict => faults.add(name, violation(FieldCode::Required, "must have a value")),
+            Some(_) => warnings.push(format!("{name} has no value and was ignored")),
+            None => {}
+        }
+        values
+    };
     let filter = Filter {
         entity_types: values("entity_type"),
         entity_ids: values("entity_id"),
@@ -107,22 +118,28 @@ fn feed(call: Call) -> Result<Work> {
         before: before.unwrap_or(i64::MAX),
         newest_first,
     };
-    let actor_types = || ACTOR_TYPES.into_iter();
-    if let Some(odd) = filter.actor_types.iter().find(|value| !actor_types().any(|own| own == *value)) {
-        let message = format!("must be one of: {}{}", ACTOR_TYPES.join(", "), did_you_mean(odd, actor_types()));
-        faults.add("actor_type", violation(FieldCode::InvalidChoice, message));
+    for odd in filter.actor_types.iter().filter(|value| !ACTOR_TYPES.contains(&value.as_str())) {
+        faults.add("actor_type", unknown_value(odd, ACTOR_TYPES.into_iter()));
     }
     if filter.names.len() > MAX_NAMES {
         faults.add("type", violation(FieldCode::TooLong, format!("may stand for at most {MAX_NAMES} types")));
     }
-    if let Some(odd) = filter.names.iter().find(|value| !is_event(value)) {
+    for odd in filter.names.iter().filter(|value| !is_event(value)) {
         let message = format!("has no event '{}'{}", shortened(odd), hint(odd));
         faults.add("type", violation(FieldCode::InvalidChoice, message));
     }
     faults.into_result()?;
-    let (limit, warnings) =
-        (limit.unwrap_or(LIMIT), filter.entity_types.iter().filter_map(|kind| doubt(kind)).collect::<Vec<_>>());
+    let limit = limit.unwrap_or(LIMIT);
     Ok(Box::new(move |tx, ctx| {
+        let (mut warnings, mut faults) = (warnings.clone(), FieldErrors::default());
+        for kind in &filter.entity_types {
+            match doubt(tx, ctx, kind)? {
+                Some(doubt) if call.strict => faults.add("entity_type", violation(FieldCode::InvalidChoice, doubt)),
+                Some(doubt) => warnings.push(format!("entity_type {doubt}")),
+                None => {}
+            }
+        }
+        faults.into_result()?;
         let answer = read(tx, ctx, &filter, limit)?;
         Ok(answer.with_texts("ignored_params", &ignored).with_texts("warnings", &warnings))
     }))
@@ -138,14 +155,26 @@ fn expanded(value: &str) -> Vec<String> {
     names
 }
 
-/// Warns of a type that no record of this program has. Whoever fires events may use other types.
-fn doubt(kind: &str) -> Option<String> {
-    let known = || registry().resources.iter().map(|resource| resource.shape.name);
-    if known().any(|name| name == kind) {
-        return None;
+/// Says that no record of this program has this type, and no event. Whoever fires events may use other types.
+fn doubt(tx: &mut Tx, ctx: &Ctx, kind: &str) -> Result<Option<String>> {
+    let shapes = || registry().resources.iter().map(|resource| resource.shape);
+    if shapes().any(|shape| shape.name == kind) {
+        return Ok(None);
     }
-    let guess = did_you_mean(kind, known());
-    Some(format!("entity_type: '{}' is not a type of record of Kantoor{guess}", shortened(kind)))
+    let filter = Filter { entity_types: vec![kind.to_string()], before: i64::MAX, ..Filter::default() };
+    let mut reader = LineReader::new(|scope: &str| ctx.may(scope));
+    let mut may_read = |event: &str, kind: &str| reader.may_read(event, kind);
+    if !log::filtered(tx, ctx.account, &filter, &mut may_read, 1, BYTES)?.lines.is_empty() {
+        return Ok(None);
+    }
+    // The events of some records have another name than the records.
+    let small = kind.to_lowercase();
+    let other = shapes().find(|shape| [shape.events, shape.table].contains(&small.as_str()));
+    let guess = match other {
+        Some(shape) => did_you_mean(shape.name, std::iter::once(shape.name)),
+        None => did_you_mean(kind, shapes().map(|shape| shape.name)),
+    };
+    Ok(Some(format!("has '{}', which is not a type of record of Kantoor{guess}", shortened(kind))))
 }
 
 /// Returns the values of a filter, without duplicates.
@@ -176,7 +205,7 @@ fn order(call: &Call) -> Result<bool, Violation> {
     match call.query.get("order") {
         None | Some("asc") => Ok(false),
         Some("desc") => Ok(true),
-        Some(_) => Err(violation(FieldCode::InvalidChoice, "must be one of: asc, desc")),
+        Some(other) => Err(not_allowed(other, &["asc", "desc"])),
     }
 }
 

@@ -13,6 +13,7 @@ on_both![
     a_ticket_lists_all_errors,
     a_flow_lists_all_errors,
     private_addresses_do_not_hide_other_errors,
+    errors_suggest_what_was_meant,
 ];
 
 const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
@@ -232,4 +233,46 @@ fn private_addresses_do_not_hide_other_errors(db: Db) {
         faults,
         ["steps[0].url: invalid_format", "steps[1].titel: unknown_field", "steps[2].url: invalid_format"]
     );
+}
+
+fn errors_suggest_what_was_meant(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let lines = json!([{"title": "a"}]);
+    for (method, path, body, field, meant) in [
+        ("PATCH", "/v1/settings", json!({"mail_days": ["mo"]}), "mail_days", "mon"),
+        ("PATCH", "/v1/settings", json!({"provider": "sandbx"}), "provider", "sandbox"),
+        (
+            "POST",
+            "/v1/invoices",
+            json!({"title": "x", "rows": [{"name": "a", "price": 1}]}),
+            "rows[0].price",
+            "unit_price",
+        ),
+        ("POST", "/v1/invoices", json!({"title": "x", "rows": [{"name": "a", "vat": 21}]}), "rows[0].vat", "vat_rate"),
+        (
+            "POST",
+            "/v1/subscriptions",
+            json!({"title": "x", "frequency": "montly", "lines": lines}),
+            "frequency",
+            "monthly",
+        ),
+        (
+            "POST",
+            "/v1/subscriptions",
+            json!({"title": "x", "start_date": "2026-06-01", "lines": lines}),
+            "start_date",
+            "subscription_start",
+        ),
+        ("POST", "/v1/subscriptions", json!({"title": "x", "term": "monthly", "lines": lines}), "term", "frequency"),
+        ("POST", "/v1/clients", json!({"type": "compny", "company_name": "x"}), "type", "company"),
+        ("POST", "/v1/clients", json!({"type": "Company", "company_name": "x"}), "type", "company"),
+    ] {
+        let refused = client.send(method, path, &[], &body.to_string()).expect(422);
+        let json = refused.json();
+        let details = json["error"]["details"].as_array().unwrap();
+        assert_eq!((details.len(), &details[0]["field"]), (1, &json!(field)), "{json}");
+        let message = details[0]["message"].as_str().unwrap();
+        assert!(message.ends_with(&format!("; did you mean '{meant}'?")), "{message}");
+    }
 }

@@ -12,6 +12,9 @@ on_both![
     mail_outside_office_hours_waits,
     waiting_mail_follows_new_office_hours,
     waiting_mail_says_what_is_open_when_it_leaves,
+    waiting_mail_goes_to_the_address_of_its_client,
+    addresses_on_a_test_clock_follow_the_client,
+    reminders_fit_the_invoice,
     mail_on_a_test_clock_leaves_when_it_is_advanced,
     unknown_placeholders_are_rejected_when_sending,
     a_plain_mail_has_its_link_once,
@@ -142,12 +145,15 @@ fn waiting_mail_says_what_is_open_when_it_leaves(db: Db) {
     let client = server.recorded_client(None);
     close_today(&server, &client);
     let path = invoice(&client);
+    client.patch(&path, json!({"invoice_date": "2026-03-02", "due_date": "2026-03-16"})).expect(200);
     // The preview unchanged, own words with a placeholder, and an amount that somebody wrote.
     let usual = client.get(&format!("{path}/send-preview?send_type=invoice_rem1")).expect(200).data();
     for (subject, message) in [
         (usual["subject"].clone(), usual["message"].clone()),
         (json!("Nog {amount}"), json!("Beste klant,\n\nNog {amount} van {total}.")),
         (json!("s"), json!("Nog € 121,00.")),
+        // One word of the preview was changed.
+        (json!("s"), json!(usual["message"].as_str().unwrap().replace("alsnog", "nu"))),
     ] {
         let body = json!({"to": "a@ster.example, b@ster.example", "subject": subject, "message": message, "send_type": "invoice_rem1", "include_pdf": false});
         client.post(&format!("{path}/send"), body).expect(200);
@@ -161,7 +167,7 @@ fn waiting_mail_says_what_is_open_when_it_leaves(db: Db) {
     client.post(&format!("{path}/payments"), json!({"amount": 21})).expect(201);
     leave_now(&server);
     let mails = texts(&client);
-    assert_eq!(mails.iter().map(|mail| &mail["status"]).collect::<Vec<_>>(), [&json!("stored"); 6]);
+    assert_eq!(mails.iter().map(|mail| &mail["status"]).collect::<Vec<_>>(), [&json!("stored"); 8]);
     let text = |place: usize| mails[place]["text"].as_str().unwrap();
     for place in [0, 1] {
         assert!(text(place).contains("bedrag van €\u{a0}100,00 alsnog"), "{}", text(place));
@@ -169,6 +175,7 @@ fn waiting_mail_says_what_is_open_when_it_leaves(db: Db) {
     assert!(text(2).contains("Nog €\u{a0}100,00 van €\u{a0}121,00."), "{}", text(2));
     assert_eq!(mails[2]["subject"], "Nog €\u{a0}100,00");
     assert!(text(4).contains("Nog € 121,00."), "{}", text(4));
+    assert!(text(6).contains("bedrag van €\u{a0}100,00 nu over te maken"), "{}", text(6));
     for mail in &mails {
         let html = mail["html"].as_str().unwrap();
         assert!(html.contains(">€\u{a0}100,00</td>"), "{html}");
@@ -190,6 +197,141 @@ fn waiting_mail_says_what_is_open_when_it_leaves(db: Db) {
     client.patch(&path, json!({"due_date": "2096-03-16"})).expect(200);
     leave_now(&server);
     assert_eq!(deliveries(&client, &path).pop().unwrap()["status"], "canceled");
+}
+
+/// An invoice that is late, of a client; returns the paths of both.
+fn late_invoice(client: &Client, address: &str) -> (String, String) {
+    let firm = json!({"company_name": "De Ster", "email": address, "mail_salutation": "Beste Anna"});
+    let firm = client.post("/v1/clients", firm).expect(201).id();
+    let row = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+    let body = json!({"title": "Ketel", "generate": true, "client_id": firm, "rows": row, "invoice_date": "2026-03-02",
+        "due_date": "2026-03-16"});
+    let invoice = client.post("/v1/invoices", body).expect(201).id();
+    (format!("/v1/clients/{firm}"), format!("/v1/invoices/{invoice}"))
+}
+
+/// Sends the first reminder as its preview has it, to this address instead of the usual one if given.
+fn remind(client: &Client, path: &str, to: Option<&str>, cc: &str) {
+    let mut body = client.get(&format!("{path}/send-preview?send_type=invoice_rem1")).expect(200).data();
+    for name in ["from", "language", "attachment"] {
+        body.as_object_mut().unwrap().remove(name);
+    }
+    body["include_pdf"] = json!(false);
+    body["cc"] = json!(cc);
+    if let Some(to) = to {
+        body["to"] = json!(to);
+    }
+    client.send("POST", &format!("{path}/send"), &[], &body.to_string()).expect(200);
+}
+
+/// The recipients of the mail about a document, with their status.
+fn recipients(client: &Client, path: &str) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_string();
+    let mut all: Vec<(String, String)> =
+        deliveries(client, path).iter().map(|one| (text(&one["recipient"]), text(&one["status"]))).collect();
+    all.sort();
+    all
+}
+
+fn waiting_mail_goes_to_the_address_of_its_client(db: Db) {
+    let server = Server::start(db);
+    let client = server.recorded_client(None);
+    close_today(&server, &client);
+    let pair = |to: &str, status: &str| (to.to_string(), status.to_string());
+    let (firm, path) = late_invoice(&client, "old@ster.example");
+    remind(&client, &path, None, "boss@ster.example");
+    assert!(client.get(&path).data()["sent_at"].is_null());
+    client.patch(&firm, json!({"email": "new@ster.example", "mail_salutation": "Beste Berend"})).expect(200);
+    leave_now(&server);
+    assert_eq!(recipients(&client, &path), [pair("boss@ster.example", "stored"), pair("new@ster.example", "stored")]);
+    let mails = texts(&client);
+    assert!(mails.iter().all(|mail| mail["text"].as_str().unwrap().starts_with("Beste Berend,")), "{mails:?}");
+    assert!(!client.get(&path).data()["sent_at"].is_null(), "a reminder sends the document too");
+    // An invoice that is final keeps the client that it was printed with, but not for the next mail.
+    let preview = client.get(&format!("{path}/send-preview?send_type=invoice_rem2")).expect(200).data();
+    assert_eq!(preview["to"], "new@ster.example");
+
+    // One address becomes several, and several become one.
+    for (before, after, expected) in [
+        (
+            "a@ster.example",
+            "b@ster.example, c@ster.example",
+            vec![("b@ster.example", "stored"), ("c@ster.example", "stored")],
+        ),
+        (
+            "a@ster.example, b@ster.example",
+            "b@ster.example",
+            vec![("a@ster.example", "canceled"), ("b@ster.example", "stored")],
+        ),
+        (
+            "a@ster.example, b@ster.example",
+            "c@ster.example",
+            vec![("b@ster.example", "canceled"), ("c@ster.example", "stored")],
+        ),
+        // Without an address, it keeps the one that it had.
+        ("a@ster.example", "", vec![("a@ster.example", "stored")]),
+    ] {
+        let (firm, path) = late_invoice(&client, "");
+        client.patch(&firm, json!({"email_reminders": before})).expect(200);
+        remind(&client, &path, None, "");
+        client.patch(&firm, json!({"email_reminders": after})).expect(200);
+        leave_now(&server);
+        let found = recipients(&client, &path);
+        let expected: Vec<(String, String)> = expected.iter().map(|(to, status)| pair(to, status)).collect();
+        let first_canceled = [pair("a@ster.example", "canceled"), pair("c@ster.example", "stored")];
+        assert!(found == expected || after == "c@ster.example" && found == first_canceled, "{found:?}");
+    }
+    // What somebody wrote stays.
+    let (firm, path) = late_invoice(&client, "old@ster.example");
+    remind(&client, &path, Some("other@ster.example"), "");
+    client.patch(&firm, json!({"email": "new@ster.example"})).expect(200);
+    leave_now(&server);
+    assert_eq!(recipients(&client, &path), [pair("other@ster.example", "stored")]);
+}
+
+fn addresses_on_a_test_clock_follow_the_client(db: Db) {
+    let server = Server::start(db);
+    let client = server.recorded_client(Moment::parse("2026-05-09T20:00:00Z"));
+    let flow = json!({"name": "Herinner", "trigger_type": "event", "trigger_key": "invoice.created",
+        "steps": [{"type": "send_document", "send_type": "invoice_rem1"}]});
+    client.post("/v1/automation/flows", flow).expect(201);
+    let (firm, path) = late_invoice(&client, "old@ster.example");
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-10T20:00:00Z"})).expect(200);
+    assert_eq!(recipients(&client, &path), [("old@ster.example".to_string(), "queued".to_string())]);
+    client.patch(&firm, json!({"email_reminders": "a@ster.example, b@ster.example"})).expect(200);
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-12T10:00:00Z"})).expect(200);
+    let recorded = |to: &str| (to.to_string(), "recorded".to_string());
+    assert_eq!(recipients(&client, &path), [recorded("a@ster.example"), recorded("b@ster.example")]);
+}
+
+/// A credit invoice asks for nothing, and one that is not due yet is not late.
+fn reminders_fit_the_invoice(db: Db) {
+    let server = Server::start(db);
+    let client = server.recorded_client(Moment::parse("2026-05-09T20:00:00Z"));
+    let preview = |path: &str| client.get(&format!("{path}/send-preview?send_type=invoice_rem1")).expect(200).data();
+    let path = invoice(&client);
+    let early = preview(&path);
+    let message = early["message"].as_str().unwrap();
+    assert!(early["subject"].as_str().unwrap().starts_with("Herinnering: factuur "), "{early}");
+    assert!(message.contains("Graag herinneren wij u aan factuur") && message.contains("Wij verzoeken u"), "{early}");
+    assert!(!message.contains("had uiterlijk"), "{early}");
+    let credit = client.post(&format!("{path}/credit"), json!({})).expect(201).id();
+    let credit = preview(&format!("/v1/invoices/{credit}"));
+    assert!(credit["subject"].as_str().unwrap().starts_with("Creditfactuur "), "{credit}");
+    assert!(!credit["message"].as_str().unwrap().contains("verzoeken"), "{credit}");
+    // One that becomes late while it waits says so.
+    let path = invoice(&client);
+    client.patch(&path, json!({"due_date": "2026-05-10"})).expect(200);
+    remind(&client, &path, Some("a@ster.example"), "");
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-12T10:00:00Z"})).expect(200);
+    let mails = texts(&client);
+    assert_eq!((mails.len(), &mails[0]["status"]), (1, &json!("recorded")));
+    assert!(mails[0]["text"].as_str().unwrap().contains("had uiterlijk op 10 mei 2026"), "{mails:?}");
+    // The account's own text is used as it is.
+    let own =
+        json!({"send_type": "invoice_rem1", "language": "nl", "subject": "Eigen", "message": "Denkt u aan {number}?"});
+    client.post("/v1/mail-templates", own).expect(201);
+    assert_eq!(preview(&invoice(&client))["subject"], "Eigen");
 }
 
 fn mail_on_a_test_clock_leaves_when_it_is_advanced(db: Db) {

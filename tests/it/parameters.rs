@@ -10,6 +10,8 @@ on_both![
     filters_on_sets_take_several_values,
     every_small_set_is_a_filter,
     strict_requests_reject_unknown_parameters,
+    unknown_values_of_filters_are_reported,
+    unknown_values_of_the_change_feed_are_reported,
 ];
 
 fn total(client: &Client, path: &str) -> i64 {
@@ -186,4 +188,98 @@ fn strict_requests_reject_unknown_parameters(db: Db) {
     assert_eq!((lax.header("preference-applied"), &lax.json()["meta"]["ignored_params"]), ("", &json!(["emial"])));
     let lenient = client.send("GET", "/v1/clients?emial=x", &[("prefer", "handling=lenient")], "");
     assert_eq!(lenient.expect(200).header("preference-applied"), "");
+}
+
+/// Returns the warnings of a list.
+fn warnings(client: &Client, path: &str) -> Vec<String> {
+    let json = client.get(path).expect(200).json();
+    let texts = json["meta"]["warnings"].as_array().cloned().unwrap_or_default();
+    texts.iter().map(|text| text.as_str().unwrap().to_string()).collect()
+}
+
+fn unknown_values_of_filters_are_reported(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let strict = |path: &str| client.send("GET", path, &[("prefer", "handling=strict")], "");
+    let row = json!([{"name": "x", "unit_price": 1}]);
+    for status in ["open", "wacht, even", "bij incasso"] {
+        client.post("/v1/invoices", json!({"title": "x", "rows": row, "payment_status": status})).expect(201);
+    }
+    client.post("/v1/ticket-statuses", json!({"name": "Wacht op onderdeel", "role": "open"})).expect(201);
+    for (path, value, guess) in [
+        ("/v1/invoices?payment_status=open,overdu", "overdu", "; did you mean 'overdue'?"),
+        ("/v1/invoices?payment_status=Open", "Open", "; did you mean 'open'?"),
+        ("/v1/quotes?payment_status=acepted", "acepted", "; did you mean 'accepted'?"),
+        ("/v1/automation/runs?status=faild", "faild", "; did you mean 'failed'?"),
+        ("/v1/tickets?status=Opne", "Opne", "; did you mean 'Open'?"),
+        (
+            "/v1/tickets?status=Open,Wacht%20op%20onderdelen",
+            "Wacht op onderdelen",
+            "; did you mean 'Wacht op onderdeel'?",
+        ),
+        ("/v1/tickets?status=", "", ""),
+        ("/v1/clients?contact_type=compny", "compny", "; did you mean 'company'?"),
+    ] {
+        let (_, rest) = path.split_once('?').unwrap();
+        let parameter = rest.split('=').next().unwrap();
+        let said = warnings(&client, path);
+        assert_eq!(said.len(), 1, "{path}: {said:?}");
+        let start = format!("{parameter} has the unknown value '{value}', which is none of ");
+        assert!(said[0].starts_with(&start) && said[0].ends_with(guess), "{path}: {said:?}");
+        let refused = strict(path).expect(422);
+        assert_eq!(refused.faults(), [format!("{parameter}: invalid_choice")], "{path}");
+        assert!(refused.text.contains(guess) && refused.text.contains(parameter), "{path}: {}", refused.text);
+    }
+    // Each of several, also of sets that are always checked.
+    assert_eq!(warnings(&client, "/v1/invoices?payment_status=opne,paid,overdu").len(), 2);
+    assert_eq!(strict("/v1/invoices?payment_status=opne,paid,overdu").expect(422).faults().len(), 2);
+    let refused = client.get("/v1/deals?status=wno,lost,opne").expect(422);
+    assert_eq!(refused.faults(), ["status: invalid_choice", "status: invalid_choice"]);
+    assert!(refused.text.contains("did you mean 'won'?") && refused.text.contains("did you mean 'open'?"));
+    assert_eq!(client.get("/v1/mails?status=snt,x").expect(422).faults().len(), 2);
+    let sorted = client.get("/v1/clients?sort=company_nam").expect(422);
+    assert!(sorted.text.contains("did you mean 'company_name'?"), "{}", sorted.text);
+    // What is known, also to this account alone.
+    for path in [
+        "/v1/invoices?payment_status=open,overdue",
+        "/v1/invoices?payment_status=wacht,%20even",
+        "/v1/invoices?payment_status=open,bij%20incasso",
+        "/v1/automation/runs?status=canceled,cancelled,failed",
+        "/v1/tickets?status=New,Wacht%20op%20onderdeel",
+        "/v1/clients?contact_type=company",
+    ] {
+        assert_eq!(warnings(&client, path), Vec::<String>::new(), "{path}");
+        strict(path).expect(200);
+    }
+}
+
+fn unknown_values_of_the_change_feed_are_reported(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let strict = |path: &str| client.send("GET", path, &[("prefer", "handling=strict")], "");
+    for name in ["type", "entity_type", "entity_id", "actor", "actor_type"] {
+        for value in [",", "", "%20,"] {
+            let path = format!("/v1/changes?{name}={value}");
+            assert_eq!(warnings(&client, &path), [format!("{name} has no value and was ignored")], "{path}");
+            assert_eq!(strict(&path).expect(422).faults(), [format!("{name}: required")], "{path}");
+        }
+    }
+    for (kind, meant) in [("customer", "client"), ("Clients", "client"), ("invoces", "invoice")] {
+        let path = format!("/v1/changes?entity_type=invoice,{kind}");
+        let expected =
+            format!("entity_type has '{kind}', which is not a type of record of Kantoor; did you mean '{meant}'?");
+        assert_eq!(warnings(&client, &path), [expected]);
+        assert_eq!(strict(&path).expect(422).faults(), ["entity_type: invalid_choice"]);
+    }
+    strict("/v1/changes?entity_type=client&type=client.created,").expect(200);
+    // Whoever fires events may use types of their own.
+    client.post("/v1/automation/trigger", json!({"event": "order.shipped", "entity_type": "order"})).expect(200);
+    assert_eq!(warnings(&client, "/v1/changes?entity_type=order"), Vec::<String>::new());
+    for path in ["/v1/changes?type=invoice.payd,client.creatd", "/v1/events/types?type=invoice.payd,client.creatd"] {
+        let refused = client.get(path).expect(422);
+        assert_eq!(refused.faults(), ["type: invalid_choice", "type: invalid_choice"], "{path}");
+        assert!(refused.text.contains("'invoice.paid'") && refused.text.contains("'customer.created'"), "{path}");
+    }
+    let both = client.get("/v1/changes?actor_type=usr,kee").expect(422);
+    assert_eq!(both.faults(), ["actor_type: invalid_choice", "actor_type: invalid_choice"]);
 }

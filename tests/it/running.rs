@@ -105,6 +105,50 @@ fn commands_without_data_create_nothing(db: Db) {
 }
 
 #[test]
+fn all_wrong_settings_are_reported_at_once() {
+    let db = Db::sqlite();
+    let file = db.folder.path().join("kantoor.toml");
+    let text = "listen = \"8080\"\nmetrics_listen = \"localhost\"\nsecret_key = \"hush\"\ntrusted_proxies = \"10.0.0.0/8, lan\"\n\
+                allow_private_addresses = \"10.1.2.3/8 wan\"\nbackup_at = \"noon\"\nbackup_keep = \"some\"\nbackup_check = \"often\"\n\
+                backup_recipient = \"me\"\ndns_server = \"one\"\ntrace_to = \"x\"\nworkers = \"two\"\nlog_format = \"xml\"\nlisten_on = 1\n";
+    std::fs::write(&file, text).unwrap();
+    let names = [
+        "trusted_proxies",
+        "allow_private_addresses",
+        "allow_private_addresses",
+        "listen",
+        "metrics_listen",
+        "secret_key",
+        "backup_at",
+        "backup_keep",
+        "backup_recipient",
+        "backup_check",
+        "dns_server",
+        "trace_to",
+        "workers",
+        "log_format",
+    ];
+    for command in ["config", "serve"] {
+        let mut kantoor = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+        let done = kantoor.args([command, "--config", file.to_str().unwrap()]).env("KANTOOR_DATA", &db.data).output();
+        let done = done.unwrap();
+        assert_eq!(done.status.code(), Some(1));
+        let words = complained(&done);
+        for name in names {
+            let count = names.iter().filter(|own| **own == name).count();
+            let start = format!("kantoor: {name}: ");
+            assert_eq!(words.lines().filter(|line| line.starts_with(&start)).count(), count, "{name}: {words}");
+        }
+        assert!(words.contains("unknown setting 'listen_on'") && !words.contains("hush"), "{words}");
+        assert_eq!(words.lines().count(), names.len() + 1, "{words}");
+    }
+    // Commands that do not use them are not kept from running.
+    let file = file.to_str().unwrap();
+    std::fs::write(file, "backup_at = \"noon\"\n").unwrap();
+    assert!(kantoor(&db, &["account", "create", "Second", "--config", file]).status.success());
+}
+
+#[test]
 fn misspelled_settings_are_refused_with_a_guess() {
     let db = Db::sqlite();
     let run = |variables: &[(&str, &str)], arguments: &[&str]| {

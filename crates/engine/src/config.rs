@@ -172,6 +172,17 @@ impl Config {
         environment: impl Iterator<Item = (String, String)>,
         flags: &[(String, String)],
     ) -> Result<Config, String> {
+        let (config, wrong) = Config::read(file, environment, flags)?;
+        if wrong.is_empty() { Ok(config) } else { Err(wrong.join("\n")) }
+    }
+
+    /// Loads the settings like [`Config::load`]; returns what is wrong beside what can be read, so that others can add to it.
+    /// A wrong value is replaced by the default if it does not fit its type.
+    pub fn read(
+        file: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+        flags: &[(String, String)],
+    ) -> Result<(Config, Vec<String>), String> {
         let defaults: toml::Table = DEFAULTS.parse().map_err(|error| format!("config.default.toml: {error}"))?;
         let mut table = defaults.clone();
         let known: Vec<String> = table.keys().cloned().collect();
@@ -200,11 +211,9 @@ impl Config {
         }
         check_values(&table, &mut wrong);
         unfit(&mut table, &defaults, &mut wrong);
-        let config = table.try_into::<Config>().map_err(|error| format!("invalid setting: {}", error.message()));
-        if let Ok(config) = &config {
-            config.check(&mut wrong);
-        }
-        if wrong.is_empty() { config } else { Err(wrong.join("\n")) }
+        let config = table.try_into::<Config>().map_err(|error| format!("invalid setting: {}", error.message()))?;
+        config.check(&mut wrong);
+        Ok((config, wrong))
     }
 
     /// Adds what is wrong with values that fit their types.

@@ -183,8 +183,15 @@ fn read<R: Body>(call: &Call, mut values: R, faults: &mut FieldErrors, aim: For)
                 let names: Vec<&str> = settable().map(|field| field.info.name).collect();
                 unknown(call, name, &names, faults, &mut warnings);
             }
-            _ if call.lenient => warnings.push(format!("'{name}' cannot be set here and was ignored.")),
-            _ => faults.add(name, violation(FieldCode::ReadOnly, "cannot be set here")),
+            _ => {
+                let sent_as = found.map_or("", |place| R::fields()[place].info.rules.sent_as);
+                let meant = settable().find(|field| field.info.name == sent_as);
+                let hint = meant.map(|field| format!("; did you mean '{}'?", field.info.name)).unwrap_or_default();
+                match call.lenient {
+                    true => warnings.push(format!("'{name}' cannot be set here and was ignored{hint}")),
+                    false => faults.add(name, violation(FieldCode::ReadOnly, format!("cannot be set here{hint}"))),
+                }
+            }
         }
     }
     Ok(Input { values, sent, warnings })

@@ -2,6 +2,7 @@
 
 pub mod batch;
 mod conditions;
+mod doubts;
 pub mod sums;
 
 use store::{Tx, Value};
@@ -12,7 +13,9 @@ use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
 use crate::record::{LIST, Record, parse_date};
 use crate::records::{self, Work};
 use crate::search;
+use crate::text::not_allowed;
 use conditions::{Condition, Filter, filter, ids};
+use doubts::Doubt;
 
 const PER_PAGE: i64 = 25;
 const MAX_PER_PAGE: i64 = 100;
@@ -151,6 +154,8 @@ pub struct ListQuery {
     sums: Vec<&'static str>,
     conditions: Vec<Condition>,
     ignored: Vec<String>,
+    doubts: Vec<Doubt>,
+    strict: bool,
 }
 
 impl ListQuery {
@@ -186,10 +191,13 @@ impl ListQuery {
             sums: Vec::new(),
             conditions: Vec::new(),
             ignored: Vec::new(),
+            doubts: Vec::new(),
+            strict: call.strict,
         };
         for name in query.names() {
             let text = query.get(name).unwrap_or_default();
             let taken = request.take::<R>(name, text);
+            request.doubts.extend(taken.is_ok().then(|| Doubt::of::<R>(name, text)).flatten());
             if faults.take(name, taken) == Some(false) {
                 request.ignored.push(name.to_string());
             }
@@ -242,6 +250,7 @@ impl ListQuery {
     }
 
     fn run<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
+        let warnings = doubts::warnings::<R>(tx, ctx, &self.doubts, self.strict)?;
         let statements = self.statements::<R>(tx, ctx)?;
         let (mut rows, mut stored_total) = (0, None);
         let mut data = Vec::with_capacity(256 * self.per_page.min(MAX_PER_PAGE).unsigned_abs() as usize);
@@ -270,7 +279,7 @@ impl ListQuery {
             let Selection { from, conditions, values, .. } = self.selection::<R>(tx, ctx)?;
             answer.meta.push(sums::member::<R>(tx, &self.sums, &from, &conditions, &values)?);
         }
-        Ok(answer)
+        Ok(answer.with_texts("warnings", &warnings))
     }
 
     fn offset(&self) -> i64 {
@@ -479,7 +488,7 @@ fn whole_from_one(text: &str) -> Result<i64, Violation> {
 
 fn one_of(text: &str, allowed: &[&'static str]) -> Result<&'static str, Violation> {
     let found = allowed.iter().find(|allowed| **allowed == text).copied();
-    found.ok_or_else(|| violation(FieldCode::InvalidChoice, format!("must be one of: {}", allowed.join(", "))))
+    found.ok_or_else(|| not_allowed(text, allowed))
 }
 
 /// Returns the parameters that lists of `R` have.

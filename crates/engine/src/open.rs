@@ -21,6 +21,7 @@ use crate::jobs::Claimant;
 use crate::loops::Loops;
 use crate::precaution::Migrated;
 use crate::registry::registry;
+use crate::secrets::key_file::KeySource;
 use crate::services::Services;
 use crate::site::Site;
 use crate::turns::Turns;
@@ -114,6 +115,30 @@ pub fn open_web(config: &Config) -> Result<web::Client> {
     let allowed = networks("allow_private_addresses", &config.allow_private_addresses)?;
     let settings = web::Settings { allowed, ..web::Settings::default() };
     web::Client::new(settings).map_err(|why| Error::new(Code::Unavailable, format!("allow_private_addresses: {why}.")))
+}
+
+/// Adds what is wrong with the settings that are used when the program is opened.
+pub fn check_settings(config: &Config, wrong: &mut Vec<String>) {
+    let lists =
+        [("trusted_proxies", &config.trusted_proxies), ("allow_private_addresses", &config.allow_private_addresses)];
+    for (setting, listed) in lists {
+        for part in listed.split([',', ' ']).filter(|part| !part.is_empty()) {
+            wrong.extend(part.parse::<web::Network>().err().map(|why| format!("{setting}: {why}")));
+        }
+    }
+    for (setting, address) in [("listen", &config.listen), ("metrics_listen", &config.metrics_listen)] {
+        let parts = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+        let port = parts.and_then(|(_, port)| port.parse::<u16>().ok());
+        if port.is_none() && (setting == "listen" || !address.is_empty()) {
+            wrong.push(format!("{setting}: '{address}' is not an address with a port, such as 127.0.0.1:8080"));
+        }
+    }
+    if let source @ KeySource::Setting(_) = KeySource::of(config)
+        && source.read().is_err()
+    {
+        // The text may be a key with a typing error, so it is not quoted.
+        wrong.push("secret_key: must be keys of 64 hexadecimal digits, separated by commas".to_string());
+    }
 }
 
 /// Parses the addresses and networks of a setting.

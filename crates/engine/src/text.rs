@@ -41,12 +41,44 @@ fn push_folded(folded: &mut String, c: char) {
 /// Returns a suggestion for a misspelled name, to append to an error; empty if none is similar.
 pub fn did_you_mean<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
     // Only for short names, not for texts of a megabyte.
-    let near = known
-        .filter(|_| name.len() <= 64)
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
-        .min_by_key(|(distance, _)| *distance);
-    near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default()
+    if name.len() > 64 {
+        return String::new();
+    }
+    let name = name.to_lowercase();
+    let (mut near, mut related) = (None, None);
+    for known in known {
+        let distance = strsim::damerau_levenshtein(name.as_str(), &known.to_lowercase());
+        if distance <= 1 + known.len() / 4 && near.is_none_or(|(least, _)| distance < least) {
+            near = Some((distance, known));
+        }
+        if related.is_none() && is_part(&name, known) {
+            related = Some(known);
+        }
+    }
+    let meant = near.map(|(_, known)| known).or(related);
+    meant.map(|known| format!("; did you mean '{known}'?")).unwrap_or_default()
+}
+
+/// Whether one name consists of words of the other: `price` of `unit_price`, or `unit_price_excl` of `unit_price`.
+fn is_part(name: &str, known: &str) -> bool {
+    let all_in =
+        |few: &str, many: &str| few.len() > 2 && few.split('_').all(|word| many.split('_').any(|own| own == word));
+    all_in(name, known) || known.contains('_') && all_in(known, name)
+}
+
+/// Returns the error about a value outside an enumeration, with a suggestion.
+pub fn not_allowed(text: &str, allowed: &[&str]) -> Violation {
+    let hint = did_you_mean(text, allowed.iter().copied());
+    violation(FieldCode::InvalidChoice, format!("must be one of: {}{hint}", allowed.join(", ")))
+}
+
+/// Returns the error about one of several values that is not in a set, with a suggestion.
+pub fn unknown_value<'n>(value: &str, known: impl Iterator<Item = &'n str> + Clone) -> Violation {
+    let shown: String = value.chars().take(100).collect();
+    let all: Vec<&str> = known.clone().collect();
+    let message =
+        format!("has the unknown value '{shown}', which is none of {}{}", all.join(", "), did_you_mean(value, known));
+    violation(FieldCode::InvalidChoice, message)
 }
 
 /// Rejects a text of several lines, and control characters, also those that hide text or turn its direction: names go into the
@@ -74,6 +106,26 @@ mod tests {
             // Behind a letter that is not ASCII, the same character takes the other way.
             let text = char::from(byte).to_string();
             assert_eq!(format!("o{}", fold(&text)), fold(&format!("ø{text}")));
+        }
+    }
+
+    #[test]
+    fn suggests_names_that_are_near_or_have_the_same_words() {
+        let known = ["name", "unit_price", "vat_rate", "vat_code", "Closed"];
+        let hint = |name: &str| did_you_mean(name, known.into_iter());
+        for (name, meant) in [
+            ("nmae", "name"),
+            ("unit_pirce", "unit_price"),
+            ("price", "unit_price"),
+            ("Unit_Price", "unit_price"),
+            ("unit_price_excl", "unit_price"),
+            ("vat", "vat_rate"),
+            ("closed", "Closed"),
+        ] {
+            assert_eq!(hint(name), format!("; did you mean '{meant}'?"), "{name}");
+        }
+        for name in ["", "x", "un", "colour", "price_list_of_products", &"x".repeat(65)] {
+            assert_eq!(hint(name), "", "{name}");
         }
     }
 }

@@ -90,31 +90,49 @@ fn interval(text: &str) -> Option<i64> {
 impl Schedule {
     /// Reads the settings; `None` if no backups are scheduled.
     pub fn of(config: &Config) -> Result<Option<Schedule>, String> {
-        if config.backup_to.is_empty() {
-            return Ok(None);
+        let (read, wrong) = Schedule::read(config);
+        match wrong.is_empty() {
+            _ if config.backup_to.is_empty() => Ok(None),
+            true => Ok(read),
+            false => Err(wrong.join("; ")),
         }
-        let at = When::parse(&config.backup_at)
-            .ok_or("backup_at: expected a time (UTC) such as \"02:30\", or an interval such as \"6 hours\"")?;
-        let keep = Keep::parse(&config.backup_keep)
-            .ok_or("backup_keep: expected a list such as \"7 days, 4 weeks, 12 months\"")?;
+    }
+
+    /// Reads the settings, with everything that is wrong with them.
+    pub fn read(config: &Config) -> (Option<Schedule>, Vec<String>) {
+        let mut wrong = Vec::new();
+        let at = When::parse(&config.backup_at);
+        if at.is_none() {
+            wrong.push(
+                "backup_at: expected a time (UTC) such as \"02:30\", or an interval such as \"6 hours\"".to_string(),
+            );
+        }
+        let keep = Keep::parse(&config.backup_keep);
+        if keep.is_none() {
+            wrong.push("backup_keep: expected a list such as \"7 days, 4 weeks, 12 months\"".to_string());
+        }
         let recipients = config.backup_recipient.split([',', ' ']).filter(|part| !part.is_empty());
-        let recipients = Recipients::parse(recipients).map_err(|why| format!("backup_recipient: {why}"))?;
-        let check = match config.backup_check.as_str() {
-            "" => None,
-            text => Some(interval(text).ok_or("backup_check: expected an interval such as \"7 days\"")?),
-        };
+        let recipients =
+            Recipients::parse(recipients).map_err(|why| wrong.push(format!("backup_recipient: {why}"))).ok();
+        let check = Some(config.backup_check.as_str()).filter(|text| !text.is_empty()).map(interval);
+        if check == Some(None) {
+            wrong.push("backup_check: expected an interval such as \"7 days\"".to_string());
+        }
         let identity = Some(&config.backup_identity).filter(|file| !file.is_empty()).map(PathBuf::from);
-        if check.is_some() && !recipients.is_empty() && identity.is_none() {
-            return Err("backup_check: encrypted backups can only be checked with backup_identity".to_string());
+        let encrypts = config.backup_recipient.split([',', ' ']).any(|part| !part.is_empty());
+        let (is_scheduled, with_key) = (!config.backup_to.is_empty(), config.backup_with_key);
+        if is_scheduled && check.is_some() && encrypts && identity.is_none() {
+            wrong.push("backup_check: encrypted backups can only be checked with backup_identity".to_string());
         }
-        if config.backup_with_key && recipients.is_empty() {
-            return Err("backup_with_key: the key is only included in encrypted backups; set backup_recipient".into());
+        if is_scheduled && with_key && !encrypts {
+            wrong.push("backup_with_key: the key is only included in encrypted backups; set backup_recipient".into());
         }
-        if let (true, KeySource::Setting(_)) = (config.backup_with_key, KeySource::of(config)) {
-            return Err("backup_with_key: the key is a setting and not a file; keep a copy of the setting".to_string());
+        if let (true, true, KeySource::Setting(_)) = (is_scheduled, with_key, KeySource::of(config)) {
+            wrong.push("backup_with_key: the key is a setting and not a file; keep a copy of the setting".to_string());
         }
+        let (Some(at), Some(keep), Some(recipients)) = (at, keep, recipients) else { return (None, wrong) };
         let to = config.backup_to.trim_end_matches('/').to_string();
-        Ok(Some(Schedule { to, at, keep, recipients, with_key: config.backup_with_key, check, identity }))
+        (Some(Schedule { to, at, keep, recipients, with_key, check: check.flatten(), identity }), wrong)
     }
 }
 

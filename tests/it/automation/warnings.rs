@@ -396,7 +396,7 @@ fn warns_of_events_that_never_happen(db: Db) {
         client.post("/v1/automation/flows", flow).expect(422).text
     }] {
         assert!(
-            told.contains("did you mean one of ")
+            told.contains("is only sent to an endpoint that is tested, and never starts a flow; did you mean one of ")
                 && told.contains("webhook_endpoint.created, webhook_endpoint.deleted"),
             "{told}"
         );

@@ -249,7 +249,7 @@ fn the_feed_has_several_filters(db: Db) {
 
     let strict =
         |query: &str| client.send("GET", &format!("/v1/changes?{query}"), &[("prefer", "handling=strict")], "");
-    strict("type=product.created&actor_type=key&entity_type=order").expect(200);
+    strict("type=product.created&actor_type=key&entity_type=product").expect(200);
     let refused = client.get("/v1/changes?actor_type=usr&type=product.created,product.bought").expect(422);
     assert_eq!(refused.faults(), ["actor_type: invalid_choice", "type: invalid_choice"]);
     assert!(
@@ -265,7 +265,7 @@ fn the_feed_has_several_filters(db: Db) {
     );
     // Events that callers fire may be about other types.
     let page = client.get("/v1/changes?entity_type=invoce").expect(200).json();
-    let warning = "entity_type: 'invoce' is not a type of record of Kantoor; did you mean 'invoice'?";
+    let warning = "entity_type has 'invoce', which is not a type of record of Kantoor; did you mean 'invoice'?";
     assert_eq!((&page["data"], &page["meta"]["warnings"]), (&json!([]), &json!([warning])));
     for known in ["account", "api_key", "mail", "product,client"] {
         let page = client.get(&format!("/v1/changes?entity_type={known}")).expect(200).json();

@@ -33,7 +33,7 @@ const ABOUT: &str =
 `data` and `meta`; every error has `error` with a code, a message and the invalid fields.
 
 Lists accept `page` and `per_page`, and return `page`, `per_page`, `total` and `pages` in `meta` and a `Link` \
-header. Unknown parameters are ignored and listed in `meta.ignored_params`; with `Prefer: handling=strict` they are a 422.
+header. Unknown parameters are ignored and listed in `meta.ignored_params`, and values that no record can have in `meta.warnings`; with `Prefer: handling=strict` both are a 422.
 
 A POST with an `Idempotency-Key` can be repeated for 24 hours: it takes effect once and gets the same response, with \
 `X-Idempotent-Replay: true`. A record's `ETag` in `If-Match` prevents you from overwriting a concurrent change. \

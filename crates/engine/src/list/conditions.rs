@@ -4,8 +4,9 @@ use store::Value;
 
 use crate::clock::Moment;
 use crate::context::Ctx;
-use crate::error::{FieldCode, Violation, violation};
+use crate::error::{FieldCode, FieldErrors, Violation, violation};
 use crate::record::{Field, Record, other_spelling};
+use crate::text::unknown_value;
 
 /// Maximum number of ids in a filter.
 const MAX_IDS: usize = 100;
@@ -101,11 +102,25 @@ fn no_value() -> Violation {
 /// comma.
 fn several<R: Record>(field: &Field<R>, text: &str) -> Result<Vec<Value<'static>>, Violation> {
     let mut texts = ids(text)?;
-    let is_closed = (field.info.schema)(&field.info.rules).get("enum").is_some();
-    if !is_closed && texts.len() > 1 {
-        texts.push(text.to_string());
+    if !field.info.is_closed() {
+        if texts.len() > 1 {
+            texts.push(text.to_string());
+        }
+        return values(field, texts);
     }
-    values(field, texts)
+    let (mut faults, mut all) = (FieldErrors::default(), Vec::new());
+    for one in texts {
+        match values(field, [one.clone()]) {
+            Ok(known) => all.extend(known),
+            Err(wrong) if wrong.code == FieldCode::InvalidChoice => {
+                faults.add("", unknown_value(&one, field.info.choices.iter().copied()));
+            }
+            Err(wrong) => faults.add("", wrong),
+        }
+    }
+    faults.inside()?;
+    all.dedup();
+    Ok(all)
 }
 
 /// Reads values, in both spellings: either may be stored where callers can use values of their own.

@@ -43,6 +43,11 @@ impl FieldInfo {
         self.rules.filter_many || !self.choices.is_empty()
     }
 
+    /// Whether it is an enumeration that callers cannot extend, and that filters check.
+    pub fn is_closed(&self) -> bool {
+        (self.schema)(&self.rules).get("enum").is_some()
+    }
+
     /// Whether it is one e-mail address, which filters compare ignoring case.
     pub fn is_address(&self) -> bool {
         self.kind == Email::NAME

@@ -12,6 +12,7 @@ use super::rules::{INPUT, Rules};
 use crate::clock::{self, Moment};
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
+use crate::text::not_allowed;
 
 /// A type of value: how it is stored, parsed, written and described.
 pub trait Kind: Sized + Clone + Default {
@@ -575,5 +576,5 @@ pub fn other_spelling(text: &str) -> Option<&'static str> {
 /// Parses a value of a closed enumeration.
 pub fn choose<T>(json: &Json, allowed: &[&str], find: fn(&str) -> Option<T>) -> Result<T, Violation> {
     let text = clean_text(json, 255)?;
-    find(text).ok_or_else(|| violation(FieldCode::InvalidChoice, format!("must be one of: {}", allowed.join(", "))))
+    find(text).ok_or_else(|| not_allowed(text, allowed))
 }

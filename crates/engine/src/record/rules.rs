@@ -70,6 +70,10 @@ pub struct Rules {
     pub filter_also: &'static str,
     /// That filter accepts several values, separated by commas.
     pub filter_many: bool,
+    /// The table whose records have the values of that filter as their names; or empty.
+    pub named_in: &'static str,
+    /// The field by which callers send the value, if only the server sets this one; or empty.
+    pub sent_as: &'static str,
     /// The default value of that filter.
     pub assumed: &'static str,
     /// The word that matches every value in that filter.
@@ -100,7 +104,7 @@ pub struct Rules {
     pub default: &'static str,
     /// A valid example, as JSON: for the documentation and the tests.
     pub example: &'static str,
-    /// Another one, for changes; empty if the first is used for them too.
+    /// Another one, for changes; empty if the first is used for them too, `-` if changes have none.
     pub changed_example: &'static str,
 }
 
@@ -124,6 +128,8 @@ pub const INPUT: Rules = Rules {
     filter_as: "",
     filter_also: "",
     filter_many: false,
+    named_in: "",
+    sent_as: "",
     assumed: "",
     any: "",
     range: None,
@@ -231,6 +237,16 @@ impl Rules {
         Rules { filter: true, filter_many: true, ..self }
     }
 
+    /// The values of the filter are the names of the records in `table`.
+    pub const fn named_in(self, table: &'static str) -> Rules {
+        Rules { named_in: table, ..self }
+    }
+
+    /// Callers send the value in another field.
+    pub const fn sent_as(self, field: &'static str) -> Rules {
+        Rules { sent_as: field, ..self }
+    }
+
     /// Sets the default value of the filter.
     pub const fn assumed(self, value: &'static str) -> Rules {
         Rules { assumed: value, ..self }
@@ -330,4 +346,12 @@ impl Rules {
     pub const fn changed_to(self, json: &'static str) -> Rules {
         Rules { changed_example: json, ..self }
     }
+
+    /// Leaves it out of the example of a change, which callers may try on a record that is in use.
+    pub const fn not_in_changes(self) -> Rules {
+        Rules { changed_example: OMITTED, ..self }
+    }
 }
+
+/// Stands for no example: it is no JSON.
+const OMITTED: &str = "-";

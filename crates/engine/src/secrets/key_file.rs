@@ -58,7 +58,7 @@ impl KeySource {
     }
 
     /// Reads the keys; none if the file does not exist.
-    pub(super) fn read(&self) -> Result<Vec<[u8; 32]>> {
+    pub(crate) fn read(&self) -> Result<Vec<[u8; 32]>> {
         let text = match self {
             KeySource::Setting(keys) => keys.clone(),
             KeySource::File(path) => match std::fs::read_to_string(path) {

@@ -61,13 +61,15 @@ pub fn page_schema() -> Value {
             "ignored_params": {
                 "type": "array", "items": {"type": "string"}, "description": "Unknown parameters, which were ignored.",
             },
+            "warnings": warnings_schema(),
         },
     })
 }
 
 pub fn total_schema() -> Value {
     let total = json!({"type": "integer", "description": "Total number of records."});
-    json!({"type": "object", "description": "Length of a list.", "required": ["total"], "properties": {"total": total}})
+    json!({"type": "object", "description": "Length of a list.", "required": ["total"],
+        "properties": {"total": total, "warnings": warnings_schema()}})
 }
 
 pub fn feed_schema() -> Value {
@@ -78,17 +80,23 @@ pub fn feed_schema() -> Value {
         "properties": {
             "last_seq": {"type": "integer", "description": "Send it as `after` to continue."},
             "has_more": {"type": "boolean", "description": "Whether more events are available."},
+            "warnings": warnings_schema(),
         },
     })
 }
 
 /// What responses say beside their data.
 pub fn meta_schema() -> Value {
-    let warnings = json!({
+    json!({
+        "type": "object", "description": "Remarks about the request.", "properties": {"warnings": warnings_schema()},
+    })
+}
+
+fn warnings_schema() -> Value {
+    json!({
         "type": "array", "items": {"type": "string"},
         "description": "What was accepted, but is probably not what you meant; absent if there is nothing to warn of.",
-    });
-    json!({"type": "object", "description": "Remarks about the request.", "properties": {"warnings": warnings}})
+    })
 }
 
 /// The values of parameters that many lists have.

@@ -1,0 +1,79 @@
+//! Mail that waited goes to the address that its client has when it leaves.
+
+use engine::context::Ctx;
+use engine::error::{Error, Result};
+use engine::jobs::{self, NewJob};
+use store::Tx;
+
+use super::outcome::Told;
+use super::{Deliver, Standing, distinct, write_delivery};
+
+/// Why a delivery was canceled.
+const MOVED: &str = "Not sent: the client had another address when it was about to leave.";
+
+/// Gives a mail that waited its recipients when the first delivery of it leaves; the others follow. Returns what became of the
+/// delivery that leaves if it is canceled.
+pub(super) fn readdress(tx: &mut Tx, ctx: &Ctx, told: &Told, to: &[String]) -> Result<Option<Told>> {
+    let (account, mail) = (ctx.account, told.mail.as_str());
+    let sql = "SELECT recipients, copies FROM mails WHERE account_id = $1 AND id = $2";
+    let listed = tx.first(sql, &[account.into(), mail.into()], |row| {
+        Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string()))
+    })?;
+    let Some((old, copies)) = listed else { return Ok(None) };
+    let copies: Vec<String> = copies.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect();
+    let (to, cc) = distinct(to, &copies);
+    if to.join(", ") == old {
+        return Ok(None);
+    }
+    let sql = "SELECT id, recipient, attempts FROM deliveries WHERE account_id = $1 AND about_id = $2 AND mail_id = $3
+               ORDER BY id";
+    let deliveries = tx.all(sql, &[account.into(), (&told.about_id).into(), mail.into()], |row| {
+        Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string(), row.int(2)?))
+    })?;
+    if deliveries.iter().any(|(_, _, attempts)| *attempts > 0) {
+        return Ok(None);
+    }
+    tx.execute(
+        "UPDATE mails SET recipients = $1, copies = $2 WHERE account_id = $3 AND id = $4",
+        &[to.join(", ").into(), cc.join(", ").into(), account.into(), mail.into()],
+    )?;
+    let same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
+    let all = || to.iter().chain(&cc);
+    let mut new = all().filter(|address| !deliveries.iter().any(|(_, own, _)| same(own, address)));
+    // The one that leaves now gets the first new address.
+    let mut gone: Vec<&String> =
+        deliveries.iter().filter(|(_, own, _)| !all().any(|address| same(own, address))).map(|(id, ..)| id).collect();
+    gone.sort_by_key(|id| **id != told.delivery);
+    let mut canceled = None;
+    for id in gone {
+        match new.next() {
+            Some(address) => {
+                let sql = "UPDATE deliveries SET recipient = $1 WHERE account_id = $2 AND id = $3";
+                tx.execute(sql, &[address.into(), account.into(), id.into()])?;
+            }
+            None => {
+                set(tx, ctx, id, Standing::Canceled, MOVED)?;
+                if *id == told.delivery {
+                    canceled = Some(Told { reason: MOVED.to_string(), ..told.clone() });
+                }
+            }
+        }
+    }
+    for address in new {
+        let delivery = write_delivery(tx, ctx, (mail, &told.about_id), address, (Standing::Queued, ""))?;
+        // What waits on a test clock has no jobs.
+        if !ctx.has_test_clock {
+            jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &Deliver { delivery })?, ctx.machine_now)?;
+        }
+    }
+    Ok(canceled)
+}
+
+/// Records the status of a delivery, and why it has it.
+pub(super) fn set(tx: &mut Tx, ctx: &Ctx, delivery: &str, status: Standing, reason: &str) -> Result<()> {
+    tx.execute(
+        "UPDATE deliveries SET status = $1, reason = $2, changed_at = $3 WHERE account_id = $4 AND id = $5",
+        &[status.wire().into(), reason.into(), ctx.machine_now.0.into(), ctx.account.into(), delivery.into()],
+    )?;
+    Ok(())
+}
