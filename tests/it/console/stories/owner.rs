@@ -79,15 +79,17 @@ fn the_details_are_filled_in(browser: &mut Chromium, client: &Client) {
 
 fn automatic_mail_gets_its_hours(browser: &mut Chromium, client: &Client) {
     browser.go("/settings");
+    browser.press("link", "Automatische e-mail");
     browser.wait_until("document.getElementById('s-mail_hours_from') !== null");
     browser.choose("s-mail_hours_from", "09:30");
     browser.press("checkbox", "vrijdag");
     browser.press("checkbox", "zaterdag");
-    save_section(browser, "mail");
+    save_section(browser, "sending");
     let settings = client.get("/v1/settings").data();
     assert_eq!(settings["mail_days"], json!(["mon", "tue", "wed", "thu", "sat"]));
     assert_eq!(settings["mail_hours_from"], "09:30");
     // A test account collects in the sandbox until it chooses its bank.
+    browser.go("/settings/payments");
     browser.press("radio", "Uw bank (incassobestanden)");
     browser.wait_until("document.getElementById('s-creditor_id') !== null");
     browser.type_in("s-creditor_id", "NL69ZZZ123456780000");
@@ -185,7 +187,7 @@ fn a_file_for_the_bank_says_what_it_needs(browser: &mut Chromium, client: &Clien
     browser.wait_until("document.querySelector('dialog [type=submit]').disabled");
     assert_eq!(
         browser.evaluate("document.querySelector('dialog .notice a').getAttribute('href')"),
-        "/settings#payments"
+        "/settings/payments"
     );
     browser.press("button", "Annuleren");
     client.patch("/v1/settings", json!({"creditor_id": "NL69ZZZ123456780000"})).expect(200);
