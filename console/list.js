@@ -325,7 +325,8 @@ function widthOf(table, field) {
   if (field.kind === "boolean") return "yes-no";
   if (/status/.test(field.name)) return "status";
   if (field.name === "company_name") return "name";
-  if (["title", "subject", "name"].includes(field.name)) return "grow";
+  if (field.name === "phone") return "phone";
+  if (["title", "subject", "name", "flow_name"].includes(field.name)) return "grow";
   return ["number", "code", "unit", "category", "priority", "debtor_number", "term", "role", "language"].includes(field.name) ? "short" : "";
 }
 

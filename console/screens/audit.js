@@ -36,7 +36,7 @@ export function Audit() {
       actors.length > 0 ? h(ChoiceBox, { id: "audit-actor", label: t("audit.who"), value: query.get("actor") ?? "", onChange: (value) => setQuery({ actor: value }), options: [["", t("audit.everybody")], ...actors] }) : null,
       h(ChoiceBox, { id: "audit-kind", label: t("audit.kind"), value: query.get("entity_type") ?? "", onChange: (value) => setQuery({ entity_type: value, entity_id: "" }), options: [["", t("audit.every_kind")], ...kinds] }),
       h(DayBox, { id: "audit-day", label: t("audit.day"), placeholder: t("audit.day"), value: query.get("day") ?? "", onChange: (value) => setQuery({ day: value ?? "" }) }),
-      filter ? h(Button, { quiet: true, onClick: () => setQuery({ actor: "", entity_type: "", entity_id: "", type: "", day: "" }) }, t("list.clear")) : null),
+      filter ? h(Button, { quiet: true, onClick: () => setQuery({ actor: "", entity_type: "", entity_id: "", type: "", day: "" }) }, t("list.clear_filters")) : null),
     error ? h(Problem, { error }) : null,
     lines.length === 0 && loading ? div({ class: "card" }, h(Skeleton, { rows: 8 })) : lines.length === 0 && !more ? div({ class: "card" }, h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") })) : null,
     byDay(told(lines)).map(([date, own]) => div({ key: date, class: "audit-day" }, strong({ class: "label" }, day(date)),

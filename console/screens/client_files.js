@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { patch, uploadFile, useLoad } from "../api.js";
 import { size } from "../format.js";
 import { a, div, h, input, li, span, ul } from "../html.js";
-import { Button, Card, Empty, Icon, Moment, Problem, Skeleton, say, sayError } from "../parts.js";
+import { Button, Card, Empty, Moment, Problem, Skeleton, say, sayError } from "../parts.js";
 import { can, tables } from "../schema.js";
 import { fileType } from "../value.js";
 import { t, tableName } from "../words.js";
@@ -40,5 +40,5 @@ export function ClientFiles({ id }) {
       loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 3 })
         : rows.length === 0 ? h(Empty, { icon: "files", title: t("client.no_files"), text: edits ? t("client.no_files_text") : undefined }, button)
         : ul({ class: "related" }, rows.map((row) => li({ key: row.id }, a({ href: `${table.address}/${row.id}` }, div({ class: "related-line" },
-          span({ class: "related-name" }, h(Icon, { name: "files" }), " ", row.name), span({ class: "soft related-sub" }, [fileType(row.meta?.content_type ?? ""), size(row.meta?.size ?? 0)].filter(Boolean).join(" · ")), span({ class: "related-end soft" }, h(Moment, { at: row.created_at })))))))));
+          span({ class: "related-name" }, row.name), span({ class: "soft related-sub" }, [fileType(row.meta?.content_type ?? ""), size(row.meta?.size ?? 0)].filter(Boolean).join(" · ")), span({ class: "related-end soft" }, h(Moment, { at: row.created_at })))))))));
 }

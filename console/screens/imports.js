@@ -107,7 +107,7 @@ export function ImportPage({ table, id }) {
   return div({ class: "page import" },
     h(Head, { title: `${tableName(item.resource)}`, over: a({ href: table.address }, tableName("imports")), beside: [h(Pill, { key: "status", table: "imports", field: "status", value: item.status }), span({ key: "file", class: "soft" }, h(LinkName, { table: "files", id: item.file_id, plain: true }))] },
       edits && item.status === "checked" ? h(Button, { primary: true, icon: "check", disabled: item.valid_lines === 0, onClick: run }, t("import.run_n", { n: item.valid_lines, count: count(item.valid_lines) })) : null,
-      item.status === "done" && tables[item.resource] ? h(Button, { primary: true, href: tables[item.resource]?.address }, t("import.show", { many: tableName(item.resource).toLowerCase() })) : null,
+      item.status === "done" && tables[item.resource] ? h(Button, { primary: true, href: tables[item.resource]?.address }, t("import.show", { many: tableName(item.resource).toLowerCase(), Many: tableName(item.resource) })) : null,
       edits && ["done", "failed"].includes(item.status) && item.created > 0 ? h(Button, { onClick: undo }, t("import.undo")) : null,
       h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: moving || !can(table, "delete"), run: () => { go(table.address); deleteLater(t("deleted", { name: tableName("imports", 1) }), () => remove(itemPath(table, id), { etag })); } }] })),
     item.failure ? div({ class: "problem", role: "alert" }, h(Icon, { name: "alert" }), div(null, strong(null, t("import.stopped")), p(null, item.failure))) : null,
@@ -195,6 +195,13 @@ function Preview({ item }) {
 /** @param {unknown} value */
 const shown = (value) => (value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
+/** Why a line failed: what the check said of it, in the reader's language, else the server's words.
+ * @param {Item} item @param {Item} error */
+function errorOf(item, error) {
+  const known = (/** @type {Item[]} */ (item.problems ?? [])).find((problem) => problem.line === error.line);
+  return known && item.status !== "undone" ? `${known.column || known.field}: ${problemText(known)}` : error.message;
+}
+
 /** What an import did.
  * @param {{ item: Item }} properties */
 function Result({ item }) {
@@ -206,7 +213,7 @@ function Result({ item }) {
     sums.length > 0 ? h(Card, { key: "report", title: fieldName("imports", "report") }, p({ class: "soft" }, t("import.report_text")),
       div({ class: "table-box" }, tableElement({ class: "table plain" }, thead(null, tr(null, th({ scope: "col" }, t("import.sum")), ["source", "imported", "left_out", "difference"].map((name) => th({ key: name, scope: "col", class: "number" }, word([`import.${name}_sum`, `import.${name}`], name))))),
         tbody(null, sums.map(([name, one]) => tr({ key: name }, td(null, fieldName(item.resource, name)), ["source", "imported", "left_out", "difference"].map((part) => td({ key: part, class: part === "difference" && Number(one[part]) !== 0 ? "number late" : "number" }, decimal(one[part] ?? 0, 2))))))))) : null,
-    errors.length > 0 ? h(Card, { key: "errors", title: [fieldName("imports", "errors"), span({ key: "count", class: "count" }, ` ${count(errors.length)}`)] }, ul({ class: "lines" }, errors.map((one, place) => li({ key: place }, div(null, one.line ? strong(null, `${t("import.line")} ${one.line} `) : null, one.message))))) : null,
+    errors.length > 0 ? h(Card, { key: "errors", title: [fieldName("imports", "errors"), span({ key: "count", class: "count" }, ` ${count(errors.length)}`)] }, ul({ class: "lines" }, errors.map((one, place) => li({ key: place }, div(null, one.line ? strong(null, `${t("import.line")} ${one.line} `) : null, errorOf(item, one)))))) : null,
   ];
 }
 

@@ -214,6 +214,14 @@ fn its_log_is_intact_and_chronological(db: Db) {
     let (first, last) = (log[0].0, log[log.len() - 1].0);
     assert_eq!(Moment(first).to_string(), "2025-11-03T07:00:00.000Z", "half a year before");
     assert!(last < Moment::parse(NOW).unwrap().0 && log.len() > 200);
+    // The change feed finds the events of a day.
+    let zone = jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap();
+    let day_of = |at: i64| Moment(at).date(&zone);
+    let day = day_of(log[log.len() / 2].0);
+    let own = log.iter().filter(|(at, _)| day_of(*at) == day).count();
+    let found = client.get(&format!("/v1/changes?day={day}&limit=1000")).expect(200).json();
+    assert_eq!((found["data"].as_array().unwrap().len(), &found["meta"]["has_more"]), (own, &json!(false)), "{day}");
+    assert_eq!(client.get("/v1/changes?day=2020-01-01").expect(200).data(), json!([]));
     let account = client.account;
     let verdict = server.app.store.read_now(move |tx| log::verify(tx, account)).unwrap();
     assert!(matches!(verdict, Verdict::Whole { rows, .. } if rows == i64::try_from(log.len()).unwrap()), "{verdict:?}");
