@@ -169,8 +169,12 @@ function nothing(table, filtered, add) {
   if (filtered) return h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") }, h(Button, { href: table.address }, t("list.clear")));
   const about = table.key === "webhook_endpoints" ? h(Later, { load: () => import("./screens/webhook_example.js").then((module) => module.WebhookExample) }) : null;
   return [h(Empty, { key: "empty", icon, title: word([`empty.${table.key}`], t("list.empty", { many: tableName(table.key).toLowerCase() })), text: word([`empty.${table.key}.text`], "") },
-    add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null), about];
+    add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null,
+    add && IMPORTED.includes(table.key) && tables.imports && can(tables.imports, "create") ? h(Button, { icon: "download", href: `${tables.imports.address}/new?resource=${table.key}` }, t("list.import")) : null), about];
 }
+
+/** What a new account brings from elsewhere. */
+const IMPORTED = ["clients", "suppliers", "products", "invoices"];
 
 /** A part that is loaded when it is shown.
  * @param {{ load: () => Promise<() => import("./html.js").View> }} properties */

@@ -159,7 +159,7 @@ function Problems({ rows, total, resource }) {
   return h(Card, { title: [fieldName("imports", "problems"), span({ key: "count", class: "count" }, ` ${count(total)}`)], class: "import-problems" },
     p({ class: "soft" }, t("import.problems_text")),
     div({ class: "table-box" }, tableElement({ class: "table plain" }, thead(null, tr(null, th({ scope: "col", class: "number" }, t("import.line")), th({ scope: "col" }, t("import.column")), th({ scope: "col", class: "grow" }, t("import.problem")))),
-      tbody(null, rows.map((row, place) => tr({ key: place }, td({ class: "number" }, row.line), td(null, row.column || (row.field ? fieldName(resource, row.field) : "")), td({ class: "wraps" }, problemText(row))))))),
+      tbody(null, rows.map((row, place) => tr({ key: place }, td({ class: "number" }, span({ class: "phone-label soft" }, `${t("import.line")} `), row.line), td(null, row.column || (row.field ? fieldName(resource, row.field) : "")), td({ class: "wraps" }, problemText(row))))))),
     total > rows.length ? p({ class: "soft" }, t("import.first_n", { n: rows.length })) : null);
 }
 
