@@ -53,6 +53,9 @@ const FIRST_SECONDS: i64 = 30 * 60;
 /// Time between two steps of the same day.
 const BETWEEN_SECONDS: i64 = 11 * 60;
 
+/// More turns than the runs of a day can take.
+const MAX_TURNS: usize = 100;
+
 /// All steps. Each module returns its own; they are sorted by time afterwards.
 fn story() -> Vec<DemoStep> {
     let mut steps = business::steps();
@@ -149,7 +152,18 @@ impl Nights<'_> {
             if morning <= self.end {
                 ctx.now = morning;
                 let_mail_leave(tx, ctx, morning)?;
-                while runner::turn(tx, ctx, self.account, &self.runner, 0)?.more {}
+                self.advance_runs(tx, ctx)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Advances all runs that are due. On a busy machine a turn leaves some of it to the next, which nobody shall see.
+    fn advance_runs(&self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        for _ in 0..MAX_TURNS {
+            let turn = runner::turn(tx, ctx, self.account, &self.runner, 0)?;
+            if turn.ran == 0 && !turn.more {
+                break;
             }
         }
         Ok(())
@@ -257,7 +271,8 @@ impl Names {
             let name = phase["name"].as_str().unwrap_or_default();
             ids.insert(format!("phase {name}"), id_of(phase)?);
         }
-        for flow in perform(tx, ctx, "GET", "/v1/automation/flows?per_page=100", None)?.as_array().into_iter().flatten() {
+        for flow in perform(tx, ctx, "GET", "/v1/automation/flows?per_page=100", None)?.as_array().into_iter().flatten()
+        {
             let event = flow["trigger_key"].as_str().unwrap_or_default();
             ids.insert(format!("flow {event}"), id_of(flow)?);
         }

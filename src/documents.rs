@@ -37,8 +37,8 @@ use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
 use engine::record::{
-    ACTED, COMPUTED, CREATED, Custom, DETAIL, Day, GIVEN, INPUT, LIST, Link, Model, NOWHERE, REQUIRED, Record, Snapshot,
-    UPDATED, Views, When,
+    ACTED, COMPUTED, CREATED, Custom, DETAIL, Day, GIVEN, INPUT, LIST, Link, Model, NOWHERE, REQUIRED, Record,
+    Snapshot, UPDATED, Views, When,
 };
 use engine::records::{self, Image, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
@@ -511,7 +511,12 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         _ => resource.verb(Verb::Delete, delete::<K>).returns(Returns::Item(DETAIL)),
     };
     resource
-        .route(Method::Get, "/next-number", "Retrieve the number that the next document will get", numbering::ahead::<K>)
+        .route(
+            Method::Get,
+            "/next-number",
+            "Retrieve the number that the next document will get",
+            numbering::ahead::<K>,
+        )
         .returns(Returns::Report(numbering::AHEAD, numbering::QUERY))
         .extension()
         .route(Method::Post, "/{id}/finalize", "Finalize a draft", finalize::<K>)

@@ -109,7 +109,9 @@ pub fn ahead<K: DocumentKind>(call: Call) -> Result<Work> {
         None => None,
         Some(text) => match text.parse::<Date>().ok().filter(|date| text.len() == 10 && date.year() > 0) {
             Some(date) => Some(date),
-            None => return Err(Error::field("date", violation(FieldCode::InvalidFormat, "must be a date (YYYY-MM-DD)"))),
+            None => {
+                return Err(Error::field("date", violation(FieldCode::InvalidFormat, "must be a date (YYYY-MM-DD)")));
+            }
         },
     };
     Ok(Box::new(move |tx, ctx| {

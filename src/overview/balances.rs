@@ -95,9 +95,7 @@ fn projects(call: Call) -> Result<Work> {
         let places = places(&ids, 1);
         let mut values: Vec<Value> = vec![ctx.account.into()];
         values.extend(ids.iter().map(Value::from));
-        let mut sums = |sql: &str| {
-            tx.all(sql, &values, |row| Ok::<_, Error>((row.text(0)?.to_string(), row.int(1)?)))
-        };
+        let mut sums = |sql: &str| tx.all(sql, &values, |row| Ok::<_, Error>((row.text(0)?.to_string(), row.int(1)?)));
         let minutes = sums(&format!(
             "SELECT project_id, CAST(sum(minutes) AS BIGINT) FROM project_hours
              WHERE account_id = $1 AND project_id IN ({places}) GROUP BY project_id"

@@ -247,7 +247,8 @@ fn numbers_have_no_gaps(db: Db) {
     let draft = make("draft");
     let second = client.act(&format!("/v1/invoices/{}/finalize", draft.id())).expect(200).data();
     assert_eq!(second["number"], "F2026-0002");
-    let ahead = |query: &str| client.get(&format!("/v1/invoices/next-number{query}")).expect(200).data()["number"].clone();
+    let ahead =
+        |query: &str| client.get(&format!("/v1/invoices/next-number{query}")).expect(200).data()["number"].clone();
     assert_eq!((ahead(""), ahead("?date=2025-03-01")), (json!("F2026-0003"), json!("F2025-0001")));
     assert_eq!(ahead(""), "F2026-0003", "it is not reserved");
     assert_eq!(client.get("/v1/invoices/next-number?date=soon").expect(422).faults(), ["date: invalid_format"]);

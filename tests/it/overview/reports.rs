@@ -162,7 +162,8 @@ fn clients_and_projects_have_figures(db: Db) {
     let client = server.client();
     let firm = |name: &str| client.post("/v1/clients", json!({"company_name": name})).expect(201).id();
     let (bakery, mill) = (firm("Bakery"), firm("Mill"));
-    let project = client.post("/v1/projects", json!({"name": "Oven", "client_id": bakery, "budget": 500})).expect(201).id();
+    let project =
+        client.post("/v1/projects", json!({"name": "Oven", "client_id": bakery, "budget": 500})).expect(201).id();
     let links = json!({"client_id": bakery, "project_id": project});
     invoice_of(&client, &links, "2026-05-30", "final");
     invoice_of(&client, &json!({"client_id": bakery}), "2026-04-30", "final");
@@ -182,7 +183,10 @@ fn clients_and_projects_have_figures(db: Db) {
     for (query, fault) in [
         ("clients", "client_id: required".to_string()),
         ("projects?project_id=,", "project_id: required".to_string()),
-        (&format!("clients?client_id={}", (0..101).map(|n| n.to_string()).collect::<Vec<_>>().join(",")), "client_id: too_long".to_string()),
+        (
+            &format!("clients?client_id={}", (0..101).map(|n| n.to_string()).collect::<Vec<_>>().join(",")),
+            "client_id: too_long".to_string(),
+        ),
     ] {
         assert_eq!(client.get(&format!("/v1/reports/{query}")).expect(422).faults(), [fault], "{query}");
     }
@@ -192,7 +196,8 @@ fn a_deal_and_a_project_list_their_documents(db: Db) {
     let server = Server::start(db);
     server.leaves_jobs();
     let client = server.client();
-    let deal = client.post("/v1/deals", json!({"title": "Oven"})).expect(201).id();
+    let firm = client.post("/v1/clients", json!({"company_name": "Bakery"})).expect(201).id();
+    let deal = client.post("/v1/deals", json!({"title": "Oven", "client_id": firm})).expect(201).id();
     let project = client.post("/v1/projects", json!({"name": "Oven"})).expect(201).id();
     let quote = client.post("/v1/quotes", json!({"title": "Oven", "deal_id": deal, "total_incl_vat": 121})).expect(201);
     let made = invoice_of(&client, &json!({"deal_id": deal, "project_id": project}), "2026-05-30", "final");

@@ -82,7 +82,7 @@ fn the_details_are_filled_in(browser: &mut Chromium, client: &Client) {
 
 fn automatic_mail_gets_its_hours(browser: &mut Chromium, client: &Client) {
     browser.go("/settings");
-    browser.press("link", "Automatische e-mail");
+    follow(browser, "/settings/sending");
     browser.wait_until("document.getElementById('s-mail_hours_from') !== null");
     browser.choose("s-mail_hours_from", "09:30");
     browser.press("checkbox", "vrijdag");
@@ -98,6 +98,13 @@ fn automatic_mail_gets_its_hours(browser: &mut Chromium, client: &Client) {
     browser.type_in("s-creditor_id", "NL69ZZZ123456780000");
     save_section(browser, "payments");
     assert_eq!(client.get("/v1/settings").data()["creditor_id"], "NL69ZZZ123456780000");
+}
+
+/// Follows the link to an address.
+fn follow(browser: &mut Chromium, address: &str) {
+    let link = format!("document.querySelector('main a[href=\"{address}\"]')");
+    browser.wait_until(&format!("{link} !== null"));
+    browser.evaluate(&format!("{link}.click()"));
 }
 
 /// Saves a section of the settings: its button can be pressed while there is something to save.
@@ -240,7 +247,7 @@ fn clients_are_imported(browser: &mut Chromium, client: &Client) {
     let before = client.get("/v1/clients").json()["meta"]["total"].as_i64().unwrap();
     let total = || client.get("/v1/clients").json()["meta"]["total"].as_i64().unwrap() - before;
     browser.go("/settings");
-    browser.press("link", "Imports");
+    follow(browser, "/imports");
     browser.press("link", "Nieuwe import");
     browser.wait_until("document.getElementById('import-file') !== null");
     browser.upload("import-file", "tests/it/console/clients.csv");
