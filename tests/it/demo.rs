@@ -98,8 +98,14 @@ fn it_is_the_same_every_time(db: Db) {
     let everything = |client: &Client| {
         let mut seen = HashMap::new();
         let mut lists = lists(client);
-        for item in lists.iter_mut().flat_map(|(_, items)| items) {
-            number_ids(item, &mut seen);
+        for (path, items) in &mut lists {
+            for item in items {
+                number_ids(item, &mut seen);
+                // A busy machine advances a run in more transactions.
+                if path == "/v1/automation/runs" {
+                    item["meta"]["version"] = json!(0);
+                }
+            }
         }
         lists
     };
