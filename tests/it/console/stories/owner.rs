@@ -251,7 +251,7 @@ fn clients_are_imported(browser: &mut Chromium, client: &Client) {
     browser.press("link", "Nieuwe import");
     browser.wait_until("document.getElementById('import-file') !== null");
     browser.upload("import-file", "tests/it/console/clients.csv");
-    browser.wait_until("!document.querySelector('form [type=submit]').disabled");
+    browser.wait_until("!document.querySelector('form.page [type=submit]').disabled");
     browser.press("button", "Bestand controleren");
     browser.sees("2 regels importeren");
     assert_eq!(browser.evaluate("document.getElementById('import-separator').value"), "semicolon");
