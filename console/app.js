@@ -123,10 +123,17 @@ export function routeOf(path) {
     case "/settings": return { key: "settings", title: t("menu.settings"), load: async () => { const { Settings } = await import("./screens/settings.js"); return () => h(Settings, null); } };
     case "/me": return { key: "me", title: t("me.title"), load: async () => { const { Me } = await import("./screens/me.js"); return () => h(Me, null); } };
     case "/settings/audit": return { key: "audit", title: t("audit.title"), load: async () => { const { Audit } = await import("./screens/audit.js"); return () => h(Audit, null); } };
+    case "/settings/account": case "/settings/documents": case "/settings/payments": case "/settings/sending": case "/settings/security": case "/settings/timers": return settingsPage(path);
     case "/settings/mail": return { key: "mails", title: t("mails.title"), load: async () => { const { Mails } = await import("./screens/mails.js"); return () => h(Mails, null); } };
     case "/hours": return { key: "hours", title: t("menu.hours"), load: async () => { const { Hours } = await import("./screens/hours.js"); return () => h(Hours, null); } };
     default: return { key: "nowhere", title: t("missing.title"), load: async () => { const { Nowhere } = await import("./screens/nowhere.js"); return () => h(Nowhere, null); } };
   }
+}
+
+/** @param {string} path @returns {Route} */
+function settingsPage(path) {
+  const name = path.slice("/settings/".length);
+  return { key: `settings ${name}`, title: t("menu.settings"), load: async () => { const { SettingsPage } = await import("./screens/settings.js"); return () => h(SettingsPage, { name }); } };
 }
 
 const DOCUMENTS = ["invoices", "quotes", "workorders"];
@@ -157,6 +164,7 @@ function list(table, title) {
   if (table.key === "users") return { key, title, load: async () => { const { Users } = await import("./screens/users.js"); return () => h(Users, { table }); } };
   if (table.key === "keys") return { key, title, load: async () => { const { Keys } = await import("./screens/keys.js"); return () => h(Keys, { table }); } };
   if (table.key === "batches") return { key, title, load: async () => { const { Batches } = await import("./screens/batches.js"); return () => h(Batches, { table }); } };
+  if (table.key === "imports") return { key, title, load: async () => { const { Imports } = await import("./screens/imports.js"); return () => h(Imports, { table }); } };
   if (table.key === "flows") return { key, title, load: async () => { const { Flows } = await import("./screens/flow.js"); return () => h(Flows, { table }); } };
   return { key, title, first: true, load: async () => { const { ListPage } = await import("./list.js"); return () => h(ListPage, { table }); } };
 }
@@ -167,8 +175,9 @@ function editor(table, id, title) {
   if (!can(table, id ? "patch" : "create")) return forbidden(title);
   if (DOCUMENTS.includes(table.key)) return { key, title, load: async () => { const { Editor } = await import("./screens/editor.js"); return () => h(Editor, { table, id }); } };
   if (table.key === "flows") return { key, title, load: async () => { const { FlowEditor } = await import("./screens/flow_editor.js"); return () => h(FlowEditor, { table, id }); } };
+  if (table.key === "imports") return { key, title, load: async () => { const { ImportPage, NewImport } = await import("./screens/imports.js"); return () => (id ? h(ImportPage, { table, id }) : h(NewImport, { table })); } };
   if (table.key === "subscriptions") return { key, title, load: async () => { const { SubscriptionEditor } = await import("./screens/subscription_editor.js"); return () => h(SubscriptionEditor, { table, id }); } };
-  if (table.key === "tickets" && !id) return { key, title, load: async () => { const { NewTicket } = await import("./screens/new_ticket.js"); return () => h(NewTicket, { table }); } };
+  if (table.key === "tickets") return { key, title, load: async () => { const { TicketForm } = await import("./screens/ticket_form.js"); return () => h(TicketForm, { table, id }); } };
   return { key, title, load: async () => { const { FormPage } = await import("./form.js"); return () => h(FormPage, { table, id }); } };
 }
 
@@ -180,6 +189,7 @@ function page(table, id, part, title) {
   if (table.key === "clients") return { key, title, load: async () => { const { ClientPage } = await import("./screens/client.js"); return () => h(ClientPage, { table, id, part: /^[a-z-]*$/.test(part) ? place.value.path.split("/")[3] ?? "" : "" }); } };
   if (table.key === "flows") return { key, title, load: async () => { const { FlowPage } = await import("./screens/flow.js"); return () => h(FlowPage, { table, id }); } };
   if (table.key === "files") return { key, title, load: async () => { const { FilePage } = await import("./screens/files.js"); return () => h(FilePage, { table, id }); } };
+  if (table.key === "imports") return { key, title, load: async () => { const { ImportPage } = await import("./screens/imports.js"); return () => h(ImportPage, { table, id }); } };
   if (table.key === "runs") return { key, title, load: async () => { const { RunPage } = await import("./screens/flow.js"); return () => h(RunPage, { table, id }); } };
   if (table.key === "projects") return { key, title, load: async () => { const { ProjectPage } = await import("./screens/project.js"); return () => h(ProjectPage, { table, id }); } };
   if (table.key === "tickets") return inbox(table, id, title);

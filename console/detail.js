@@ -1,4 +1,5 @@
 // The generic page of a record: facts by group, linked records, and the actions that its state and the scopes allow.
+import { useEffect, useState } from "preact/hooks";
 import { post, remove, useLoad } from "./api.js";
 import { Deliveries } from "./deliveries.js";
 import { confirm } from "./dialog.js";
@@ -48,9 +49,18 @@ function Record({ table, item, etag }) {
     div({ class: "columns" },
       div({ class: "column-main" }, groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
         h(Facts, { facts: group.filter((field) => hasValue(valueOf(item, field.name))).map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
+        table.key === "deals" ? h(OfDeal, { item }) : null,
         table.key === "email_domains" ? h(DnsRecord, { item }) : null,
         table.key === "webhook_endpoints" ? h(Deliveries, { id: item.id }) : null),
       div({ class: "column-side" }, table.key === "deals" ? h(Notes, { about: "deal_id", id: item.id }) : null, h(History, { table, item }))));
+}
+
+/** The tasks and documents of a deal, loaded when one is opened.
+ * @param {{ item: Item }} properties */
+function OfDeal({ item }) {
+  const [shown, setShown] = useState(/** @type {typeof import("./related.js") | null} */ (null));
+  useEffect(() => { void import("./related.js").then(setShown); }, []);
+  return shown ? [h(shown.RelatedRecords, { key: "tasks", table: "tasks", link: "deal_id", item, always: true }), h(shown.Documents, { key: "documents", path: `/v1/deals/${item.id}`, link: "deal_id", item })] : null;
 }
 
 /** What the owner of a domain adds at their provider, to copy.

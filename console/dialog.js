@@ -81,7 +81,7 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
 }
 
 /** Asks before something that cannot be undone, and says what will happen.
- * @param {{ title: string, text: string, action: string, danger?: boolean, run: () => Promise<unknown> }} options */
+ * @param {{ title: string, text: import("./html.js").Children, action: string, danger?: boolean, run: () => Promise<unknown> }} options */
 export function confirm(options) {
   openDialog(({ close }) => h(Dialog, { title: options.title, action: options.action, danger: options.danger, close, run: options.run }, p(null, options.text)));
 }

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { post, useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
+import { figure, useFigures } from "./figures.js";
 import { ColumnChooser, Filters } from "./filters.js";
 import { count, daysUntil, money, moneyOfCents, today } from "./format.js";
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
@@ -79,11 +80,12 @@ function News({ loaded }) {
 /** @param {{ table: Table, tabs: [string, string][] }} properties */
 function StatusTabs({ table, tabs }) {
   const now = new URLSearchParams(place.value.query);
+  const counts = useCounts(table, tabs);
   const names = tabs.map(([, query]) => new URLSearchParams(query).keys().next().value).filter(Boolean);
   const items = tabs.map(([name, query]) => {
     const [parameter, value] = [...new URLSearchParams(query)][0] ?? ["", ""];
     const current = parameter ? now.get(parameter) === value : names.every((one) => !now.get(one ?? ""));
-    return { href: table.address + (query ? `?${query}` : ""), label: word([`tab.${table.key}.${name}`, `tab.${name}`, `status.${name}`], name), current };
+    return { href: table.address + (query ? `?${query}` : ""), label: word([`tab.${table.key}.${name}`, `tab.${name}`, `status.${name}`], name), count: counts[name], current };
   });
   const own = viewsOf(table);
   const chosenView = own.find((view) => view.query === viewQuery());
@@ -91,6 +93,18 @@ function StatusTabs({ table, tabs }) {
   if (own.length > 0 && tabs.length === 0) all.unshift({ href: table.address, label: t("tab.all"), current: !chosenView });
   return all.length === 0 ? null : h(Tabs, { items: all, label: t("list.views") });
 }
+
+/** How many records the tabs that ask for work have, asked when the rows are there.
+ * @param {Table} table @param {[string, string][]} tabs @returns {Record<string, number | string>} An empty one keeps its place. */
+function useCounts(table, tabs) {
+  const [later, setLater] = useState(false);
+  useEffect(() => { const timer = setTimeout(() => setLater(true), COUNTS_AFTER); return () => clearTimeout(timer); }, []);
+  const counted = tabs.filter(([name]) => tasteOf(table.key).counted?.includes(name));
+  // The tabs of a table are always the same, so the order of these calls is too.
+  return Object.fromEntries(counted.map(([name, query]) => [name, useLoad(later ? `${table.path}?per_page=1&${query}` : null).answer?.meta.total || ""]));
+}
+
+const COUNTS_AFTER = 300;
 
 /** Views are names for an address: filters, sort and search, without the page.
  * @param {Table} table @returns {{ name: string, query: string }[]} */
@@ -107,10 +121,11 @@ function ListCard({ table, loaded, add }) {
   const selected = useSignal(/** @type {ReadonlySet<string>} */ (new Set()));
   const columns = useSignal(columnsOf(table));
   const found = /** @type {Item[]} */ (loaded.answer?.data ?? []);
-  const rows = byDeadline(table) ? [...found].sort((one, other) => deadline(one).localeCompare(deadline(other))) : found;
+  const rows = useFigures(table, byDeadline(table) ? [...found].sort((one, other) => deadline(one).localeCompare(deadline(other))) : found);
   const meta = loaded.answer?.meta ?? {};
   const searching = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const filtered = [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
+  // Those that people uploaded are the files that one looks for.
+  const filtered = !(table.key === "files" && viewQuery() === "origin=uploaded") && [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
   useEffect(() => { if (loaded.answer) restoreScroll(); }, [loaded.answer !== null]);
   useEffect(() => { selected.value = new Set(); }, [place.value.query]);
   const choosing = useSignal(false);
@@ -152,8 +167,21 @@ function useSum(table, several) {
 function nothing(table, filtered, add) {
   const icon = tasteOf(table.key).icon ?? "files";
   if (filtered) return h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") }, h(Button, { href: table.address }, t("list.clear")));
-  return h(Empty, { icon, title: word([`empty.${table.key}`], t("list.empty", { many: tableName(table.key).toLowerCase() })), text: word([`empty.${table.key}.text`], "") },
-    add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null);
+  const about = table.key === "webhook_endpoints" ? h(Later, { load: () => import("./screens/webhook_example.js").then((module) => module.WebhookExample) }) : null;
+  return [h(Empty, { key: "empty", icon, title: word([`empty.${table.key}`], t("list.empty", { many: tableName(table.key).toLowerCase() })), text: word([`empty.${table.key}.text`], "") },
+    add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null,
+    add && IMPORTED.includes(table.key) && tables.imports && can(tables.imports, "create") ? h(Button, { icon: "download", href: `${tables.imports.address}/new?resource=${table.key}` }, t("list.import")) : null), about];
+}
+
+/** What a new account brings from elsewhere. */
+const IMPORTED = ["clients", "suppliers", "products", "invoices"];
+
+/** A part that is loaded when it is shown.
+ * @param {{ load: () => Promise<() => import("./html.js").View> }} properties */
+function Later({ load }) {
+  const [part, setPart] = useState(/** @type {{ draw: () => import("./html.js").View } | null} */ (null));
+  useEffect(() => { void Promise.all([load(), loadRest()]).then(([draw]) => setPart({ draw })); }, []);
+  return part ? h(part.draw, null) : null;
 }
 
 /** @param {Table} table @returns {string[]} */
@@ -176,6 +204,8 @@ function Rows({ table, rows, columns, selected, dim }) {
   const fields = columns.filter((name) => name !== "status" || !byDeadline(table)).map((name) => fieldOf(table, name)).filter((field) => field !== undefined);
   const taste = tasteOf(table.key);
   const opens = "get" in table.verbs;
+  // Who chose the columns sees them all.
+  const roomy = chosen(`columns.${table.key}`, null) ? "" : taste.roomy ?? "";
   /** @param {number} place */
   const focus = (place) => {
     /** @type {HTMLElement | undefined} */ (body.current?.querySelectorAll("tr[id]")[Math.max(0, Math.min(rows.length - 1, place))])?.focus();
@@ -209,8 +239,8 @@ function Rows({ table, rows, columns, selected, dim }) {
     tableElement({ "aria-label": tableName(table.key), class: ["table", dim && "dim", fields.length < 7 && "few"].filter(Boolean).join(" ") },
       thead(null, tr(null,
         th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
-        fields.map((field) => h(Heading, { key: field.name, table, field, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
-      tbody({ ref: body }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length), tr({
+        fields.map((field) => h(Heading, { key: field.name, table, field, roomy: field.name === roomy, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
+      tbody({ ref: body, onMouseOver: tellWhole }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length), tr({
         key: row.id, id: `row-${row.id}`, tabIndex: place === Math.max(0, at.current) ? 0 : -1, "aria-selected": selected.value.has(row.id) || undefined, class: opens ? "opens" : "",
         onFocus: () => { at.current = place; },
         onClick: (event) => {
@@ -219,7 +249,7 @@ function Rows({ table, rows, columns, selected, dim }) {
         },
       },
         td({ class: "pick" }, input({ type: "checkbox", checked: selected.value.has(row.id), "aria-label": t("list.choose_one", { name: titleOf(table, row) }), onClick: (event) => toggle(row.id, event.shiftKey) })),
-        fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column) }, cell(table, row, field, column, opens))),
+        fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column) + (field.name === roomy ? " roomy" : "") }, cell(table, row, field, column, opens))),
         td({ class: "card-line", "aria-hidden": "true" }, cardLine(table, row)))]))));
 }
 
@@ -254,6 +284,8 @@ function cell(table, row, field, column, opens) {
     return ticks ? [button({ key: "tick", type: "button", class: "tick", "aria-label": `${t("action.tasks.complete")}: ${row.title}`, onClick: () => void tick(row) }, h(Icon, { name: "check" })), link] : link;
   }
   if (field.name === "deadline" && row.status === "open" && row.deadline && daysUntil(row.deadline) < 0) return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
+  const own = figure(table, row, field.name);
+  if (own !== undefined) return own;
   if (field.name === "firstname") return [row.firstname, row.lastname].filter(Boolean).join(" ");
   if (field.name === "due_date" && row.payment_status === "overdue") return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   return h(Value, { table: table.key, field, value, plain: true });
@@ -268,10 +300,17 @@ function cellClass(taste, field, column) {
   return [spot, isNumeric(field) ? "number" : "", field.kind === "day" || field.kind === "moment" ? "when" : "", column === 0 ? "first" : ""].filter(Boolean).join(" ");
 }
 
-/** @param {{ table: Table, field: Field, sort: string, order: string }} properties */
-function Heading({ table, field, sort, order }) {
+/** Text that is cut is told whole under the pointer.
+ * @param {MouseEvent} event */
+function tellWhole(event) {
+  const cell = event.target instanceof Element ? event.target.closest("td") : null;
+  if (cell instanceof HTMLElement && !cell.title && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent ?? "";
+}
+
+/** @param {{ table: Table, field: Field, roomy: boolean, sort: string, order: string }} properties */
+function Heading({ table, field, roomy, sort, order }) {
   const name = field.name === "firstname" && table.names?.includes("lastname") ? t("field.contact") : fieldName(table.key, field.name);
-  const numeric = widthOf(field);
+  const numeric = widthOf(table, field) + (roomy ? " roomy" : "");
   if (!field.sort && !table.sorts?.includes(field.name)) return th({ class: numeric, scope: "col" }, name);
   const sorted = sort === field.name;
   const first = ["text", "choice", "link", "email"].includes(field.kind) ? "asc" : "desc";
@@ -280,14 +319,18 @@ function Heading({ table, field, sort, order }) {
     button({ type: "button", class: "sort", onClick: () => setQuery({ sort: next ? field.name : "", order: next, page: "" }) }, name, sorted ? h(Icon, { name: order === "asc" ? "up" : "down" }) : null));
 }
 
-/** @param {Field} field */
-function widthOf(field) {
+/** @param {Table} table @param {Field} field */
+function widthOf(table, field) {
+  if (field.name === "budget_used") return "number used";
+  if (table.key === "subscriptions" && field.name === "total_incl_vat") return "number rate";
   if (isNumeric(field)) return field.kind === "amount" ? "number amount" : "number";
   if (field.kind === "moment") return "when moment";
   if (field.kind === "day") return "when";
   if (field.kind === "boolean") return "yes-no";
   if (/status/.test(field.name)) return "status";
-  if (["title", "subject", "name"].includes(field.name)) return "grow";
+  if (field.name === "company_name") return "name";
+  if (field.name === "phone") return "phone";
+  if (["title", "subject", "name", "flow_name"].includes(field.name)) return "grow";
   return ["number", "code", "unit", "category", "priority", "debtor_number", "term", "role", "language"].includes(field.name) ? "short" : "";
 }
 

@@ -88,7 +88,7 @@ const more = (error) => {
 };
 const VAGUE = new Set(["invalid_transition", "forbidden", "in_use", "locked", "quota_exceeded", "limit_reached", "conflict"]);
 
-/** @param {{ items: { href: string, label: Children, count?: number | undefined, current?: boolean }[], label: string }} properties */
+/** @param {{ items: { href: string, label: Children, count?: number | string | undefined, current?: boolean }[], label: string }} properties */
 export const Tabs = ({ items, label }) =>
   nav({ class: "tabs", "aria-label": label }, items.map((item) =>
     a({ key: item.href, href: item.href, "aria-current": item.current ? "page" : undefined }, item.label,

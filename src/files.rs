@@ -10,10 +10,10 @@ use engine::contents::{Upload, extension, holds};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
-use engine::record::{ALL, COMPUTED, CREATED, Model, NOWHERE, ShownUrl};
+use engine::record::{ALL, COMPUTED, CREATED, INPUT, Link, Model, NOWHERE, ShownUrl};
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
-use engine::{input, list, record};
+use engine::{choice, input, list, record};
 use serde::{Deserialize, Serialize};
 use store::{Migration, Tx};
 
@@ -24,6 +24,17 @@ const ADDRESSES: &[ShownUrl] = &[ShownUrl {
     views: ALL,
     doc: "URL of the content, valid for a day without a key.",
 }];
+
+choice! {
+    /// Where a file comes from.
+    pub enum Origin {
+        /// Somebody uploaded it.
+        #[default]
+        Uploaded = "uploaded",
+        /// The PDF of a document.
+        Document = "document",
+    }
+}
 
 record! {
     /// A file that was uploaded or created by Kantoor.
@@ -37,6 +48,10 @@ record! {
     content_type: String = COMPUTED.in_meta();
     /// Size in bytes.
     size: i64 = COMPUTED.in_meta();
+    /// The client it belongs to; cleared if the client is deleted.
+    client_id: Link = INPUT.refers("clients").filter().in_meta();
+    /// `uploaded`, or `document` for the PDF of a document.
+    origin: Origin = COMPUTED.filter().in_meta();
     /// SHA-256 of the content, in hexadecimal.
     sha256: String = COMPUTED.in_meta();
     /// The key of its content.
@@ -62,6 +77,8 @@ pub fn resource() -> Resource {
         .returns(Returns::Item(CREATED))
         .extension()
         .get::<File>()
+        .patch::<File>()
+        .extension()
         .verb(Verb::Delete, delete)
         .route(Method::Get, "/{id}/content", "Download the content", content)
         .returns(Returns::Content)
@@ -81,8 +98,13 @@ fn create(call: Call) -> Result<Work> {
     }))
 }
 
-/// Creates the record of a stored content.
+/// Creates the record of a stored content that was uploaded.
 pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
+    add_as(tx, ctx, upload, Origin::Uploaded)
+}
+
+/// Creates the record of a stored content.
+pub fn add_as(tx: &mut Tx, ctx: &Ctx, upload: &Upload, origin: Origin) -> Result<File> {
     claim(tx, upload)?;
     let mut file = File {
         name: upload.name.clone(),
@@ -92,6 +114,7 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
         sha256: upload.sha256.clone(),
         content: upload.content.clone(),
         pixels: upload.pixels,
+        origin,
         ..File::default()
     };
     records::add(tx, ctx, &mut file)?;
@@ -229,5 +252,16 @@ CREATE UNIQUE INDEX files_content ON files (account_id, content);
         number: 69,
         name: "redrawn pictures",
         sql: "ALTER TABLE files ADD COLUMN redrawn BIGINT NOT NULL DEFAULT 0 CHECK (redrawn IN (0, 1));",
+    },
+    Migration {
+        number: 121,
+        name: "clients and origins of files",
+        sql: "
+ALTER TABLE files ADD COLUMN client_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE files ADD COLUMN origin TEXT NOT NULL DEFAULT 'uploaded';
+UPDATE files SET origin = 'document' WHERE id IN (SELECT file_id FROM document_pdfs);
+CREATE INDEX files_client ON files (account_id, client_id, created_at, id);
+CREATE INDEX files_origin ON files (account_id, origin, created_at, id);
+",
     },
 ];

@@ -1,6 +1,8 @@
 //! What people look at first: a search over all records, what needs attention, reports about money, and whether the log is intact.
 
 pub(crate) mod attention;
+mod balances;
+pub(crate) mod related;
 pub(crate) mod reports;
 pub mod search;
 pub(crate) mod verification;

@@ -119,6 +119,8 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         overview::search::resource(),
         overview::attention::resource(),
         overview::reports::resource(),
+        overview::related::of_deals(),
+        overview::related::of_projects(),
         overview::verification::resource(),
         listed::resource(),
         all_hours::resource(),
@@ -298,6 +300,7 @@ fn migrations() -> Vec<Migration> {
         LISTED,
         ADDRESSES,
         SETS,
+        UNPAID,
         backups::MIGRATION,
         lines::MIGRATION,
     ];
@@ -321,6 +324,15 @@ CREATE INDEX project_hours_statuses ON project_hours (account_id, status, create
 CREATE INDEX tasks_due ON tasks (account_id, deadline, assignee_id) WHERE status = 'open' AND deadline <> '';
 CREATE INDEX tasks_of_deal ON tasks (account_id, deal_id) WHERE status = 'open' AND deal_id <> '';
 CREATE INDEX subscriptions_problem ON subscriptions (account_id, id) WHERE problem <> '';
+",
+};
+
+/// The open invoices of each client.
+const UNPAID: Migration = Migration {
+    number: 120,
+    name: "open invoices of clients",
+    sql: "
+CREATE INDEX invoices_unpaid_of_client ON invoices (account_id, client_id, due_date, open_amount) WHERE open_amount <> 0;
 ",
 };
 

@@ -19,7 +19,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use store::Tx;
 
-use crate::files;
+use crate::files::{self, Origin};
 
 /// The built-in template.
 pub const TEMPLATE: &str = include_str!("../templates/document.typ");
@@ -121,7 +121,7 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
             // Another process was faster.
             return files::drop_now(tx, &ctx, &upload.content);
         }
-        let file = files::add(tx, &ctx, &upload)?;
+        let file = files::add_as(tx, &ctx, &upload, Origin::Document)?;
         tx.execute(
             "INSERT INTO document_pdfs (account_id, document_id, revision, file_id) VALUES ($1, $2, $3, $4)",
             &[ctx.account.into(), (&document).into(), revision.into(), (&file.base.id).into()],

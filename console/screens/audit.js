@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, useLoad } from "../api.js";
 import { ChangeLine, RecordName, told } from "../change.js";
-import { ChoiceBox } from "../field.js";
+import { ChoiceBox, DayBox } from "../field.js";
 import { a, div, h, li, ol, p, span, strong } from "../html.js";
 import { Button, Empty, Head, Problem, Skeleton, sayError } from "../parts.js";
 import { place, setQuery } from "../router.js";
@@ -15,7 +15,7 @@ const LIMIT = 50;
 
 export function Audit() {
   const query = new URLSearchParams(place.value.query);
-  const filter = ["actor", "entity_type", "entity_id", "type"].filter((name) => query.get(name)).map((name) => `&${name}=${encodeURIComponent(query.get(name) ?? "")}`).join("");
+  const filter = ["actor", "entity_type", "entity_id", "type", "day"].filter((name) => query.get(name)).map((name) => `&${name}=${encodeURIComponent(query.get(name) ?? "")}`).join("");
   const { lines, more, error, loading, next } = useChanges(filter);
   const [verified, setVerified] = useState(/** @type {Item | null} */ (null));
   const [verifying, setVerifying] = useState(false);
@@ -35,7 +35,8 @@ export function Audit() {
     div({ class: "audit-filters" },
       actors.length > 0 ? h(ChoiceBox, { id: "audit-actor", label: t("audit.who"), value: query.get("actor") ?? "", onChange: (value) => setQuery({ actor: value }), options: [["", t("audit.everybody")], ...actors] }) : null,
       h(ChoiceBox, { id: "audit-kind", label: t("audit.kind"), value: query.get("entity_type") ?? "", onChange: (value) => setQuery({ entity_type: value, entity_id: "" }), options: [["", t("audit.every_kind")], ...kinds] }),
-      filter ? h(Button, { quiet: true, onClick: () => setQuery({ actor: "", entity_type: "", entity_id: "", type: "" }) }, t("list.clear")) : null),
+      h(DayBox, { id: "audit-day", label: t("audit.day"), placeholder: t("audit.day"), value: query.get("day") ?? "", onChange: (value) => setQuery({ day: value ?? "" }) }),
+      filter ? h(Button, { quiet: true, onClick: () => setQuery({ actor: "", entity_type: "", entity_id: "", type: "", day: "" }) }, t("list.clear_filters")) : null),
     error ? h(Problem, { error }) : null,
     lines.length === 0 && loading ? div({ class: "card" }, h(Skeleton, { rows: 8 })) : lines.length === 0 && !more ? div({ class: "card" }, h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") })) : null,
     byDay(told(lines)).map(([date, own]) => div({ key: date, class: "audit-day" }, strong({ class: "label" }, day(date)),

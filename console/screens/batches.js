@@ -25,7 +25,7 @@ export function Batches({ table }) {
   useKeys(adds ? [{ key: "n n", label: t("new.batches"), run: add }] : []);
   return div({ class: "page" },
     h(Head, { title: tableName("batches"), over: a({ href: "/subscriptions" }, tableName("subscriptions")) }, adds ? h(Button, { primary: true, icon: "plus", onClick: add }, t("new.batches")) : null),
-    settings && settings.provider !== "manual" ? div({ class: "notice calm" }, span(null, t(settings.provider === "mollie" ? "batches.by_mollie" : "batches.by_sandbox")), h(Button, { small: true, href: "/settings#payments" }, t("menu.settings"))) : null,
+    settings && settings.provider !== "manual" ? div({ class: "notice calm" }, span(null, t(settings.provider === "mollie" ? "batches.by_mollie" : "batches.by_sandbox")), h(Button, { small: true, href: "/settings/payments" }, t("menu.settings"))) : null,
     adds && missing.length > 0 ? h(Missing, { missing }) : null,
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? div({ class: "card" }, h(Skeleton, { rows: 4 })) : null,
@@ -51,7 +51,7 @@ function useMissing() {
 
 /** @param {{ missing: ("creditor" | "iban")[], close?: () => void }} properties */
 const Missing = ({ missing, close }) => div({ class: "notice", role: "alert" }, div(null, missing.map((one) => div({ key: one }, t(`batches.no_${one}`), " ",
-  a({ href: one === "creditor" ? "/settings#payments" : "/settings/corporate-identities", class: "link", onClick: close }, t(`batches.give_${one}`))))));
+  a({ href: one === "creditor" ? "/settings/payments" : "/settings/corporate-identities", class: "link", onClick: close }, t(`batches.give_${one}`))))));
 
 /** What was left out of a file, in the reader's language.
  * @param {string} warning */

@@ -1,4 +1,5 @@
 // The page of a client: how to reach them, what is open, and everything that is done for them.
+import { useEffect, useState } from "preact/hooks";
 import { useLoad } from "../api.js";
 import { Missing } from "../detail.js";
 import { groupsOf, useCustomFields } from "../form.js";
@@ -21,7 +22,7 @@ import { fieldName, t, tableName, word } from "../words.js";
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
 
-const TABS = ["", "documents", "deals", "tickets", "projects", "tasks", "subscriptions", "notes", "people", "details"];
+const TABS = ["", "documents", "deals", "tickets", "projects", "tasks", "subscriptions", "notes", "files", "people", "details"];
 /** @type {Record<string, string[]>} */
 const SHOWN = { "": ["invoices", "quotes", "tickets", "tasks", "deals"], documents: ["invoices", "quotes", "workorders"], deals: ["deals"], tickets: ["tickets"], projects: ["projects"], tasks: ["tasks"], subscriptions: ["subscriptions"] };
 
@@ -44,10 +45,18 @@ export function ClientPage({ table, id, part }) {
       can(table, "patch") ? h(Button, { icon: "edit", label: t("edit"), href: `${table.address}/${id}/edit` }) : null,
       h(Menu, { label: t("more"), icon: "more", items: mergeMenu(table, item, loaded.answer.etag) })),
     may("invoices.read") ? h(Sums, { id }) : null,
-    h(Tabs, { label: name, items: TABS.filter((tab) => tab !== "people" || (item.type ?? "company") === "company").map((tab) => ({ href: `${table.address}/${id}${tab ? `/${tab}` : ""}`, current: tab === part, label: tab === "" ? t("client.overview") : word([`client.${tab}`], tableName(tab)) })) }),
+    h(Tabs, { label: name, items: TABS.filter((tab) => (tab !== "people" || (item.type ?? "company") === "company") && (tab !== "files" || may("files.read"))).map((tab) => ({ href: `${table.address}/${id}${tab ? `/${tab}` : ""}`, current: tab === part, label: tab === "" ? t("client.overview") : word([`client.${tab}`], tableName(tab)) })) }),
     div({ class: "columns" },
-      div({ class: "column-main" }, part === "details" ? [...details(table, item), h(Custom, { key: "custom", table, item })] : part === "people" ? h(People, { id }) : part === "notes" ? h(Notes, { about: "client_id", id }) : (SHOWN[part] ?? []).map((key) => h(Related, { key, table: key, id, few: part === "", alone: (SHOWN[part] ?? []).length === 1 }))),
+      div({ class: "column-main" }, part === "details" ? [...details(table, item), h(Custom, { key: "custom", table, item })] : part === "people" ? h(People, { id }) : part === "files" ? h(Files, { id }) : part === "notes" ? h(Notes, { about: "client_id", id }) : (SHOWN[part] ?? []).map((key) => h(Related, { key, table: key, id, few: part === "", alone: (SHOWN[part] ?? []).length === 1 }))),
       div({ class: "column-side" }, h(Reach, { item }), h(Mandate, { client: item }), part === "" ? h(Notes, { about: "client_id", id }) : null, h(History, { table, item }))));
+}
+
+/** Loaded when it is opened.
+ * @param {{ id: string }} properties */
+function Files({ id }) {
+  const [shown, setShown] = useState(/** @type {typeof import("./client_files.js") | null} */ (null));
+  useEffect(() => { void import("./client_files.js").then(setShown); }, []);
+  return shown ? h(shown.ClientFiles, { id }) : h(Skeleton, { rows: 3 });
 }
 
 /** @param {{ id: string }} properties */

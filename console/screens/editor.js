@@ -13,8 +13,8 @@ import { plusDays, today } from "../format.js";
 import { Others } from "../here.js";
 import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
-import { fromCents } from "../money.js";
-import { PdfSheet } from "../paper.js";
+import { fromCents, lineTotal } from "../money.js";
+import { Paper, PdfSheet } from "../paper.js";
 import { Button, Card, Head, Menu, Pill, Problem, Skeleton, say } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
@@ -22,7 +22,7 @@ import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, 
 import { fieldName, t, tableName, word } from "../words.js";
 import { openQuickClient } from "./quick_client.js";
 import { openSend } from "./send.js";
-import { linked, pdfOf } from "../value.js";
+import { linked, pdfOf, shortNumber } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -152,7 +152,7 @@ function Editing({ table, item, etag, allRates }) {
   };
   /** @param {boolean} send */
   const finalize = (send) => unreadable() ? undefined : confirm({
-    title: t("document.finalize_title", { one: tableName(table.key, 1).toLowerCase(), One: tableName(table.key, 1) }), text: t("document.finalize_text"), action: send ? t("document.finalize_send") : t("action.finalize"),
+    title: t("document.finalize_title", { one: tableName(table.key, 1).toLowerCase(), One: tableName(table.key, 1) }), text: h(NextNumber, { table, number: base.current.item?.number ?? "", date: values.value.invoice_date }), action: send ? t("document.finalize_send") : t("action.finalize"),
     run: async () => {
       const saved = await save();
       if (!saved) return;
@@ -179,7 +179,7 @@ function Editing({ table, item, etag, allRates }) {
   const field = (name, control, extra = "") => div({ class: `field ${extra}` }, label({ for: `f-${name}` }, fieldName(table.key, name)), control, errors[name] ? p({ class: "wrong" }, errors[name]) : null);
   /** @param {string} name */
   const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), onChange: (/** @type {any} */ value) => set({ [name]: value }) });
-  return form({ class: item ? "page editor with-preview" : "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void saveAndSay(); } },
+  return form({ class: "page editor with-preview", noValidate: true, onSubmit: (event) => { event.preventDefault(); void saveAndSay(); } },
     h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), over: a({ href: table.address }, tableName(table.key)), beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: "draft" }), item ? h(Others, { key: "others", address: `${table.address}/${item.id}` }) : null] },
       h(SavedLine, { busy, dirty, made: item !== null }),
       h(Button, { type: "submit", busy: busy.value }, t("document.save")),
@@ -201,7 +201,7 @@ function Editing({ table, item, etag, allRates }) {
         field("reference", h(TextBox, { ...control("reference"), length: 255 }))))),
     h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: () => { dirtyRows.current = true; changed(); } }),
       div({ class: "rows-foot" }, field("notes", h(TextBox, { ...control("notes"), length: 4096, long: true, placeholder: t("document.notes_hint") })), h(Sums, { totals: live, rates }))),
-    item ? h(DraftPreview, { table, item }) : null);
+    item ? h(DraftPreview, { table, item }) : h(NewPreview, { table, values, rows, rates, totals: live }));
 }
 
 /** The page as it will be printed, as far as it is saved; on wide screens only.
@@ -209,6 +209,30 @@ function Editing({ table, item, etag, allRates }) {
 function DraftPreview({ table, item }) {
   if (!matchMedia("(min-width: 1600px)").matches) return null;
   return div({ class: "editor-preview" }, h(PdfSheet, { src: pdfOf(table, item), title: t("document.preview") }));
+}
+
+/** What finalizing does: the number that it will get, as far as it is known now.
+ * @param {{ table: Table, number: string, date: string }} properties */
+function NextNumber({ table, number, date }) {
+  const own = number !== "" && shortNumber(number) === number;
+  const next = useLoad(own ? null : `${table.path}/next-number${date ? `?date=${date}` : ""}`).answer?.data.number;
+  return [own ? t("document.keeps_number", { number }) : next ? t("document.next_number", { number: next }) : t("document.gets_number"), " ", t("document.finalize_text")];
+}
+
+/** The rows of the preview; more would slow typing down. */
+const MAX_PREVIEWED = 60;
+
+/** A new document as it looks so far, on wide screens: it has no PDF before it is saved.
+ * @param {{ table: Table, values: import("@preact/signals").Signal<Item>, rows: import("@preact/signals").Signal<import("../rows.js").EditedRow[]>, rates: import("../rows.js").Rate[], totals: import("@preact/signals").ReadonlySignal<import("../money.js").Totals> }} properties */
+function NewPreview({ table, values, rows, rates, totals }) {
+  if (!matchMedia("(min-width: 1600px)").matches) return null;
+  const { net, tax, gross } = totals.value;
+  const client = values.value.client_id ? linked("clients", values.value.client_id).value : null;
+  const shown = rows.value.filter((row) => !isBlank(row)).slice(0, MAX_PREVIEWED).map((row) => ({ name: row.name.value, ...rowBody(row, "name", rates), vat_rate: rates.find((rate) => rate.code === row.vat.value)?.rate ?? row.vat.value, total_excl_vat: fromCents(lineTotal(row.quantity.value || "1", row.price.value)) }));
+  const item = { title: values.value.title || shown[0]?.name || "", number: "", invoice_date: values.value.invoice_date, due_date: values.value.due_date, rows: shown,
+    client_company_name: client?.company_name ?? "", client_firstname: client?.firstname ?? "", client_lastname: client?.lastname ?? "",
+    total_excl_vat: fromCents(net), vat_amount: fromCents(tax), total_incl_vat: fromCents(gross), meta: { reference: values.value.reference, notes: values.value.notes, client_email: client?.email ?? "" } };
+  return div({ class: "editor-preview", role: "region", "aria-label": t("document.preview") }, h(Paper, { table, item }));
 }
 
 /** Apart, so that the first change does not redraw all rows.

@@ -4,11 +4,12 @@ import { useRef } from "preact/hooks";
 import { uploadFile, useLoad } from "../api.js";
 import { Missing, removeItem } from "../detail.js";
 import { moment, size } from "../format.js";
-import { a, div, h, iframe, img, input, span } from "../html.js";
+import { a, div, h, img, input, span } from "../html.js";
 import { ListPage } from "../list.js";
+import { PdfSheet } from "../paper.js";
 import { Button, Card, Facts, Head, Menu, Skeleton, say, sayError } from "../parts.js";
 import { can, itemPath } from "../schema.js";
-import { fileType } from "../value.js";
+import { LinkName, fileType } from "../value.js";
 import { t, tableName } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -49,6 +50,6 @@ export function FilePage({ table, id }) {
     h(Head, { title: item.name, over: a({ href: table.address }, tableName(table.key)) }, h(Button, { icon: "download", href: content, target: "_blank" }, t("file.open")),
       h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
     div({ class: "columns" },
-      div({ class: "column-main" }, type.startsWith("image/") ? h(Card, null, img({ class: "preview", src: content, alt: item.name })) : type === "application/pdf" ? iframe({ class: "pdf", src: content, title: item.name }) : h(Card, null, span({ class: "soft" }, t("file.no_preview")))),
-      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.content_type"), fileType(type)], [t("field.size"), size(item.size ?? item.meta?.size ?? 0)], [t("field.created_at"), moment(item.created_at)]] })))));
+      div({ class: "column-main" }, type.startsWith("image/") ? h(Card, null, img({ class: "preview", src: content, alt: item.name })) : type === "application/pdf" ? h(PdfSheet, { src: content, title: item.name }) : h(Card, null, span({ class: "soft" }, t("file.no_preview")))),
+      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.client_id"), item.meta?.client_id ? h(LinkName, { table: "clients", id: item.meta.client_id }) : ""], [t("field.content_type"), fileType(type)], [t("field.size"), size(item.size ?? item.meta?.size ?? 0)], [t("field.created_at"), moment(item.created_at)]] })))));
 }

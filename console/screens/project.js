@@ -11,10 +11,11 @@ import { a, div, h, input, label, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
 import { Button, Card, Empty, Facts, Head, Menu, Pill, Skeleton, deleteLater, say, sayError } from "../parts.js";
+import { Documents, RelatedRecords } from "../related.js";
 import { go } from "../router.js";
-import { can, itemPath, may, me, tables } from "../schema.js";
+import { can, itemPath, may, me } from "../schema.js";
 import { t, tableName } from "../words.js";
-import { LinkName, RelatedLine } from "../value.js";
+import { LinkName } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -38,14 +39,14 @@ export function ProjectPage({ table, id }) {
     div({ class: "columns" },
       div({ class: "column-main" },
         h(Card, { title: [tableName("hours"), span({ class: "count" }, ` ${hours(minutes)}`)] }, rows.length === 0 ? h(Empty, { icon: "hours", title: t("project.no_hours") }) : ul({ class: "lines" }, rows.map((row) => h(HourLine, { key: row.id, project: id, row, edits })))),
-        ["tasks", "tickets"].map((key) => h(OfProject, { key, table: key, id }))),
+        h(RelatedRecords, { table: "tasks", link: "project_id", item, always: true }), h(Documents, { path: `/v1/projects/${id}`, link: "project_id", item }), h(RelatedRecords, { table: "tickets", link: "project_id", item })),
       div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.client_id"), h(LinkName, { table: "clients", id: item.client_id })], [t("field.start_date"), day(item.start_date)], [t("field.end_date"), day(item.end_date)], [t("field.budget"), item.budget ? money(item.budget) : ""], [t("field.description"), item.description]] })), h(Notes, { about: "project_id", id }), h(History, { table, item }))));
 }
 
 /** @param {{ item: Item, minutes: number }} properties */
 function Budget({ item, minutes }) {
-  const invoices = useLoad(may("invoices.read") && item.client_id ? `/v1/invoices?client_id=${item.client_id}&per_page=100` : null).answer;
-  const own = (/** @type {Item[]} */ (invoices?.data ?? [])).filter((row) => row.project_number === item.number && row.payment_status !== "draft");
+  const documents = useLoad(may("invoices.read") ? `/v1/projects/${item.id}/documents` : null).answer;
+  const own = (/** @type {Item[]} */ (documents?.data ?? [])).filter((row) => row.type === "invoice" && row.payment_status !== "draft");
   const billed = own.reduce((total, row) => total + cents(row.total_excl_vat), 0n);
   const budget = cents(item.budget);
   const part = budget > 0n ? Number((billed * 100n) / budget) : 0;
@@ -89,14 +90,4 @@ export function readMinutes(typed) {
   if (clock) return Number(clock[1]) * 60 + Number(clock[2]);
   const read = readNumber(typed);
   return "value" in read && read.value !== "" && Number(read.value) >= 0 ? Math.round(Number(read.value) * 60) : null;
-}
-
-/** @param {{ table: string, id: string }} properties */
-function OfProject({ table: key, id }) {
-  const table = tables[key];
-  const loaded = useLoad(table && can(table, "list") ? `${table.path}?project_id=${id}&per_page=20` : null);
-  const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
-  if (!table || rows.length === 0) return null;
-  return h(Card, { title: [tableName(key), span({ class: "count" }, ` ${loaded.answer?.meta.total}`)], actions: can(table, "create") ? h(Button, { small: true, icon: "plus", href: `${table.address}/new?project_id=${id}` }, t("new")) : null },
-    ul({ class: "related" }, rows.map((row) => li({ key: row.id }, a({ href: `${table.address}/${row.id}` }, h(RelatedLine, { table, row }))))));
 }

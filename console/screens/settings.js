@@ -1,6 +1,6 @@
-// Settings: a page of subjects, and the settings of the account in sections that are saved one by one.
+// Settings: a page of subjects, and a page for each subject that is not a list.
 import { useSignal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { ApiError, get, patch, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, FieldRow, TextBox } from "../field.js";
@@ -8,7 +8,6 @@ import { changes, errorsByField } from "../form.js";
 import { size } from "../format.js";
 import { a, div, form, h, label, p, span, strong } from "../html.js";
 import { Button, Card, Facts, Head, Icon, Problem, Skeleton, say } from "../parts.js";
-import { place } from "../router.js";
 import { can, fieldOf, may, me, tables } from "../schema.js";
 import { fieldName, t, tableName, word } from "../words.js";
 
@@ -16,24 +15,30 @@ import { fieldName, t, tableName, word } from "../words.js";
 
 /** @type {[string, string[]][]} */
 const SUBJECTS = [
-  ["business", ["corporate_identities", "tax_rates", "payment_terms", "custom_fields"]],
+  ["business", ["corporate_identities", "custom_fields"]],
+  ["money", ["tax_rates", "payment_terms"]],
   ["sales", ["pipelines", "phases", "deal_sources"]],
   ["support", ["ticket_statuses", "ticket_channels", "email_domains", "mail_templates"]],
   ["access", ["users", "keys", "webhook_endpoints"]],
 ];
 /** Subjects that are no table: the key of their words, the address, the icon, the scope. @type {Record<string, [string, string, string, string][]>} */
-const PAGES = { support: [["mails", "/settings/mail", "mail", "invoices.read"]], access: [["audit", "/settings/audit", "hours", "audit.read"]] };
+const PAGES = {
+  business: [["account", "/settings/account", "home", "settings.read"], ["timers", "/settings/timers", "hours", "settings.read"], ["imports", "/imports", "download", "files.read"]],
+  money: [["documents", "/settings/documents", "quotes", "settings.read"], ["payments", "/settings/payments", "pay", "settings.read"]],
+  support: [["sending", "/settings/sending", "send", "settings.read"], ["mails", "/settings/mail", "mail", "invoices.read"]],
+  access: [["security", "/settings/security", "settings", "settings.read"], ["audit", "/settings/audit", "hours", "audit.read"]],
+};
 /** @type {Record<string, string>} */
 const ICONS = { corporate_identities: "edit", tax_rates: "invoices", payment_terms: "hours", custom_fields: "columns", pipelines: "deals", phases: "columns", deal_sources: "link", ticket_statuses: "tickets", ticket_channels: "mail", email_domains: "send", mail_templates: "edit", users: "clients", keys: "link", webhook_endpoints: "flows" };
 
-/** @type {[string, string[]][]} */
-const SECTIONS = [
-  ["documents", ["language", "payment_term", "quote_expiration_days", "default_vat_code", "strict_final", "subscription_generation"]],
-  ["mail", ["mail_hours_from", "mail_hours_until", "mail_days"]],
-  ["payments", ["provider", "mollie_key", "online_payments", "verification_amount", "creditor_id"]],
-  ["access", ["two_factor"]],
-  ["timers", ["document_draft_days", "quote_silent_days", "subscription_expiring_days", "deal_stalled_days", "deal_phase_idle_days", "deal_no_followup_days", "ticket_stale_days", "mail_unanswered_days", "customer_inactive_days", "customer_no_followup_days", "runs_kept_days"]],
-];
+/** The fields of each page. @type {Record<string, string[]>} */
+const SECTIONS = {
+  documents: ["language", "payment_term", "quote_expiration_days", "default_vat_code", "strict_final", "subscription_generation"],
+  sending: ["mail_hours_from", "mail_hours_until", "mail_days"],
+  payments: ["provider", "mollie_key", "online_payments", "verification_amount", "creditor_id"],
+  security: ["two_factor"],
+  timers: ["document_draft_days", "quote_silent_days", "subscription_expiring_days", "deal_stalled_days", "deal_phase_idle_days", "deal_no_followup_days", "ticket_stale_days", "mail_unanswered_days", "customer_inactive_days", "customer_no_followup_days", "runs_kept_days"],
+};
 
 /** Settings that belong to one way of collecting. @type {Record<string, string[]>} */
 const OF_PROVIDER = { mollie_key: ["mollie"], online_payments: ["mollie", "sandbox"], verification_amount: ["mollie", "sandbox"], creditor_id: ["manual"] };
@@ -42,19 +47,34 @@ const OF_PROVIDER = { mollie_key: ["mollie"], online_payments: ["mollie", "sandb
 const SECRET = new Set(["mollie_key"]);
 
 export function Settings() {
-  const loaded = useLoad(may("settings.read") ? "/v1/settings" : null);
-  useEffect(() => { if (loaded.answer && place.value.hash) document.getElementById(place.value.hash)?.scrollIntoView(); }, [loaded.answer !== null]);
-  const usage = useLoad(may("settings.read") ? "/v1/settings/usage" : null).answer?.data;
   return div({ class: "page settings" }, h(Head, { title: t("menu.settings") }),
     SUBJECTS.map(([subject, keys]) => {
       const own = keys.map((key) => tables[key]).filter((table) => table !== undefined).filter((table) => can(table, "list")).map((table) => ({ key: table.key, href: table.address, icon: ICONS[table.key] ?? "settings", name: tableName(table.key) }));
-      const pages = (PAGES[subject] ?? []).filter(([, , , scope]) => may(scope)).map(([key, href, icon]) => ({ key, href, icon, name: word([`${key}.title`], key) }));
+      const pages = (PAGES[subject] ?? []).filter(([, , , scope]) => may(scope)).map(([key, href, icon]) => ({ key, href, icon, name: pageName(key) }));
       return own.length + pages.length === 0 ? null : div({ key: subject, class: "subjects" }, strong({ class: "label" }, word([`settings.${subject}`], subject)), div({ class: "subject-grid" }, [...own, ...pages].map((one) =>
-        a({ key: one.key, class: "subject", href: one.href }, span({ class: "attention-icon" }, h(Icon, { name: one.icon })), span(null, strong(null, one.name), span({ class: "soft" }, word([`settings.${one.key}`], "")))))));
-    }),
-    may("settings.write") ? h(AccountName, null) : null,
-    loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 6 }) : SECTIONS.map(([name, fields]) => h(Section, { key: name, name, fields, item: loaded.answer?.data, etag: loaded.answer?.etag ?? "" })),
-    usage ? h(Card, { title: t("settings.usage") }, h(Facts, { facts: [[tableName("files"), `${usage.files} · ${size(usage.file_bytes)}`], [t("settings.mails_today"), String(usage.mails_today)]] })) : null);
+        a({ key: one.key, class: "subject", href: one.href }, span({ class: "attention-icon" }, h(Icon, { name: one.icon })), span(null, strong(null, one.name), span({ class: "soft" }, word([`settings.${one.key}`, `settings.page.${one.key}`], "")))))));
+    }));
+}
+
+/** @param {string} key */
+export const pageName = (key) => word([`settings.section.${key}`, `${key}.title`], tableName(key));
+
+/** One subject.
+ * @param {{ name: string }} properties */
+export function SettingsPage({ name }) {
+  const loaded = useLoad(may("settings.read") ? "/v1/settings" : null);
+  return div({ class: "page narrow settings" }, h(Head, { title: pageName(name), over: a({ href: "/settings" }, t("menu.settings")) }),
+    word([`settings.page.${name}`], "") ? p({ class: "soft settings-about" }, word([`settings.page.${name}`], "")) : null,
+    name === "account" ? h(AccountPage, null)
+      : loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 6 })
+      : h(Section, { name, fields: SECTIONS[name] ?? [], item: loaded.answer.data, etag: loaded.answer.etag }));
+}
+
+/** The name of the account, and what it uses. */
+function AccountPage() {
+  const usage = useLoad(may("settings.read") ? "/v1/settings/usage" : null).answer?.data;
+  return [may("settings.write") ? h(AccountName, { key: "name" }) : null,
+    usage ? h(Card, { key: "usage", title: t("settings.usage") }, h(Facts, { facts: [[tableName("files"), `${usage.files} · ${size(usage.file_bytes)}`], [t("settings.mails_today"), String(usage.mails_today)]] })) : null];
 }
 
 function AccountName() {
@@ -70,7 +90,7 @@ function AccountName() {
       say(t("saved"));
     } catch (problem) { setError(problem); } finally { setBusy(false); }
   };
-  return form({ id: "account", onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: t("settings.section.account") }, error ? h(Problem, { error }) : null,
+  return form({ id: "account", onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, null, error ? h(Problem, { error }) : null,
     div({ class: "fields" }, div({ class: "field" }, label({ for: "account-name" }, t("settings.account_name")), h(TextBox, { id: "account-name", value: name, length: 255, describedBy: "account-help", onChange: setName }), p({ class: "help", id: "account-help" }, t("settings.account_help")))),
     div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy, disabled: !name.trim() || name.trim() === me.value.account.name }, t("save")))));
 }
@@ -110,7 +130,7 @@ function Section({ name, fields, item, etag }) {
     } catch (problem) { error.value = problem; } finally { busy.value = false; }
   };
   if (own.length === 0) return null;
-  return form({ id: name, onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: word([`settings.section.${name}`], name) },
+  return form({ id: name, onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, null,
     error.value ? h(Problem, { error: error.value }) : null,
     div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => field.name === "default_vat_code" ? h(VatCode, { key: field.name, value: values[field.name] ?? "", error: errors[field.name], disabled, onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; } }) : h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; if (!SECRET.has(field.name)) keepDraft(draftName, () => Object.fromEntries(Object.entries(edited.value).filter(([one]) => !SECRET.has(one)))); } }))),
     name === "payments" && provider === "manual" && tables.batches ? p({ class: "help" }, a({ href: tables.batches.address }, tableName("batches"))) : null,

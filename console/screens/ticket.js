@@ -58,6 +58,7 @@ function Conversation({ table, id, statuses }) {
   const edits = can(table, "patch");
   useKeys(edits ? [
     { key: "s", label: t("ticket.status"), run: () => /** @type {HTMLElement | null} */ (document.querySelector(".conversation-head .menu > button"))?.click() },
+    { key: "e", label: t("edit"), run: () => go(`/tickets/${id}/edit`) },
     { key: "a", label: t("ticket.assign"), run: () => document.getElementById("ticket-assignee")?.focus() },
   ] : []);
   if (loaded.error && !loaded.answer) return div({ class: "conversation" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
@@ -149,7 +150,7 @@ function About({ item, change }) {
   const client = clientOf(item);
   return aside({ class: "inbox-side" },
     h(Assignee, { item, change }),
-    h(Card, { title: item.client_id ? h(LinkName, { table: "clients", id: item.client_id }) : item.client_name || t("field.client_id") },
+    h(Card, { title: item.client_id ? h(LinkName, { table: "clients", id: item.client_id }) : item.client_name || t("field.client_id"), actions: change ? h(Button, { small: true, quiet: true, icon: "edit", label: t("edit"), href: `/tickets/${item.id}/edit` }) : null },
       h(Facts, { facts: [[t("field.email"), emailOf(item) ? a({ href: `mailto:${emailOf(item)}` }, emailOf(item)) : ""], [t("field.phone"), client?.phone], [t("field.city"), client?.city], [t("field.priority"), choiceName("tickets", "priority", item.priority)], [t("field.source"), choiceName("tickets", "source", item.source ?? "")], [t("field.project_id"), item.project_id ? h(LinkName, { table: "projects", id: item.project_id }) : ""], [t("field.created_at"), h(Moment, { at: item.created_at })]] })),
     item.client_id && tables.invoices ? h(Related, { table: "invoices", id: item.client_id, few: true, alone: false }) : null,
     item.client_id ? h(Related, { table: "tickets", id: item.client_id, few: true, alone: false }) : null);

@@ -30,7 +30,7 @@ export function Users({ table }) {
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? div({ class: "card" }, h(Skeleton, { rows: 4 })) : null,
     users.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows" },
-      thead(null, tr(null, th({ scope: "col" }, t("field.name")), th({ scope: "col", class: "status" }, t("field.role")), th({ scope: "col", class: "status" }, t("field.status")), th({ scope: "col", class: "when" }, t("users.since")), th({ scope: "col", class: "when moment" }, t("users.seen")), th({ scope: "col", class: "menu-column" }, span({ class: "hidden" }, t("more"))))),
+      thead(null, tr(null, th({ scope: "col" }, t("field.name")), th({ scope: "col", class: "status" }, t("field.role")), th({ scope: "col", class: "status" }, t("field.status")), th({ scope: "col", class: "when" }, t("users.since")), th({ scope: "col", class: "when moment" }, t("users.seen")), may("users.write") ? th({ scope: "col", class: "status" }, t("users.two_step")) : null, th({ scope: "col", class: "menu-column" }, span({ class: "hidden" }, t("more"))))),
       tbody(null, users.map((user) => h(Row, { key: user.id, table, user, access: access.find((one) => one.user_id === user.id) ?? {} }))))) : null,
     users.length === 1 && invites ? div({ class: "card" }, h(Empty, { icon: "clients", title: t("users.alone"), text: t("users.alone_text") }, h(Button, { icon: "plus", onClick: invite }, t("users.invite")))) : null,
     h(Roles, null));
@@ -46,7 +46,8 @@ function Row({ table, user, access }) {
     td({ class: "card-end" }, choiceName("users", "role", user.role)),
     td({ class: "card-status" }, h(Pill, { table: "users", field: "status", value: user.status })),
     td({ class: "when card-none" }, nearDay(dayOf(user.created_at ?? user.meta?.created_at ?? ""))),
-    td({ class: "when card-none" }, access.last_seen_at ? h(Moment, { at: access.last_seen_at }) : "–", access.two_factor ? div({ class: "soft" }, t("users.two_factor")) : null),
+    td({ class: "when card-none" }, access.last_seen_at ? h(Moment, { at: access.last_seen_at }) : "–"),
+    may("users.write") ? td({ class: "card-none" }, access.two_factor === undefined ? "" : access.two_factor ? span({ class: "pill good" }, t("users.on")) : span({ class: "pill calm" }, t("users.off"))) : null,
     td({ class: "menu-column" }, edits ? h(Menu, { label: `${t("more")}: ${name}`, icon: "more", quiet: true, items: actions(table, user, self) }) : null));
 }
 

@@ -289,10 +289,6 @@ impl Flow {
         flow
     }
 
-    fn author(&self) -> Author {
-        Author { kind: self.author_type, id: self.author_id.clone() }
-    }
-
     /// Makes the caller the author, who must have every scope that the flow requires.
     fn adopt(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let event = match self.trigger_type {

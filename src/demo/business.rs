@@ -7,7 +7,15 @@ use super::{DemoStep, NAME, change, make};
 pub(super) fn steps() -> Vec<DemoStep> {
     let mut steps = settings();
     steps.extend(products());
+    steps.extend(flows());
     steps
+}
+
+/// Thanks for first payments from the beginning; what waits for approval, and notes on tickets, since a few weeks.
+fn flows() -> Vec<DemoStep> {
+    let enable =
+        |ago, event: &str| change(ago, &format!("/v1/automation/flows/@flow {event}"), json!({"active": true}));
+    vec![enable(128, "customer.first_invoice_paid"), enable(12, "quote.silent"), enable(6, "ticket.stale")]
 }
 
 fn settings() -> Vec<DemoStep> {

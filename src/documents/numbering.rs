@@ -1,10 +1,15 @@
 //! Numbers of final documents: without gaps per account, kind and year, assigned in the transaction that finalizes the
 //! document.
 
+use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::counters;
-use engine::error::Result;
+use engine::error::{Error, FieldCode, Result, violation};
 use engine::record::{Day, Record, When};
+use engine::records::Work;
+use engine::resource::Part;
+use jiff::civil::Date;
+use serde_json::json;
 use store::Tx;
 
 use super::placeholders::NUMBER;
@@ -56,22 +61,70 @@ impl<K: DocumentKind> Document<K> {
     }
 }
 
-/// Returns the next unused number: skips one that a document was created with. A unique index refuses such a number, so
-/// this only looks after it has.
-fn next<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, year: i16) -> Result<String> {
-    let series = match K::WHICH {
+/// The counter of the numbers of a year.
+fn series<K: DocumentKind>(year: i16) -> String {
+    let kind = match K::WHICH {
         Which::Invoice => "invoice",
         Which::Quote => "quote",
         Which::Workorder => "workorder",
     };
-    let taken = format!("SELECT count(*) FROM {} WHERE account_id = $1 AND number = $2", Document::<K>::shape().table);
+    format!("{kind} {year}")
+}
+
+/// Returns the next unused number: skips one that a document was created with. A unique index refuses such a number, so
+/// this only looks after it has.
+fn next<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, year: i16) -> Result<String> {
+    let series = series::<K>(year);
     loop {
-        let next = counters::next(tx, ctx, &format!("{series} {year}"))?;
+        let next = counters::next(tx, ctx, &series)?;
         let number = format!("{}{year}-{next:04}", K::WHICH.letter());
-        if !tx.asks_first() || tx.int(&taken, &[ctx.account.into(), (&number).into()])? == 0 {
+        if !tx.asks_first() || !is_taken::<K>(tx, ctx, &number)? {
             return Ok(number);
         }
     }
+}
+
+fn is_taken<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, number: &str) -> Result<bool> {
+    let taken = format!("SELECT count(*) FROM {} WHERE account_id = $1 AND number = $2", Document::<K>::shape().table);
+    Ok(tx.int(&taken, &[ctx.account.into(), number.into()])? > 0)
+}
+
+/// The parameters of the number ahead.
+pub const QUERY: &[Part] =
+    &[Part("date", "string", "The date of the document (YYYY-MM-DD), whose year counts; today by default.")];
+
+/// The members of the number ahead.
+pub const AHEAD: &[Part] = &[Part(
+    "number",
+    "string",
+    "The number that a document of that year gets if it is the next one that is finalized. It is not reserved.",
+)];
+
+/// How many numbers that documents were created with are skipped.
+const MAX_SKIPPED: i64 = 100;
+
+/// `GET …/next-number`
+pub fn ahead<K: DocumentKind>(call: Call) -> Result<Work> {
+    let date = match call.query.get("date") {
+        None => None,
+        Some(text) => match text.parse::<Date>().ok().filter(|date| text.len() == 10 && date.year() > 0) {
+            Some(date) => Some(date),
+            None => {
+                return Err(Error::field("date", violation(FieldCode::InvalidFormat, "must be a date (YYYY-MM-DD)")));
+            }
+        },
+    };
+    Ok(Box::new(move |tx, ctx| {
+        let year = date.unwrap_or_else(|| ctx.now.date(&ctx.zone)).year();
+        let last = counters::last(tx, ctx, &series::<K>(year))?;
+        let numbers = (last + 1..=last + MAX_SKIPPED).map(|next| format!("{}{year}-{next:04}", K::WHICH.letter()));
+        for number in numbers {
+            if !is_taken::<K>(tx, ctx, &number)? {
+                return Ok(Answer::json(&json!({"number": number})));
+            }
+        }
+        Ok(Answer::json(&json!({"number": ""})))
+    }))
 }
 
 #[cfg(test)]

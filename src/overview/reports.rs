@@ -11,7 +11,7 @@ use jiff::civil::{Date, date};
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::in_euros;
+use super::{balances, in_euros};
 use crate::documents::revenue::{self, Sums};
 
 static SHAPE: Shape = Shape::new("report", "reports", &["Sums over invoices."]);
@@ -52,14 +52,15 @@ const OPEN: &[Part] = &[
 
 /// The routes of reports.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Reports", "invoices", Vec::new())
+    let reports = Resource::without_records(&SHAPE, "Reports", "invoices", Vec::new())
         .route(Method::Get, "/revenue", "Report the revenue of each month", revenue)
         .returns(Returns::Report(REVENUE, QUERY))
         .extension()
         .route(Method::Get, "/open", "Report what is still to be paid, by age", open)
         .returns(Returns::Parts(OPEN))
         .with(|route| route.visits_many = true)
-        .extension()
+        .extension();
+    balances::routes(reports)
 }
 
 /// `GET /v1/reports/revenue`

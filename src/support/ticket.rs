@@ -7,6 +7,7 @@ use engine::json::Json;
 use engine::record::{ALL, COMPUTED, CREATED, DETAIL, Email, INPUT, Link, Model, REQUIRED, UPDATED, When};
 use engine::resource::{Resource, Verb};
 use engine::timers::{self, Of, Timer};
+use engine::who::ActorType;
 use engine::{choice, counters, record, records};
 use store::{Migration, Tx};
 
@@ -93,6 +94,9 @@ impl Model for Ticket {
         if before.is_none() {
             self.number = format!("T{:05}", counters::next(tx, ctx, "ticket")?);
             self.last_message_at = When(Some(ctx.now));
+            if ctx.actor.kind == ActorType::User {
+                self.source = Source::Console;
+            }
         }
         if self.status.is_empty() {
             let first = ticket_status::first(tx, ctx, None)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::app::App;
 use engine::context::Actor;
-use engine::error::{Code, Error, Result};
+use engine::error::{Code, Error, FieldCode, Result};
 use engine::json::Json;
 use engine::record::FieldInfo;
 use serde_json::{Value, json};
@@ -21,6 +21,8 @@ use super::mapping::Plan;
 use super::sums::{SUMMED, Sums, add_up};
 use super::{old, subject};
 
+/// The code of a value that another line or another record has.
+const DUPLICATE: &str = "duplicate";
 /// Number of problems that are listed.
 const MAX_PROBLEMS: usize = 100;
 /// Number of records that are shown before the import runs.
@@ -127,7 +129,7 @@ impl<'c> Checking<'c> {
         }
         add_up(&mut self.sums, &built);
         if let Some(why) = &built.left_out {
-            self.problem(line.number, "payment_status", &lowered(why));
+            self.problem(line.number, "payment_status", "", &lowered(why));
             return Ok(());
         }
         if let Err(error) = self.plan.prepare(&built).map(drop) {
@@ -153,19 +155,21 @@ impl<'c> Checking<'c> {
             // A value that another record has: the message names the field.
             let mut names = self.unique.iter().map(|(field, _)| field.name);
             let field = names.find(|name| error.message.contains(name)).unwrap_or_default();
-            self.problem(line, field, &error.message);
+            self.problem(line, field, "", &error.message);
         }
         for fault in &error.faults {
-            self.problem(line, &fault.field, &fault.wrong.message);
+            self.problem(line, &fault.field, fault.wrong.code.wire(), &fault.wrong.message);
         }
     }
 
-    fn problem(&mut self, line: usize, field: &str, message: &str) {
+    fn problem(&mut self, line: usize, field: &str, code: &str, message: &str) {
         self.problem_count += 1;
         self.bad.insert(line);
         if self.problems.len() < MAX_PROBLEMS {
             let column: String = self.plan.column_of(field).chars().take(200).collect();
-            self.problems.push(json!({"line": line, "column": column, "field": field, "message": message}));
+            self.problems.push(json!({
+                "line": line, "column": column, "field": field, "code": code, "message": message,
+            }));
         }
     }
 
@@ -191,7 +195,7 @@ impl<'c> Checking<'c> {
             }
         }
         for (field, earlier) in twice {
-            self.problem(line, field, &format!("is the same as on line {earlier}"));
+            self.problem(line, field, DUPLICATE, &format!("is the same as on line {earlier}"));
         }
         if self.tries {
             return;
@@ -266,9 +270,12 @@ impl<'c> Checking<'c> {
             match (one.must_exist, exists) {
                 (true, false) => {
                     let message = format!("does not match a record in {}", one.table.replace('_', " "));
-                    self.problem(one.line, one.field, &message);
+                    self.problem(one.line, one.field, FieldCode::ReferenceNotFound.wire(), &message);
                 }
-                (false, true) => self.problem(one.line, one.field, "is already used by another record"),
+                (false, true) => {
+                    let message = "is already used by another record";
+                    self.problem(one.line, one.field, DUPLICATE, message);
+                }
                 _ => {}
             }
         }

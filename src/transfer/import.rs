@@ -185,7 +185,8 @@ record! {
     valid_lines: i64 = COMPUTED;
     /// The number of problems.
     problem_count: i64 = COMPUTED;
-    /// The first hundred problems, each with its `line`, `column`, `field` and `message`. Lines with a problem are left out.
+    /// The first hundred problems, each with its `line`, `column`, `field`, `code` (empty if it has none) and `message`. Lines with
+    /// a problem are left out.
     problems: Objects = COMPUTED;
     /// The first records as they will be sent.
     preview: Objects = COMPUTED;

@@ -15,7 +15,7 @@ use super::lines::{self, Entry, Outcome, PAYMENT};
 use super::mapping::Plan;
 use super::{old, subject};
 use crate::documents::old as documents;
-use crate::files;
+use crate::files::{self, Origin};
 
 /// Whether an error is about the server, so that another attempt may succeed.
 pub fn is_ours(error: &Error) -> bool {
@@ -71,7 +71,7 @@ pub fn make(
     let mut version = answer.version.unwrap_or(1);
     if old::is_document(plan.resource) && made["meta"]["generation_mode"] == "final" {
         let payment = old::pay(tx, ctx, &id, built)?;
-        let file = pdf.map(|upload| files::add(tx, ctx, upload)).transpose()?;
+        let file = pdf.map(|upload| files::add_as(tx, ctx, upload, Origin::Document)).transpose()?;
         // Every final document starts with revision 1; a payment leads to another.
         documents::keep_original(tx, ctx, &id, if payment.is_some() { 2 } else { 1 }, file.as_ref())?;
         if let Some(payment) = payment {

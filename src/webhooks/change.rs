@@ -1,6 +1,7 @@
 //! The change feed and the event stream: the log, for clients that follow it.
 
 use engine::call::{Answer, Call, Outcome};
+use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, Violation, violation};
 use engine::input::did_you_mean;
@@ -11,6 +12,7 @@ use engine::registry::{LineReader, registry};
 use engine::resource::{Method, Part, Resource, Returns};
 use engine::shown::Viewer;
 use engine::text::{not_allowed, unknown_value};
+use jiff::civil::Date;
 use store::Tx;
 
 use crate::automation::events::{canonical, hint, matches};
@@ -48,6 +50,7 @@ const WITH_DATA: Part = Part("data", "string", "`0` for events without their rec
 const QUERY: &[Part] = &[
     AFTER,
     Part("before", "integer 1 9223372036854775807", "Only events with a lower sequence number."),
+    Part("day", "string", "Only events of this day (YYYY-MM-DD), in the time zone of the account."),
     Part("order", "string", "`asc`, the default, or `desc`: the newest first."),
     Part("limit", "integer 1 1000", "Maximum number of events: 100 by default, 1000 at most; fewer if they are large."),
     Part("entity_type", "string", "Only events of this type of record, or of one of several, separated by commas."),
@@ -94,6 +97,7 @@ fn feed(call: Call) -> Result<Work> {
     let before = faults.take("before", call.query.whole("before", 1, i64::MAX)).flatten();
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten();
     let newest_first = faults.take("order", order(&call)).unwrap_or_default();
+    let day = faults.take("day", day(&call)).flatten();
     let ignored: Vec<String> = call.query.names().filter(|name| !known(name)).map(str::to_string).collect();
     let names: Vec<&str> = QUERY.iter().map(|Part(name, ..)| *name).collect();
     call.refuse_unknown(&ignored, &names, &mut faults);
@@ -140,6 +144,10 @@ fn feed(call: Call) -> Result<Work> {
             }
         }
         faults.into_result()?;
+        let filter = match day {
+            Some(day) => within(tx, ctx, &filter, day)?,
+            None => filter.clone(),
+        };
         let answer = read(tx, ctx, &filter, limit)?;
         Ok(answer.with_texts("ignored_params", &ignored).with_texts("warnings", &warnings))
     }))
@@ -207,6 +215,22 @@ fn order(call: &Call) -> Result<bool, Violation> {
         Some("desc") => Ok(true),
         Some(other) => Err(not_allowed(other, &["asc", "desc"])),
     }
+}
+
+fn day(call: &Call) -> Result<Option<Date>, Violation> {
+    let Some(text) = call.query.get("day") else { return Ok(None) };
+    let day = text.parse::<Date>().ok().filter(|day| text.len() == 10 && day.year() > 0);
+    day.map(Some).ok_or_else(|| violation(FieldCode::InvalidFormat, "must be a date (YYYY-MM-DD)"))
+}
+
+/// Narrows a filter to the events of a day.
+fn within(tx: &mut Tx, ctx: &Ctx, filter: &Filter, day: Date) -> Result<Filter> {
+    let first = log::first_at(tx, ctx.account, Moment::start_of(day, &ctx.zone))?;
+    let next = match day.tomorrow() {
+        Ok(tomorrow) => log::first_at(tx, ctx.account, Moment::start_of(tomorrow, &ctx.zone))?,
+        Err(_) => i64::MAX,
+    };
+    Ok(Filter { after: filter.after.max(first - 1), before: filter.before.min(next), ..filter.clone() })
 }
 
 fn known(name: &str) -> bool {

@@ -98,8 +98,14 @@ fn it_is_the_same_every_time(db: Db) {
     let everything = |client: &Client| {
         let mut seen = HashMap::new();
         let mut lists = lists(client);
-        for item in lists.iter_mut().flat_map(|(_, items)| items) {
-            number_ids(item, &mut seen);
+        for (path, items) in &mut lists {
+            for item in items {
+                number_ids(item, &mut seen);
+                // A busy machine advances a run in more transactions.
+                if path == "/v1/automation/runs" {
+                    item["meta"]["version"] = json!(0);
+                }
+            }
         }
         lists
     };
@@ -121,7 +127,7 @@ fn it_has_records_of_every_kind(db: Db) {
         ("/v1/deals", 10),
         ("/v1/tickets", 6),
         ("/v1/projects", 4),
-        ("/v1/tasks", 10),
+        ("/v1/tasks", 11),
         ("/v1/notes", 8),
         ("/v1/custom-fields", 2),
         ("/v1/email-domains", 1),
@@ -151,7 +157,7 @@ fn it_has_records_of_every_kind(db: Db) {
     assert_eq!(counts(&items(&client, "/v1/projects"), "status").len(), 4);
     assert_eq!(counts(&items(&client, "/v1/tasks"), "status")["completed"], 4);
     let due = |query: &str| client.get(&format!("/v1/tasks?status=open&{query}")).json()["meta"]["total"].clone();
-    assert_eq!((due("deadline_to=2026-05-03"), due("deadline_from=2026-05-04")), (json!(2), json!(4)));
+    assert_eq!((due("deadline_to=2026-05-03"), due("deadline_from=2026-05-04")), (json!(3), json!(4)));
     assert_eq!(under(&client, "/v1/clients", "links").len(), 3);
     let countries = counts(&items(&client, "/v1/clients"), "country");
     assert_eq!(countries, HashMap::from([("NL".into(), 10), ("BE".into(), 1), ("DE".into(), 1)]));
@@ -214,6 +220,14 @@ fn its_log_is_intact_and_chronological(db: Db) {
     let (first, last) = (log[0].0, log[log.len() - 1].0);
     assert_eq!(Moment(first).to_string(), "2025-11-03T07:00:00.000Z", "half a year before");
     assert!(last < Moment::parse(NOW).unwrap().0 && log.len() > 200);
+    // The change feed finds the events of a day.
+    let zone = jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap();
+    let day_of = |at: i64| Moment(at).date(&zone);
+    let day = day_of(log[log.len() / 2].0);
+    let own = log.iter().filter(|(at, _)| day_of(*at) == day).count();
+    let found = client.get(&format!("/v1/changes?day={day}&limit=1000")).expect(200).json();
+    assert_eq!((found["data"].as_array().unwrap().len(), &found["meta"]["has_more"]), (own, &json!(false)), "{day}");
+    assert_eq!(client.get("/v1/changes?day=2020-01-01").expect(200).data(), json!([]));
     let account = client.account;
     let verdict = server.app.store.read_now(move |tx| log::verify(tx, account)).unwrap();
     assert!(matches!(verdict, Verdict::Whole { rows, .. } if rows == i64::try_from(log.len()).unwrap()), "{verdict:?}");

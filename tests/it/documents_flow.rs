@@ -247,6 +247,12 @@ fn numbers_have_no_gaps(db: Db) {
     let draft = make("draft");
     let second = client.act(&format!("/v1/invoices/{}/finalize", draft.id())).expect(200).data();
     assert_eq!(second["number"], "F2026-0002");
+    let ahead =
+        |query: &str| client.get(&format!("/v1/invoices/next-number{query}")).expect(200).data()["number"].clone();
+    assert_eq!((ahead(""), ahead("?date=2025-03-01")), (json!("F2026-0003"), json!("F2025-0001")));
+    assert_eq!(ahead(""), "F2026-0003", "it is not reserved");
+    assert_eq!(client.get("/v1/invoices/next-number?date=soon").expect(422).faults(), ["date: invalid_format"]);
+    assert_eq!(client.get("/v1/quotes/next-number").expect(200).data()["number"], "Q2026-0001");
     assert_eq!(client.act(&format!("/v1/invoices/{}/finalize", draft.id())).expect(200).data()["number"], "F2026-0002");
     let third = client
         .patch(&format!("/v1/invoices/{}", make("draft").id()), json!({"generation_mode": "final"}))
@@ -264,6 +270,7 @@ fn numbers_have_no_gaps(db: Db) {
     own["number"] = json!("OLD/7");
     own["external_id"] = json!("old-4");
     assert_eq!(client.post("/v1/invoices", own).expect(409).code(), "duplicate_external_id");
+    assert_eq!(ahead(""), "F2026-0005");
     assert_eq!(make("final").data()["number"], "F2026-0005", "a number set by a caller is skipped");
     let mut old = body(&firm);
     old["invoice_date"] = json!("2025-12-31");

@@ -37,8 +37,27 @@ on_both![
     rejects_invalid_uploads,
     lists_files_newest_first_with_optional_pages,
     an_upload_is_idempotent,
+    a_file_can_belong_to_a_client,
     kill_9_loses_no_file_and_leaves_none,
 ];
+
+fn a_file_can_belong_to_a_client(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = client.post("/v1/clients", json!({"company_name": "Bakery"})).expect(201).id();
+    let path = format!("/v1/files/{}", client.upload("contract.txt", b"We agree.").expect(201).id());
+    client.upload("other.txt", b"Something else.").expect(201);
+    let meta = client.get(&path).expect(200).data()["meta"].clone();
+    assert_eq!((&meta["client_id"], &meta["origin"]), (&json!(""), &json!("uploaded")));
+    client.patch(&path, json!({"client_id": firm})).expect(200);
+    let found = client.get(&format!("/v1/files?client_id={firm}")).expect(200).data();
+    assert_eq!((found.as_array().unwrap().len(), &found[0]["name"]), (1, &json!("contract.txt")));
+    assert_eq!(client.get("/v1/files?origin=document").expect(200).data(), json!([]));
+    let unknown = client.patch(&path, json!({"client_id": "0198d1c2-7b7e-7c3a-9d53-2f1d8c6a0b11"})).expect(422);
+    assert_eq!(unknown.faults(), ["client_id: reference_not_found"]);
+    client.delete(&format!("/v1/clients/{firm}"));
+    assert_eq!(client.get(&path).expect(200).data()["meta"]["client_id"], "");
+}
 
 fn a_file_can_be_uploaded_and_downloaded(db: Db) {
     let server = Server::start(db);

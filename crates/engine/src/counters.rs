@@ -26,14 +26,17 @@ pub fn next(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<i64> {
     let known = tx.memory::<Counted>("counters", ctx.account).0.get(name).copied();
     let last = match known {
         Some(last) => last,
-        None => {
-            let sql = "SELECT value FROM counters WHERE account_id = $1 AND name = $2";
-            tx.int(sql, &[ctx.account.into(), name.into()])?
-        }
+        None => last(tx, ctx, name)?,
     };
     tx.gather(&VALUES, &[ctx.account.into(), name.into(), (last + 1).into()])?;
     tx.memory::<Counted>("counters", ctx.account).0.insert(name.to_string(), last + 1);
     Ok(last + 1)
+}
+
+/// Returns the last number of the counter that is stored; 0 if there is none.
+pub fn last(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<i64> {
+    let sql = "SELECT value FROM counters WHERE account_id = $1 AND name = $2";
+    Ok(tx.int(sql, &[ctx.account.into(), name.into()])?)
 }
 
 /// The last number of each counter.

@@ -24,7 +24,7 @@ pub use chain::{Verdict, Walked, continues, foreign, verify, verify_on};
 pub use event::{Event, Listener, fired, install};
 pub use filtered::{Filter, Found, filtered, numbered, of_record};
 pub use line::{DATA, Line, payload};
-pub use reading::{after, by_seq, hash_at, key, last, latest, line, touched};
+pub use reading::{after, by_seq, first_at, hash_at, key, last, latest, line, touched};
 pub use tables::{ACTORS, INDEXES, KINDS, MARKED, MIGRATION, ORDINARY, SALTED, SHARED_DATA};
 pub use types::{EventType, Origin, declare};
 

@@ -58,8 +58,12 @@ fn somebody_signs_in_looks_at_invoices_and_adds_a_client(browser: &mut Chromium,
     assert_eq!(browser.evaluate(asked), 0);
     browser.check();
 
+    // What is open stands beside the total, and the tabs that ask for work have a number.
+    browser.wait_until("[...document.querySelectorAll('th')].some((one) => one.innerText === 'Openstaand')");
+    browser.wait_until("/^Verlopen\\s*\\d+$/.test([...document.querySelectorAll('.tabs a')][3].innerText)");
     browser.press("link", "Klanten");
     browser.sees("Bakkerij De Ster");
+    browser.wait_until("/€\\s\\d/.test(document.querySelector('tbody td.card-end')?.innerText ?? '')");
     browser.press("link", "Nieuwe klant");
     browser.fill("Bedrijfsnaam", "<b>Molen</b> & Zoon");
     browser.fill("Plaats", "Tilburg");

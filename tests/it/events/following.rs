@@ -84,6 +84,8 @@ fn the_change_feed_has_everything_in_order(db: Db) {
     assert_eq!((&end["data"], &end["meta"]), (&json!([]), &json!({"last_seq": 999999999, "has_more": false})));
     for bad in [
         "after=-1",
+        "day=soon",
+        "day=2026-13-01",
         "after=x",
         "after=",
         "after=1.5",

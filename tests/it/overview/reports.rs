@@ -10,6 +10,8 @@ on_both![
     a_report_has_a_range_of_months,
     open_amounts_have_an_age,
     documents_show_what_is_open,
+    clients_and_projects_have_figures,
+    a_deal_and_a_project_list_their_documents,
 ];
 
 fn invoice(client: &Client, date: &str, due: &str, price: i64, mode: &str) -> Value {
@@ -141,4 +143,73 @@ fn documents_show_what_is_open(db: Db) {
     client.delete(&format!("{path}/payments/{payment}"));
     client.act(&format!("{path}/credit")).expect(201);
     assert_eq!(open(), 0);
+}
+
+/// An invoice of 121 euros.
+fn invoice_of(client: &Client, links: &Value, due: &str, mode: &str) -> Value {
+    let rows = json!([{"name": "Oven", "quantity": 1, "unit_price": 100, "vat_rate": "21"}]);
+    let mut body =
+        json!({"title": "Oven", "rows": rows, "invoice_date": "2026-04-01", "due_date": due, "generation_mode": mode});
+    for (name, value) in links.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    client.post("/v1/invoices", body).expect(201).data()
+}
+
+fn clients_and_projects_have_figures(db: Db) {
+    let server = Server::start(db);
+    server.leaves_jobs();
+    let client = server.client();
+    let firm = |name: &str| client.post("/v1/clients", json!({"company_name": name})).expect(201).id();
+    let (bakery, mill) = (firm("Bakery"), firm("Mill"));
+    let project =
+        client.post("/v1/projects", json!({"name": "Oven", "client_id": bakery, "budget": 500})).expect(201).id();
+    let links = json!({"client_id": bakery, "project_id": project});
+    invoice_of(&client, &links, "2026-05-30", "final");
+    invoice_of(&client, &json!({"client_id": bakery}), "2026-04-30", "final");
+    invoice_of(&client, &links, "2026-05-30", "draft");
+    let hours = json!({"date": "2026-05-04", "minutes": 90});
+    client.post(&format!("/v1/projects/{project}/hours"), hours).expect(201);
+    let path = format!("/v1/reports/clients?client_id={bakery},{mill}");
+    let owes = json!([{"client_id": bakery, "count": 2, "open_amount": 242, "overdue_amount": 121}]);
+    assert_eq!(client.get(&path).expect(200).data(), owes);
+    let used = json!([{"project_id": project, "minutes": 90, "invoiced_amount": 100}]);
+    let path = format!("/v1/reports/projects?project_id={project}");
+    assert_eq!(client.get(&path).expect(200).data(), used);
+    // Lists show what is open of each invoice.
+    let shown = client.get(&format!("/v1/invoices?client_id={bakery}&payment_status=draft,open")).expect(200).data();
+    assert!(shown.as_array().unwrap().iter().all(|one| one["open_amount"].is_number()), "{shown:#}");
+    assert_eq!(server.client().get(&path).expect(200).data(), json!([]), "another account");
+    for (query, fault) in [
+        ("clients", "client_id: required".to_string()),
+        ("projects?project_id=,", "project_id: required".to_string()),
+        (
+            &format!("clients?client_id={}", (0..101).map(|n| n.to_string()).collect::<Vec<_>>().join(",")),
+            "client_id: too_long".to_string(),
+        ),
+    ] {
+        assert_eq!(client.get(&format!("/v1/reports/{query}")).expect(422).faults(), [fault], "{query}");
+    }
+}
+
+fn a_deal_and_a_project_list_their_documents(db: Db) {
+    let server = Server::start(db);
+    server.leaves_jobs();
+    let client = server.client();
+    let firm = client.post("/v1/clients", json!({"company_name": "Bakery"})).expect(201).id();
+    let deal = client.post("/v1/deals", json!({"title": "Oven", "client_id": firm})).expect(201).id();
+    let project = client.post("/v1/projects", json!({"name": "Oven"})).expect(201).id();
+    let quote = client.post("/v1/quotes", json!({"title": "Oven", "deal_id": deal, "total_incl_vat": 121})).expect(201);
+    let made = invoice_of(&client, &json!({"deal_id": deal, "project_id": project}), "2026-05-30", "final");
+    let of = |path: &str| -> Vec<Value> {
+        let data = client.get(&format!("{path}/documents")).expect(200).data();
+        data.as_array().unwrap().clone()
+    };
+    let found = of(&format!("/v1/deals/{deal}"));
+    let shown: Vec<(&Value, &Value)> = found.iter().map(|one| (&one["type"], &one["id"])).collect();
+    assert_eq!(shown, [(&json!("invoice"), &made["id"]), (&json!("quote"), &json!(quote.id()))]);
+    assert_eq!((&found[0]["number"], &found[0]["total_incl_vat"]), (&made["number"], &json!(121)));
+    assert_eq!(found[0]["path"], format!("/v1/invoices/{}", made["id"].as_str().unwrap()));
+    assert_eq!(of(&format!("/v1/projects/{project}")).len(), 1);
+    server.client().get(&format!("/v1/deals/{deal}/documents")).expect(404);
 }

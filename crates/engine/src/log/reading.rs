@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use store::Tx;
 
 use super::line::{LENGTH, Line};
+use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// Returns up to `limit` rows after `seq`, in order; fewer if they exceed about `bytes` bytes, but at least one.
@@ -47,6 +48,21 @@ pub fn line(tx: &mut Tx, account: i64, seq: i64) -> Result<Option<Line>> {
         &[account.into(), seq.into()],
         Line::from_row,
     )
+}
+
+/// Returns the number of the first row at or after a time; one more than the last if there is none. Times follow the order
+/// of the rows, so it is found by bisection.
+pub fn first_at(tx: &mut Tx, account: i64, at: Moment) -> Result<i64> {
+    let (mut low, mut high) = (1, last(tx, account)? + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let sql = "SELECT at FROM log WHERE account_id = $1 AND seq = $2";
+        match tx.int(sql, &[account.into(), middle.into()])? < at.0 {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    Ok(low)
 }
 
 /// Returns the hash of a row of the log; empty if there is none.

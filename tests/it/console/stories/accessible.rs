@@ -13,7 +13,7 @@ const AXE: &str = include_str!("../vendor/axe.min.js");
 const WCAG: [&str; 5] = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
 /// Screens with an address of their own.
-const SCREENS: [&str; 34] = [
+const SCREENS: [&str; 39] = [
     "/",
     "/invoices",
     "/invoices/new",
@@ -33,11 +33,16 @@ const SCREENS: [&str; 34] = [
     "/hours",
     "/hours?view=approve",
     "/files",
+    "/imports",
+    "/imports/new",
     "/flows",
     "/flows/new",
     "/runs",
     "/batches",
     "/settings",
+    "/settings/account",
+    "/settings/payments",
+    "/settings/timers",
     "/settings/users",
     "/settings/api-keys",
     "/settings/api-keys/new",
@@ -51,7 +56,7 @@ const SCREENS: [&str; 34] = [
 ];
 
 /// Lists whose first record has a page worth a look.
-const PAGES: [(&str, &str, &str); 13] = [
+const PAGES: [(&str, &str, &str); 14] = [
     ("/v1/invoices?payment_status=draft", "/invoices", ""),
     ("/v1/invoices?payment_status=paid", "/invoices", ""),
     ("/v1/quotes?payment_status=open", "/quotes", ""),
@@ -60,6 +65,7 @@ const PAGES: [(&str, &str, &str); 13] = [
     ("/v1/clients", "/clients", "/edit"),
     ("/v1/deals", "/deals", ""),
     ("/v1/tickets", "/tickets", ""),
+    ("/v1/tickets", "/tickets", "/edit"),
     ("/v1/projects", "/projects", ""),
     ("/v1/products", "/products", ""),
     ("/v1/automation/flows", "/flows", ""),

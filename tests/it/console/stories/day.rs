@@ -66,7 +66,7 @@ fn a_quote_is_made_and_sent(browser: &mut Chromium, client: &Client, name: &str)
 fn finalize_and_send(browser: &mut Chromium, address: &str) {
     browser.settles(address);
     browser.key("Ctrl+Enter");
-    browser.sees("Er komt een definitief nummer op");
+    browser.sees("Het volgende nummer is ");
     browser.press("button", "Definitief maken en versturen");
     browser.wait_until("document.getElementById('send-to')?.value === 'info@b.example'");
     the_mail_is_shown(browser);

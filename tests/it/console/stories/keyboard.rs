@@ -71,7 +71,7 @@ fn an_invoice_is_made_and_sent(browser: &mut Chromium, client: &Client) {
     }
     browser.wait_until("document.querySelector('.sums .grand').innerText.includes('60,50')");
     browser.key("Ctrl+Enter");
-    browser.sees("Er komt een definitief nummer op");
+    browser.sees("Het volgende nummer is ");
     browser.wait_until("document.activeElement.type === 'submit'");
     browser.key("Enter");
     browser.sees("Versturen per e-mail");
@@ -181,6 +181,6 @@ fn a_wrong_number_is_shown(browser: &mut Chromium) {
     browser.type_text("2");
     browser.wait_until("document.querySelector('.row-line .wrong') === null");
     browser.key("Ctrl+Enter");
-    browser.sees("Er komt een definitief nummer op");
+    browser.sees("Het volgende nummer is ");
     browser.key("Escape");
 }

@@ -27,6 +27,9 @@ fn an_owner_needs_no_program() {
     a_file_for_the_bank_says_what_it_needs(browser, &client);
     hours_are_submitted_and_approved(browser, &client, &customer);
     a_ticket_is_made_by_hand(browser, &client, &customer);
+    a_ticket_is_changed(browser, &client);
+    clients_are_imported(browser, &client);
+    a_client_has_files(browser, &client, &customer);
     a_ready_flow_is_switched_on(browser, &client);
     a_colleague_is_invited(browser, &client);
     a_key_is_made(browser, &client);
@@ -79,20 +82,29 @@ fn the_details_are_filled_in(browser: &mut Chromium, client: &Client) {
 
 fn automatic_mail_gets_its_hours(browser: &mut Chromium, client: &Client) {
     browser.go("/settings");
+    follow(browser, "/settings/sending");
     browser.wait_until("document.getElementById('s-mail_hours_from') !== null");
     browser.choose("s-mail_hours_from", "09:30");
     browser.press("checkbox", "vrijdag");
     browser.press("checkbox", "zaterdag");
-    save_section(browser, "mail");
+    save_section(browser, "sending");
     let settings = client.get("/v1/settings").data();
     assert_eq!(settings["mail_days"], json!(["mon", "tue", "wed", "thu", "sat"]));
     assert_eq!(settings["mail_hours_from"], "09:30");
     // A test account collects in the sandbox until it chooses its bank.
+    browser.go("/settings/payments");
     browser.press("radio", "Uw bank (incassobestanden)");
     browser.wait_until("document.getElementById('s-creditor_id') !== null");
     browser.type_in("s-creditor_id", "NL69ZZZ123456780000");
     save_section(browser, "payments");
     assert_eq!(client.get("/v1/settings").data()["creditor_id"], "NL69ZZZ123456780000");
+}
+
+/// Follows the link to an address.
+fn follow(browser: &mut Chromium, address: &str) {
+    let link = format!("document.querySelector('main a[href=\"{address}\"]')");
+    browser.wait_until(&format!("{link} !== null"));
+    browser.evaluate(&format!("{link}.click()"));
 }
 
 /// Saves a section of the settings: its button can be pressed while there is something to save.
@@ -185,7 +197,7 @@ fn a_file_for_the_bank_says_what_it_needs(browser: &mut Chromium, client: &Clien
     browser.wait_until("document.querySelector('dialog [type=submit]').disabled");
     assert_eq!(
         browser.evaluate("document.querySelector('dialog .notice a').getAttribute('href')"),
-        "/settings#payments"
+        "/settings/payments"
     );
     browser.press("button", "Annuleren");
     client.patch("/v1/settings", json!({"creditor_id": "NL69ZZZ123456780000"})).expect(200);
@@ -211,6 +223,72 @@ fn a_ticket_is_made_by_hand(browser: &mut Chromium, client: &Client, customer: &
     let ticket = client.get("/v1/tickets").data()[0].clone();
     assert_eq!((&ticket["status"], &ticket["client_id"]), (&json!("Open"), &json!(customer)));
     assert_eq!(ticket["meta"]["last_message_from"], "client");
+    let ticket = client.get(&format!("/v1/tickets/{}", ticket["id"].as_str().unwrap())).data();
+    assert_eq!(ticket["source"], "console");
+}
+
+/// A ticket is changed in the same form as a new one is made in.
+fn a_ticket_is_changed(browser: &mut Chromium, client: &Client) {
+    browser.press("link", "Bewerken");
+    browser.wait_until("document.getElementById('f-status')?.value === 'Open'");
+    assert_eq!(browser.evaluate("document.getElementById('f-message')"), json!(null));
+    browser.type_in("f-subject", "Oven valt steeds uit");
+    browser.press("radio", "Hoog");
+    browser.press("button", "Opslaan");
+    browser.wait_until("/^.tickets.[0-9a-f-]{36}$/.test(location.pathname)");
+    browser.sees("Oven valt steeds uit");
+    let ticket = client.get("/v1/tickets").data()[0].clone();
+    assert_eq!((&ticket["subject"], &ticket["priority"]), (&json!("Oven valt steeds uit"), &json!("high")));
+}
+
+/// A file of another program: what was recognized, a problem with its line and column, a column that gets another field, the
+/// import itself, and undoing it.
+fn clients_are_imported(browser: &mut Chromium, client: &Client) {
+    let before = client.get("/v1/clients").json()["meta"]["total"].as_i64().unwrap();
+    let total = || client.get("/v1/clients").json()["meta"]["total"].as_i64().unwrap() - before;
+    browser.go("/settings");
+    follow(browser, "/imports");
+    browser.press("link", "Nieuwe import");
+    browser.wait_until("document.getElementById('import-file') !== null");
+    browser.upload("import-file", "tests/it/console/clients.csv");
+    browser.wait_until("!document.querySelector('form.page [type=submit]').disabled");
+    browser.press("button", "Bestand controleren");
+    browser.sees("2 regels importeren");
+    assert_eq!(browser.evaluate("document.getElementById('import-separator').value"), "semicolon");
+    let problem = "document.querySelector('.import-problems tbody tr')?.innerText ?? ''";
+    let problem = browser.evaluate(problem);
+    let problem = problem.as_str().unwrap();
+    assert!(["3", "E-mail", "Vul een e-mailadres in"].iter().all(|part| problem.contains(part)), "{problem}");
+    assert_eq!(browser.evaluate("document.getElementById('import-column-3').value"), "");
+    browser.choose("import-column-3", "mail_salutation");
+    browser.wait_until("document.getElementById('import-column-3')?.value === 'mail_salutation' && !document.getElementById('import-column-3').disabled");
+    assert_eq!(total(), 0);
+    browser.press("button", "2 regels importeren");
+    browser.sees("1 regel met een probleem wordt overgeslagen.");
+    browser.press("button", "Importeren");
+    browser.sees("Voltooid");
+    assert_eq!(total(), 2);
+    let made = client.get("/v1/clients?search=Krul").data()[0].clone();
+    let made = client.get(&format!("/v1/clients/{}", made["id"].as_str().unwrap())).data();
+    assert_eq!((&made["city"], &made["mail_salutation"]), (&json!("Oss"), &json!("Krul")), "{made:#}");
+    browser.press("button", "Import ongedaan maken");
+    browser.wait_until("document.querySelector('dialog[open] .danger') !== null");
+    browser.evaluate("document.querySelector('dialog[open] [type=submit]').click()");
+    browser.sees("Ongedaan gemaakt");
+    assert_eq!(total(), 0);
+}
+
+fn a_client_has_files(browser: &mut Chromium, client: &Client, customer: &str) {
+    browser.go(&format!("/clients/{customer}/files"));
+    browser.sees("Nog geen bestanden");
+    browser.evaluate("document.querySelector('.dropping input[type=file]').id = 'upload'");
+    browser.upload("upload", "console/icon.png");
+    browser.sees("icon.png");
+    browser.wait_until("document.querySelector('.related a') !== null");
+    let files = client.get(&format!("/v1/files?client_id={customer}")).data();
+    assert_eq!((&files[0]["name"], &files[0]["meta"]["origin"]), (&json!("icon.png"), &json!("uploaded")));
+    browser.evaluate("document.querySelector('.related a').click()");
+    browser.wait_until("document.querySelector('img.preview')?.complete === true");
 }
 
 fn a_ready_flow_is_switched_on(browser: &mut Chromium, client: &Client) {

@@ -257,7 +257,7 @@ fn a_click_takes_effect_once(browser: &mut Chromium, client: &Client) {
     browser.sees("Concept opslaan");
     browser.settles(&page);
     browser.key("Ctrl+Enter");
-    browser.sees("Er komt een definitief nummer op");
+    browser.sees("Het volgende nummer is ");
     browser.lose("/finalize", 1);
     browser.press("button", "Definitief maken en versturen");
     browser.sees("Versturen per e-mail");

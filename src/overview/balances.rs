@@ -1,0 +1,118 @@
+//! Figures beside the rows of a list: what each client still has to pay, and how much of its budget each project has used.
+
+use engine::call::{Answer, Call};
+use engine::error::{Error, FieldCode, Result, Violation, violation};
+use engine::records::Work;
+use engine::resource::{Method, Part, Resource, Returns};
+use serde_json::json;
+use store::Value;
+
+use super::in_euros;
+use crate::documents::Mode;
+
+/// Maximum number of records in a request: a page of a list.
+const MAX_IDS: usize = 100;
+
+const OF_CLIENTS: &[Part] = &[Part("client_id", "string", "The ids of the clients, separated by commas: 100 at most.")];
+const CLIENTS: &[Part] = &[
+    Part("client_id", "string", "The client. Clients without open invoices are left out."),
+    Part("count", "integer", "The number of open invoices."),
+    Part("open_amount", "number", "The amount that is still to be paid; refunds are negative."),
+    Part("overdue_amount", "number", "The part of it whose due date has passed."),
+];
+
+const OF_PROJECTS: &[Part] =
+    &[Part("project_id", "string", "The ids of the projects, separated by commas: 100 at most.")];
+const PROJECTS: &[Part] = &[
+    Part("project_id", "string", "The project. Projects without hours and final invoices are left out."),
+    Part("minutes", "integer", "The time that was worked, in minutes."),
+    Part("invoiced_amount", "number", "The total of its final invoices and credit invoices, excluding VAT."),
+];
+
+/// Adds the routes to those of the reports.
+pub(super) fn routes(reports: Resource) -> Resource {
+    reports
+        .route(Method::Get, "/clients", "Report what clients still have to pay", clients)
+        .returns(Returns::Found(CLIENTS, OF_CLIENTS))
+        .with(|route| route.visits_many = true)
+        .extension()
+        .route(Method::Get, "/projects", "Report the hours and invoices of projects", projects)
+        .returns(Returns::Found(PROJECTS, OF_PROJECTS))
+        .with(|route| {
+            route.visits_many = true;
+            route.also_needs = Some("projects.read");
+        })
+        .extension()
+}
+
+/// Returns the ids in a parameter, without duplicates.
+fn ids(call: &Call, name: &str) -> Result<Vec<String>, Violation> {
+    let sent = call.query.get(name).unwrap_or_default();
+    let mut ids: Vec<String> = sent.split(',').map(str::trim).filter(|id| !id.is_empty()).map(str::to_string).collect();
+    ids.sort();
+    ids.dedup();
+    match ids.len() {
+        0 => Err(violation(FieldCode::Required, "is required")),
+        1..=MAX_IDS => Ok(ids),
+        _ => Err(violation(FieldCode::TooLong, format!("may have at most {MAX_IDS} values"))),
+    }
+}
+
+/// Returns the placeholders of the ids in a statement, after `before` others.
+fn places(ids: &[String], before: usize) -> String {
+    (0..ids.len()).map(|place| format!("${}", before + place + 1)).collect::<Vec<_>>().join(", ")
+}
+
+/// `GET /v1/reports/clients`
+fn clients(call: Call) -> Result<Work> {
+    let ids = ids(&call, "client_id").map_err(|wrong| Error::field("client_id", wrong))?;
+    Ok(Box::new(move |tx, ctx| {
+        let today = ctx.now.date(&ctx.zone).to_string();
+        let sql = format!(
+            "SELECT client_id, count(*), CAST(sum(open_amount) AS BIGINT),
+                    CAST(sum(CASE WHEN due_date < $1 THEN open_amount ELSE 0 END) AS BIGINT)
+             FROM invoices{} WHERE account_id = $2 AND open_amount <> 0 AND client_id IN ({})
+             GROUP BY client_id ORDER BY client_id",
+            tx.dialect().indexed_by("invoices_unpaid_of_client"),
+            places(&ids, 2)
+        );
+        let mut values: Vec<Value> = vec![(&today).into(), ctx.account.into()];
+        values.extend(ids.iter().map(Value::from));
+        let found = tx.all(&sql, &values, |row| {
+            Ok::<_, Error>(json!({
+                "client_id": row.text(0)?, "count": row.int(1)?, "open_amount": in_euros(row.int(2)?),
+                "overdue_amount": in_euros(row.int(3)?),
+            }))
+        })?;
+        Ok(Answer::list(found))
+    }))
+}
+
+/// `GET /v1/reports/projects`
+fn projects(call: Call) -> Result<Work> {
+    let ids = ids(&call, "project_id").map_err(|wrong| Error::field("project_id", wrong))?;
+    Ok(Box::new(move |tx, ctx| {
+        let places = places(&ids, 1);
+        let mut values: Vec<Value> = vec![ctx.account.into()];
+        values.extend(ids.iter().map(Value::from));
+        let mut sums = |sql: &str| tx.all(sql, &values, |row| Ok::<_, Error>((row.text(0)?.to_string(), row.int(1)?)));
+        let minutes = sums(&format!(
+            "SELECT project_id, CAST(sum(minutes) AS BIGINT) FROM project_hours
+             WHERE account_id = $1 AND project_id IN ({places}) GROUP BY project_id"
+        ))?;
+        let invoiced = sums(&format!(
+            "SELECT project_id, CAST(sum(total_excl_vat) AS BIGINT) FROM invoices
+             WHERE account_id = $1 AND project_id <> '' AND project_id IN ({places}) AND generation_mode = '{}'
+             GROUP BY project_id",
+            Mode::Final.wire()
+        ))?;
+        let of = |sums: &[(String, i64)], id: &str| sums.iter().find(|(own, _)| own == id).map(|(_, sum)| *sum);
+        let found = ids.iter().filter_map(|id| match (of(&minutes, id), of(&invoiced, id)) {
+            (None, None) => None,
+            (minutes, invoiced) => Some(json!({
+                "project_id": id, "minutes": minutes.unwrap_or(0), "invoiced_amount": in_euros(invoiced.unwrap_or(0)),
+            })),
+        });
+        Ok(Answer::list(found.collect::<Vec<_>>()))
+    }))
+}
