@@ -49,7 +49,7 @@ record! {
     /// Size in bytes.
     size: i64 = COMPUTED.in_meta();
     /// The client it belongs to; cleared if the client is deleted.
-    client_id: Link = INPUT.refers("clients").filter().in_meta();
+    client_id: Link = INPUT.refers("clients").filter().in_meta().changed_to("\"\"");
     /// `uploaded`, or `document` for the PDF of a document.
     origin: Origin = COMPUTED.filter().in_meta();
     /// SHA-256 of the content, in hexadecimal.

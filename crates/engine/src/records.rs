@@ -1,23 +1,26 @@
 //! The verbs of every record: list, get, create, change, delete. A resource with other verbs calls these.
 
+mod counts;
+mod image;
 mod links;
 mod outside;
 
-use store::{Gathered, Merge, Tx, Value};
+use store::{Tx, Value};
 
 pub use crate::call::Work;
-use crate::call::{Answer, Call, Outcome};
+use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use crate::input::pending::Pending;
 use crate::input::{self, Input};
 use crate::json::Json;
 pub use crate::known::{exists, known, known_snapshot, remembered};
-use crate::log::{self, Event};
 use crate::record::{CREATED, DETAIL, Fields, Model, Record, UPDATED, Views};
 use crate::slice::{Slice, TOGETHER};
 use crate::tables::Relink;
 use crate::{search, tables};
+pub use counts::count;
+pub use image::Image;
 pub use links::{MERGED_INTO, loosen, merged_into, move_links};
 pub use outside::accept_some;
 use outside::note_outside;
@@ -168,67 +171,6 @@ fn follow_with<R: Model>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R,
         image.tell(tx, ctx, record, &format!("{}.{event}", R::shape().events))?;
     }
     record.after_save(tx, ctx, before)
-}
-
-/// A record as its events and `GET` show it, serialized once for all uses of a change: a document may have a thousand
-/// rows.
-pub struct Image {
-    shown: String,
-    /// As the log stores it; empty if that is the same.
-    logged: String,
-}
-
-impl Image {
-    /// Of a record as it is now.
-    pub fn new<R: Record>(ctx: &Ctx, record: &R) -> Result<Image> {
-        let mut data = Vec::with_capacity(512);
-        let urls = record.write_json(DETAIL, ctx, &mut data);
-        let mut logged = Vec::new();
-        if R::is_logged_otherwise() {
-            logged.reserve(data.len() + 128);
-            record.write_logged(&data, urls, &mut logged);
-        }
-        let text = |data| String::from_utf8(data).map_err(|_| Error::internal("a response is not valid UTF-8"));
-        Ok(Image { shown: text(data)?, logged: text(logged)? })
-    }
-
-    /// As [`Image::new`], with one more member: `"name":value`, or empty.
-    fn with<R: Record>(ctx: &Ctx, record: &R, member: &str) -> Result<Image> {
-        let mut image = Image::new(ctx, record)?;
-        let texts = [&mut image.shown, &mut image.logged].into_iter();
-        for text in texts.filter(|text| !text.is_empty() && !member.is_empty()) {
-            text.pop();
-            text.push_str(&format!(",{member}}}"));
-        }
-        Ok(image)
-    }
-
-    /// Writes that something happened to the record, which has not changed since.
-    pub fn tell<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
-        let event = Event { name, entity_type: R::shape().name, entity_id: &record.base().id, data: &self.shown };
-        let logged = if self.logged.is_empty() { &self.shown } else { &self.logged };
-        log::append_as(tx, ctx, &event, logged)?;
-        tables::notify(tx, ctx, &event)
-    }
-
-    /// The answer with the record, which has not changed since.
-    pub fn of<R: Record>(self, ctx: &Ctx, record: &R, view: Views) -> Answer {
-        if !R::looks_alike(DETAIL, view) {
-            return Answer::record(ctx, record, view);
-        }
-        Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, self.shown.into_bytes()) }
-    }
-
-    /// The answer with the record, of the image that its change left, if it did.
-    pub fn answer<R: Record>(image: Option<Image>, ctx: &Ctx, record: &R, view: Views) -> Answer {
-        image.map_or_else(|| Answer::record(ctx, record, view), |image| image.of(ctx, record, view))
-    }
-
-    /// The answer with a record that was just created, and its location.
-    pub fn created<R: Record>(self, ctx: &Ctx, record: &R, view: Views) -> Answer {
-        let location = Some(tables::location(record));
-        Answer { outcome: Outcome::Created, location, ..self.of(ctx, record, view) }
-    }
 }
 
 /// `DELETE …/{id}` that returns the deleted record.
@@ -502,19 +444,6 @@ pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, memb
     note_outside(tx, ctx, record)?;
     Image::with(ctx, record, member)?.tell(tx, ctx, record, name)
 }
-
-/// The total of an unfiltered list is stored, since counting a million rows is expensive.
-pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
-    Ok(tx.gather(&COUNTS, &[ctx.account.into(), R::shape().name.into(), change.into()])?)
-}
-
-static COUNTS: Gathered = Gathered {
-    table: "record_counts",
-    columns: &["account_id", "kind", "total"],
-    key: 2,
-    merge: Merge::Sum,
-    conflict: "ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total",
-};
 
 /// Checks that ids in a body refer to records of the account.
 pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {

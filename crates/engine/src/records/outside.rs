@@ -4,7 +4,8 @@
 use serde_json::Value as Shown;
 use store::{Tx, Value};
 
-use super::Image;
+use super::counts::count;
+use super::image::Image;
 use crate::accounts::Account;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
@@ -92,7 +93,7 @@ fn recount<R: Record>(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let own = tx.int(&sql, &[ctx.account.into()])?;
     let sql = "SELECT coalesce((SELECT total FROM record_counts WHERE account_id = $1 AND kind = $2), 0)";
     let kept = tx.int(sql, &[ctx.account.into(), R::shape().name.into()])?;
-    if own == kept { Ok(()) } else { super::count::<R>(tx, ctx, own - kept) }
+    if own == kept { Ok(()) } else { count::<R>(tx, ctx, own - kept) }
 }
 
 fn tell<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str, what: &str) -> Result<()> {

@@ -5,6 +5,8 @@ use serde_json::json;
 
 use super::super::browser::Chromium;
 use super::super::client;
+use crate::failover::until;
+use crate::imports;
 use crate::people::{PASSWORD, set_up_token};
 use crate::support::{Client, Db, Server};
 
@@ -28,7 +30,7 @@ fn an_owner_needs_no_program() {
     hours_are_submitted_and_approved(browser, &client, &customer);
     a_ticket_is_made_by_hand(browser, &client, &customer);
     a_ticket_is_changed(browser, &client);
-    clients_are_imported(browser, &client);
+    clients_are_imported(browser, &server, &client);
     a_client_has_files(browser, &client, &customer);
     a_ready_flow_is_switched_on(browser, &client);
     a_colleague_is_invited(browser, &client);
@@ -243,7 +245,11 @@ fn a_ticket_is_changed(browser: &mut Chromium, client: &Client) {
 
 /// A file of another program: what was recognized, a problem with its line and column, a column that gets another field, the
 /// import itself, and undoing it.
-fn clients_are_imported(browser: &mut Chromium, client: &Client) {
+fn clients_are_imported(browser: &mut Chromium, server: &Server, client: &Client) {
+    let work_on = |status: &str| {
+        until(status, || client.get("/v1/imports").data()[0]["status"] == status);
+        imports::work(server);
+    };
     let before = client.get("/v1/clients").json()["meta"]["total"].as_i64().unwrap();
     let total = || client.get("/v1/clients").json()["meta"]["total"].as_i64().unwrap() - before;
     browser.go("/settings");
@@ -266,6 +272,7 @@ fn clients_are_imported(browser: &mut Chromium, client: &Client) {
     browser.press("button", "2 regels importeren");
     browser.sees("1 regel met een probleem wordt overgeslagen.");
     browser.press("button", "Importeren");
+    work_on("running");
     browser.sees("Voltooid");
     assert_eq!(total(), 2);
     let made = client.get("/v1/clients?search=Krul").data()[0].clone();
@@ -274,6 +281,7 @@ fn clients_are_imported(browser: &mut Chromium, client: &Client) {
     browser.press("button", "Import ongedaan maken");
     browser.wait_until("document.querySelector('dialog[open] .danger') !== null");
     browser.evaluate("document.querySelector('dialog[open] [type=submit]').click()");
+    work_on("undoing");
     browser.sees("Ongedaan gemaakt");
     assert_eq!(total(), 0);
 }
