@@ -1,5 +1,5 @@
-// Figures beside the rows of a list that are no fields of its records: what a client still has to pay, how much of its budget
-// a project has used. One request brings those of all rows, after the rows are drawn.
+// Figures beside the rows of a list that are no fields of its records: what is still to be paid of an invoice or by a client,
+// how much of its budget a project has used. One request brings those of all rows, after the rows are drawn.
 import { useLoad } from "./api.js";
 import { money, moneyOfCents } from "./format.js";
 import { h, span } from "./html.js";
@@ -12,6 +12,7 @@ import { word } from "./words.js";
 
 /** The report of a table and the parameter with the ids. @type {Record<string, { path: string, by: string, scopes: string[] }>} */
 const REPORTS = {
+  invoices: { path: "/v1/reports/invoices", by: "invoice_id", scopes: ["invoices.read"] },
   clients: { path: "/v1/reports/clients", by: "client_id", scopes: ["invoices.read"] },
   projects: { path: "/v1/reports/projects", by: "project_id", scopes: ["invoices.read", "projects.read"] },
 };
@@ -26,7 +27,7 @@ export function useFigures(table, rows) {
   // While those of other rows are loading, the ones that are known say nothing about these.
   if (!report || !answer || loading) return rows;
   const found = new Map(answer.data.map((/** @type {Item} */ one) => [one[report.by], one]));
-  return rows.map((row) => ({ ...row, ...(table.key === "clients" ? { open_amount: found.get(row.id)?.open_amount ?? 0 } : { budget_used: found.get(row.id)?.invoiced_amount ?? 0 }) }));
+  return rows.map((row) => ({ ...row, ...(table.key === "projects" ? { budget_used: found.get(row.id)?.invoiced_amount ?? 0 } : { open_amount: found.get(row.id)?.open_amount ?? 0 }) }));
 }
 
 /** What a cell shows that is more than the value of a field; undefined if it is not.

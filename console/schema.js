@@ -53,7 +53,7 @@ const IN_SETTINGS = new Set(["tax_rates", "payment_terms", "corporate_identities
   "pipelines", "phases", "deal_sources", "ticket_statuses", "ticket_channels", "users", "keys"]);
 
 /** Columns that are no fields of the record: see figures.js. @type {Record<string, Field[]>} */
-const FIGURES = { clients: [{ name: "open_amount", kind: "amount", in: "list" }], projects: [{ name: "budget_used", kind: "amount", in: "list" }] };
+const FIGURES = { invoices: [{ name: "open_amount", kind: "amount", in: "list" }], clients: [{ name: "open_amount", kind: "amount", in: "list" }], projects: [{ name: "budget_used", kind: "amount", in: "list" }] };
 
 export async function loadSchema() {
   const assets = document.documentElement.dataset.assets ?? "";

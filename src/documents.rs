@@ -38,8 +38,8 @@ use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
 use engine::record::{
-    ACTED, COMPUTED, CREATED, Custom, DETAIL, Day, GIVEN, INPUT, LIST, Link, Model, NOWHERE, REQUIRED, Record,
-    Snapshot, UPDATED, Views, When,
+    ACTED, COMPUTED, CREATED, Custom, DETAIL, Day, GIVEN, INPUT, Link, Model, NOWHERE, REQUIRED, Record, Snapshot,
+    UPDATED, Views, When,
 };
 use engine::records::{self, Image, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
@@ -190,7 +190,7 @@ record! {
     credited_amount: Amount = COMPUTED.in_meta();
     /// Amount that is still to be paid: of a final invoice that is neither paid nor credited, otherwise 0. A negative amount is
     /// to be refunded.
-    open_amount: Amount = COMPUTED.in_meta().shown(LIST);
+    open_amount: Amount = COMPUTED.in_meta();
     /// The day on which the open amount is collected by direct debit, while a collection is in progress.
     collection_date: Day = COMPUTED.nullable().in_meta();
     /// The bank account that it is collected from, with most of its digits hidden.

@@ -219,6 +219,8 @@ impl Settings {
             let sql = format!("{} WHERE account_id = $1 LIMIT 1", Settings::sql().select);
             match tx.first(&sql, &[ctx.account.into()], Settings::from_row)? {
                 Some(settings) => Ok(settings),
+                // Nothing that somebody deletes from the database lets a test account send.
+                None if ctx.has_test_clock => Ok(Settings { outside: Outside::Recorded, ..Settings::blank()? }),
                 None => Settings::blank(),
             }
         })

@@ -129,7 +129,10 @@ impl Model for Flow {
             if self.base.id.is_empty() {
                 self.base.id = ctx.new_id();
             }
-            self.definition_version += 1;
+            let sql = "SELECT coalesce(max(version), 0) FROM flow_definitions WHERE account_id = $1 AND flow_id = $2";
+            let last = tx.int(sql, &[ctx.account.into(), (&self.base.id).into()])?;
+            // More than the flow says if somebody changed that in the database.
+            self.definition_version = self.definition_version.max(last) + 1;
             tx.execute(
                 "INSERT INTO flow_definitions (account_id, flow_id, version, definition, author_type, author_id)
                  VALUES ($1, $2, $3, $4, $5, $6)",

@@ -119,15 +119,20 @@ pub(crate) const FINAL: &[Status] = &[Status::Success, Status::Partial, Status::
 impl Run {
     /// The definition that it follows, as it was when it started.
     pub fn definition(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Definition> {
-        // Definitions outlive their flows; without one a run has no step left.
+        // Definitions outlive their flows, as long as a run follows them.
         let sql = "SELECT definition FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
         let values = [ctx.account.into(), (&self.flow_id.0).into(), self.flow_version.into()];
-        let text = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?.unwrap_or_default();
-        if !text.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_err() {
-            let of = format!("{} {}", self.flow_id.0, self.flow_version);
-            return Err(store::Error::unreadable("it is not JSON").at("flow_definitions", &of, "definition").into());
-        }
-        Ok(Definition::parse(&text))
+        let text = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+        let why = match &text {
+            None if self.is_final() => return Ok(Definition::parse("")),
+            None => "it is missing",
+            Some(text) if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
+                return Ok(Definition::parse(text));
+            }
+            Some(_) => "it is not JSON",
+        };
+        let of = format!("{} {}", self.flow_id.0, self.flow_version);
+        Err(store::Error::unreadable(why).at("flow_definitions", &of, "definition").into())
     }
 
     /// Whether the run has ended.

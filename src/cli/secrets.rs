@@ -13,13 +13,14 @@ use serde_json::json;
 use super::{error_line, grouped, open, say};
 use crate::automation::versions;
 use crate::opening;
+use crate::webhooks::endpoint;
 
 #[derive(Subcommand)]
 pub enum Secrets {
     /// Create a new key and encrypt all secrets with it
     Rotate,
-    /// Accept the database as it is, after it was restored with an earlier version or changed with SQL: encrypt its secrets,
-    /// log what changed outside Kantoor and sign its logs
+    /// Accept a database of an earlier version, or users, keys, settings, identities, mandates, e-mail domains, webhook endpoints
+    /// and flows that were changed with SQL: encrypt secrets, log the changes and sign the logs
     Trust,
     /// Start over after the key was lost: links stop working, Mollie keys, webhook secrets and authenticator apps must be set again
     Reset,
@@ -62,7 +63,7 @@ fn trust(config: Config) -> Result<(), String> {
     tell(&app, accounts::TRUSTED)?;
     heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;
     say(
-        "The database is accepted as it is: its secrets are encrypted, changes made outside Kantoor are logged and its logs are signed.",
+        "Users, keys, settings, identities, mandates, e-mail domains, webhook endpoints and flows are accepted as they are and logged, secrets are encrypted and logs are signed. `kantoor verify` names what else does not match.",
     )
 }
 
@@ -88,6 +89,7 @@ fn log_changes(app: &App) -> Result<(), String> {
             let restored = app.store.write_now(number, move |tx| versions::restore_some(tx, number, &from));
             after = restored.map_err(error_line)?;
         }
+        app.store.write_now(number, move |tx| endpoint::restore_places(tx, number)).map_err(error_line)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use engine::input::Input;
 use engine::record::{Body, Emails, INPUT, REQUIRED, When};
 use engine::records::{self, Work};
 use engine::resource::Part;
+use engine::text::not_allowed;
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -95,8 +96,13 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
             wish.send_type = default_type(&document);
         }
         let written = Text { subject: wish.subject.clone(), message: wish.message.clone() };
-        let source =
-            Source { text: written.of_draft(draft.as_deref()), is_usual: false, was_late: false, to_client: false };
+        let source = Source {
+            text: written.of_draft(draft.as_deref()),
+            is_usual: false,
+            was_late: false,
+            was_settled: false,
+            to_client: false,
+        };
         let recipients = post(tx, ctx, document, &wish, source)?;
         let data = json!({"success": true, "recipients": recipients, "recipients_list": recipients.join(", ")});
         let answer = Answer::data(Outcome::Done, data.to_string().into_bytes());
@@ -173,7 +179,7 @@ fn words<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, source
 
 impl<K: DocumentKind> Document<K> {
     /// Whether the client still has to pay or to respond.
-    fn awaits_client(&self, ctx: &Ctx) -> bool {
+    pub(super) fn awaits_client(&self, ctx: &Ctx) -> bool {
         match K::WHICH {
             Which::Invoice => self.request() == Request::Transfer,
             Which::Quote => quote::is_open(ctx, self),
@@ -196,9 +202,12 @@ pub(crate) const fn follower<K: DocumentKind>() -> Follower {
                 return Ok(true);
             }
             let document: Document<K> = records::find(tx, ctx, id)?;
+            let source = serde_json::from_str::<Source>(source).ok();
             // The client may have been given more time.
-            let was_late = serde_json::from_str::<Source>(source).is_ok_and(|source| source.was_late);
-            Ok(document.awaits_client(ctx) && (!was_late || document.is_past_due(ctx)))
+            let was_late = source.as_ref().is_some_and(|source| source.was_late);
+            // Whoever sends a reminder although there is nothing to ask for gets what the preview shows.
+            let asked = source.is_none_or(|source| !source.was_settled);
+            Ok(!asked || document.awaits_client(ctx) && (!was_late || document.is_past_due(ctx)))
         },
         accepted: |tx, ctx, id, kind| {
             // Flows also send mail about documents that is none of these.
@@ -224,7 +233,7 @@ pub(crate) const fn follower<K: DocumentKind>() -> Follower {
                 // It may be late by now.
                 source.text = Text::usual(tx, ctx, &document, kind)?;
             }
-            let to = if source.to_client { split(&document.addressee(kind)) } else { Vec::new() };
+            let to = source.to_client.then(|| split(&document.addressee(kind)));
             Ok(Rewritten { words: words(tx, ctx, &document, &source, &sender), to })
         },
     }
@@ -262,8 +271,8 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
     let wanted = match call.query.get("send_type") {
         None => None,
         Some(text) => Some(SendType::from_wire(text).filter(|kind| kind.family() == K::WHICH).ok_or_else(|| {
-            let message = "must be a send_type for this type of document";
-            Error::field("send_type", violation(FieldCode::InvalidChoice, message))
+            let own = SendType::ALL.iter().filter(|kind| kind.family() == K::WHICH).map(|kind| kind.wire());
+            Error::field("send_type", not_allowed(text, &own.collect::<Vec<_>>()))
         })?),
     };
     Ok(Box::new(move |tx, ctx| {

@@ -21,6 +21,9 @@ pub struct Source {
     /// Whether the due date had passed when the mail was queued.
     #[serde(default)]
     pub was_late: bool,
+    /// Whether there was nothing to ask the client for then.
+    #[serde(default)]
+    pub was_settled: bool,
     /// Whether the mail goes to the address that the client has for such mail, and follows it when it changes.
     #[serde(default)]
     pub to_client: bool,
@@ -29,7 +32,8 @@ pub struct Source {
 impl Source {
     /// The template of a mail about a document.
     pub fn usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Result<Source> {
-        Ok(Source { text: Text::usual(tx, ctx, document, kind)?, is_usual: true, was_late: false, to_client: false })
+        let text = Text::usual(tx, ctx, document, kind)?;
+        Ok(Source { text, is_usual: true, was_late: false, was_settled: false, to_client: false })
     }
 
     /// Rejects unknown placeholders in a text that somebody wrote. Braces that come from the document are text: whoever sends
@@ -64,7 +68,8 @@ impl Source {
             // What somebody changed in it stays; the rest, such as the amount, is as it is when the mail leaves.
             text.message = facts.restore(&usual.message, &text.message.replace("\r\n", "\n"));
         }
-        Ok(Source { text, is_usual, was_late: document.is_past_due(ctx), to_client: false })
+        let (was_late, was_settled) = (document.is_past_due(ctx), !document.awaits_client(ctx));
+        Ok(Source { text, is_usual, was_late, was_settled, to_client: false })
     }
 
     /// Fills the placeholders.

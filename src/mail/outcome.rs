@@ -167,8 +167,8 @@ pub struct Follower {
 pub struct Rewritten {
     /// The text.
     pub words: Words,
-    /// The recipients; empty if they stay.
-    pub to: Vec<String>,
+    /// The recipients, unless they stay: there may be none any more.
+    pub to: Option<Vec<String>>,
 }
 
 /// The text of a mail.

@@ -17,6 +17,7 @@ use crate::settings::{NOT_SENT, Settings};
 
 /// Why a mail was canceled.
 const SETTLED: &str = "Not sent: nothing was left to ask for when it was about to leave.";
+const NOWHERE: &str = "Not sent: the client had no e-mail address when it was about to leave.";
 
 /// How many deliveries of an account with a test clock are recorded in one transaction.
 const TOGETHER: i64 = 200;
@@ -157,7 +158,13 @@ impl Waited {
         }
         if !self.source.is_empty() {
             let Rewritten { words, to } = (follower.rewrite)(tx, ctx, about_id, kind, &self.source)?;
-            if !to.is_empty()
+            if to.as_ref().is_some_and(Vec::is_empty) {
+                let told = Told { reason: NOWHERE.to_string(), ..self.told.clone() };
+                set(tx, ctx, &told.delivery, Standing::Canceled, NOWHERE)?;
+                Outcome::Canceled.tell(tx, ctx, followers, &told)?;
+                return Ok(Some(told));
+            }
+            if let Some(to) = to
                 && let Some(canceled) = readdress(tx, ctx, &self.told, &to)?
             {
                 return Ok(Some(canceled));

@@ -1,11 +1,12 @@
-//! Figures beside the rows of a list: what each client still has to pay, and how much of its budget each project has used.
+//! Figures beside the rows of a list: what each invoice and each client still has to pay, and how much of its budget each project has used.
 
 use engine::call::{Answer, Call};
+use engine::context::Ctx;
 use engine::error::{Error, FieldCode, Result, Violation, violation};
 use engine::records::Work;
 use engine::resource::{Method, Part, Resource, Returns};
 use serde_json::json;
-use store::Value;
+use store::{Tx, Value};
 
 use super::in_euros;
 use crate::documents::Mode;
@@ -13,7 +14,11 @@ use crate::documents::Mode;
 /// Maximum number of records in a request: a page of a list.
 const MAX_IDS: usize = 100;
 
-const OF_CLIENTS: &[Part] = &[Part("client_id", "string", "The ids of the clients, separated by commas: 100 at most.")];
+const OF_CLIENTS: &[Part] = &[Part(
+    "client_id",
+    "string",
+    "The ids of the clients, separated by commas: 100 at most. Without them, the 100 that owe most.",
+)];
 const CLIENTS: &[Part] = &[
     Part("client_id", "string", "The client. Clients without open invoices are left out."),
     Part("count", "integer", "The number of open invoices."),
@@ -21,8 +26,21 @@ const CLIENTS: &[Part] = &[
     Part("overdue_amount", "number", "The part of it whose due date has passed."),
 ];
 
-const OF_PROJECTS: &[Part] =
-    &[Part("project_id", "string", "The ids of the projects, separated by commas: 100 at most.")];
+const OF_INVOICES: &[Part] = &[Part(
+    "invoice_id",
+    "string",
+    "The ids of the invoices, separated by commas: 100 at most. Without them, the 100 that are due first.",
+)];
+const INVOICES: &[Part] = &[
+    Part("invoice_id", "string", "The invoice. Invoices with nothing left to pay are left out."),
+    Part("open_amount", "number", "The amount that is still to be paid; a refund is negative."),
+];
+
+const OF_PROJECTS: &[Part] = &[Part(
+    "project_id",
+    "string",
+    "The ids of the projects, separated by commas: 100 at most. Without them, the 100 that were created last.",
+)];
 const PROJECTS: &[Part] = &[
     Part("project_id", "string", "The project. Projects without hours and final invoices are left out."),
     Part("minutes", "integer", "The time that was worked, in minutes."),
@@ -36,6 +54,10 @@ pub(super) fn routes(reports: Resource) -> Resource {
         .returns(Returns::Found(CLIENTS, OF_CLIENTS))
         .with(|route| route.visits_many = true)
         .extension()
+        .route(Method::Get, "/invoices", "Report what is still to be paid of invoices", invoices)
+        .returns(Returns::Found(INVOICES, OF_INVOICES))
+        .with(|route| route.visits_many = true)
+        .extension()
         .route(Method::Get, "/projects", "Report the hours and invoices of projects", projects)
         .returns(Returns::Found(PROJECTS, OF_PROJECTS))
         .with(|route| {
@@ -45,15 +67,14 @@ pub(super) fn routes(reports: Resource) -> Resource {
         .extension()
 }
 
-/// Returns the ids in a parameter, without duplicates.
+/// Returns the ids in a parameter, without duplicates; none if it is not sent.
 fn ids(call: &Call, name: &str) -> Result<Vec<String>, Violation> {
     let sent = call.query.get(name).unwrap_or_default();
     let mut ids: Vec<String> = sent.split(',').map(str::trim).filter(|id| !id.is_empty()).map(str::to_string).collect();
     ids.sort();
     ids.dedup();
     match ids.len() {
-        0 => Err(violation(FieldCode::Required, "is required")),
-        1..=MAX_IDS => Ok(ids),
+        0..=MAX_IDS => Ok(ids),
         _ => Err(violation(FieldCode::TooLong, format!("may have at most {MAX_IDS} values"))),
     }
 }
@@ -68,13 +89,16 @@ fn clients(call: Call) -> Result<Work> {
     let ids = ids(&call, "client_id").map_err(|wrong| Error::field("client_id", wrong))?;
     Ok(Box::new(move |tx, ctx| {
         let today = ctx.now.date(&ctx.zone).to_string();
+        let named = match ids.is_empty() {
+            true => "client_id <> ''".to_string(),
+            false => format!("client_id IN ({})", places(&ids, 2)),
+        };
         let sql = format!(
             "SELECT client_id, count(*), CAST(sum(open_amount) AS BIGINT),
                     CAST(sum(CASE WHEN due_date < $1 THEN open_amount ELSE 0 END) AS BIGINT)
-             FROM invoices{} WHERE account_id = $2 AND open_amount <> 0 AND client_id IN ({})
-             GROUP BY client_id ORDER BY client_id",
-            tx.dialect().indexed_by("invoices_unpaid_of_client"),
-            places(&ids, 2)
+             FROM invoices{} WHERE account_id = $2 AND open_amount <> 0 AND {named}
+             GROUP BY client_id ORDER BY sum(open_amount) DESC, client_id LIMIT {MAX_IDS}",
+            tx.dialect().indexed_by("invoices_unpaid_of_client")
         );
         let mut values: Vec<Value> = vec![(&today).into(), ctx.account.into()];
         values.extend(ids.iter().map(Value::from));
@@ -88,10 +112,38 @@ fn clients(call: Call) -> Result<Work> {
     }))
 }
 
+/// `GET /v1/reports/invoices`
+fn invoices(call: Call) -> Result<Work> {
+    let ids = ids(&call, "invoice_id").map_err(|wrong| Error::field("invoice_id", wrong))?;
+    Ok(Box::new(move |tx, ctx| {
+        let (index, named) = match ids.is_empty() {
+            true => (tx.dialect().indexed_by("invoices_unpaid"), String::new()),
+            false => (String::new(), format!(" AND id IN ({})", places(&ids, 1))),
+        };
+        let sql = format!(
+            "SELECT id, open_amount FROM invoices{index} WHERE account_id = $1 AND open_amount <> 0{named}
+             ORDER BY due_date, id LIMIT {MAX_IDS}"
+        );
+        let mut values: Vec<Value> = vec![ctx.account.into()];
+        values.extend(ids.iter().map(Value::from));
+        let found = tx.all(&sql, &values, |row| {
+            Ok::<_, Error>(json!({"invoice_id": row.text(0)?, "open_amount": in_euros(row.int(1)?)}))
+        })?;
+        Ok(Answer::list(found))
+    }))
+}
+
 /// `GET /v1/reports/projects`
 fn projects(call: Call) -> Result<Work> {
     let ids = ids(&call, "project_id").map_err(|wrong| Error::field("project_id", wrong))?;
     Ok(Box::new(move |tx, ctx| {
+        let ids = match ids.is_empty() {
+            true => newest_projects(tx, ctx)?,
+            false => ids.clone(),
+        };
+        if ids.is_empty() {
+            return Ok(Answer::list(Vec::new()));
+        }
         let places = places(&ids, 1);
         let mut values: Vec<Value> = vec![ctx.account.into()];
         values.extend(ids.iter().map(Value::from));
@@ -115,4 +167,9 @@ fn projects(call: Call) -> Result<Work> {
         });
         Ok(Answer::list(found.collect::<Vec<_>>()))
     }))
+}
+
+fn newest_projects(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
+    let sql = format!("SELECT id FROM projects WHERE account_id = $1 ORDER BY id DESC LIMIT {MAX_IDS}");
+    tx.all(&sql, &[ctx.account.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
 }

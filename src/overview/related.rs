@@ -14,7 +14,8 @@ use crate::documents::{Invoice, Quote, Workorder};
 use crate::sales::deal::Deal;
 use crate::work::project::Project;
 
-static SHAPE: Shape = Shape::new("related_document", "related_documents", &["A document of a deal or a project."]);
+static OF_DEAL: Shape = Shape::new("deal_document", "deal_documents", &["A document of a deal."]);
+static OF_PROJECT: Shape = Shape::new("project_document", "project_documents", &["A document of a project."]);
 
 /// Maximum number of documents of each kind, the newest.
 const MOST: i64 = 100;
@@ -33,11 +34,9 @@ const MEMBERS: &[Part] = &[
 
 /// The route of the documents of a deal.
 pub(crate) fn of_deals() -> Resource {
-    Resource::without_records(&SHAPE, "Deals", "deals", Vec::new())
-        .at("/v1/deals")
-        .route(Method::Get, "/{id}/documents", "List the documents of a deal, newest first", |call| {
-            list::<Deal>(call, "deal_id")
-        })
+    Resource::without_records(&OF_DEAL, "Deals", "deals", Vec::new())
+        .at("/v1/deals/{id}/documents")
+        .route(Method::Get, "", "List the documents of a deal, newest first", |call| list::<Deal>(call, "deal_id"))
         .returns(Returns::ListOfParts(MEMBERS))
         .with(|route| route.also_needs = Some("invoices.read"))
         .extension()
@@ -45,9 +44,9 @@ pub(crate) fn of_deals() -> Resource {
 
 /// The route of the documents of a project.
 pub(crate) fn of_projects() -> Resource {
-    Resource::without_records(&SHAPE, "Projects", "projects", Vec::new())
-        .at("/v1/projects")
-        .route(Method::Get, "/{id}/documents", "List the documents of a project, newest first", |call| {
+    Resource::without_records(&OF_PROJECT, "Projects", "projects", Vec::new())
+        .at("/v1/projects/{id}/documents")
+        .route(Method::Get, "", "List the documents of a project, newest first", |call| {
             list::<Project>(call, "project_id")
         })
         .returns(Returns::ListOfParts(MEMBERS))

@@ -354,7 +354,7 @@ impl Page {
         self.error = match error.code {
             Code::Unauthorized if self.fields["passkey"] == true => "passkey",
             Code::Unauthorized if self.name == "code" => "code",
-            Code::Unauthorized if self.fields["has_password"] == true => "known",
+            Code::Unauthorized if self.fields["has_password"] == true || self.name == "set_up" => "known",
             Code::Unauthorized => "wrong",
             Code::TooManyRequests => "often",
             Code::AccountClosed => "closed",

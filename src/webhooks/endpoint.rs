@@ -344,6 +344,21 @@ fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> {
     Ok(())
 }
 
+/// Gives the active endpoints of an account that have no place in the log one at its end, and removes the places of endpoints
+/// that do not exist.
+pub fn restore_places(tx: &mut Tx, account: i64) -> Result<()> {
+    let sql = "DELETE FROM webhook_cursors WHERE account_id = $1 AND NOT EXISTS (
+                   SELECT 1 FROM webhook_endpoints AS own WHERE own.account_id = $1 AND own.id = endpoint_id)";
+    tx.execute(sql, &[account.into()])?;
+    let sql = "INSERT INTO webhook_cursors (account_id, endpoint_id, sent_seq, succeeded_at, failing_since, failures,
+                                            next_probe_at, healed_at)
+               SELECT account_id, id, (SELECT coalesce(max(seq), 0) FROM log WHERE log.account_id = $1), 0, 0, 0, 0, 0
+               FROM webhook_endpoints WHERE account_id = $1 AND active = 1
+               ON CONFLICT (account_id, endpoint_id) DO NOTHING";
+    tx.execute(sql, &[account.into()])?;
+    Ok(())
+}
+
 impl WebhookEndpoint {
     /// Rejects the request if the endpoint is disabled.
     pub fn must_be_active(&self) -> Result<()> {

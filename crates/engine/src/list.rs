@@ -219,7 +219,7 @@ impl ListQuery {
     /// Applies a parameter; returns whether it is known.
     fn take<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Violation> {
         match name {
-            _ if !matches!(self.form, Form::Pages | Form::Batch) => return self.take_field::<R>(name, text),
+            _ if self.form == Form::Whole => return self.take_field::<R>(name, text),
             "page" | "per_page" | "sort" | "order" | "sums" if self.form == Form::Batch => return Ok(false),
             "page" => self.page = whole_from_one(text)?,
             "per_page" => self.per_page = whole_from_one(text)?.min(MAX_PER_PAGE),
@@ -498,7 +498,7 @@ fn parameters<R: Record>(form: Form) -> Vec<&'static str> {
         names.extend(["id", "created_from", "created_to"]);
         names.extend(R::is_searched().then_some("search"));
     }
-    if form == Form::Pages {
+    if matches!(form, Form::Pages | Form::Newest) {
         names.extend(COMMON.iter().map(|(name, _)| *name));
         names.extend(R::is_searched().then_some("search"));
         names.extend((!sums::names::<R>().is_empty()).then_some("sums"));

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{spoil, stop, verify};
 use crate::cli::kantoor;
+use crate::failover::until;
 use crate::on_both;
 use crate::people::{Browser, PASSWORD, commands, token};
 use crate::server::Binary;
@@ -147,8 +148,8 @@ fn the_operator_accepts_what_was_added_and_deleted(db: Db) {
     let (_, words) = verify(&db, &[]);
     assert!(!words.contains("flow_definitions"), "the program wrote both: {words}");
 
-    spoil(&db, "DELETE FROM webhook_cursors");
     spoil(&db, "DELETE FROM webhook_endpoints");
+    spoil(&db, "UPDATE flows SET definition_version = 0");
     spoil(&db, "UPDATE corporate_identities SET name = 'Somebody else'");
     spoil(&db, "UPDATE flow_definitions SET definition = '[]'");
     spoil(
@@ -169,11 +170,18 @@ fn the_operator_accepts_what_was_added_and_deleted(db: Db) {
     assert!(good, "the operator accepted it: {words}");
 
     spoil(&db, "DELETE FROM flow_definitions");
+    let mut binary = Binary::start(&db, "", &[]);
+    binary.client.post("/v1/automation/trigger", json!({"event": "x"})).expect(200);
+    until("the run", || binary.client.get("/v1/automation/runs").data()[0]["status"] == "failed");
+    stop(&mut binary);
     assert!(verify(&db, &[]).1.contains("The definition of the flow was deleted outside the log"));
     trust(&db);
     let (good, words) = verify(&db, &[]);
     assert!(good, "the definition is there again: {words}");
-    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let binary = Binary::start(&db, "", &["--set", "workers=0", "--set", "allow_private_addresses=127.0.0.0/8"]);
+    let steps = json!([{"type": "create_task", "title": "Ask again"}]);
+    let whole = json!({"name": "Ask", "trigger_type": "custom", "trigger_key": "x", "steps": steps});
+    binary.client.send("PUT", flow, &[], &whole.to_string()).expect(200);
     let told = binary.client.get("/v1/changes?type=webhook_endpoint.changed_outside").expect(200).data();
     assert_eq!(told[0]["data"]["deleted"], true, "{told}");
 }
