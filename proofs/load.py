@@ -72,14 +72,25 @@ class Load:
                 self.unanswered[name] = kind
             else:
                 self.odd.append(f"{kind} {name}: {status} {body[:300]}")
+        if status == 503:
+            # As a client does; and thousands of refused writes say no more than a hundred.
+            self.stop.wait(0.2)
 
     def repeat(self):
         """Sends again what had no response, with the same Idempotency-Key."""
-        client = self.kantoor.client()
         for _ in range(5):
-            for name, kind in list(self.unanswered.items()):
-                del self.unanswered[name]
-                self.create(client, kind, name)
+            left, self.unanswered = list(self.unanswered.items()), {}
+
+            def send_some(some):
+                client = self.kantoor.client()
+                for name, kind in some:
+                    self.create(client, kind, name)
+
+            senders = [threading.Thread(target=send_some, args=(left[n :: self.threads],)) for n in range(self.threads)]
+            for sender in senders:
+                sender.start()
+            for sender in senders:
+                sender.join()
         if self.unanswered:
             raise Failed(f"{len(self.unanswered)} repeated writes have no response")
 
