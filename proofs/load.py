@@ -66,7 +66,7 @@ class Load:
                 made = json.loads(body)["data"]
                 self.acknowledged[name] = (kind, made["id"], made.get("number"))
             elif status == 503 and b"nothing was changed" in body:
-                self.refused[name] = kind
+                self.refused[name] = f"refused: {body[:300]}"
             elif status in (408, 503):
                 # 408: the clock jumped past the deadline of an upload, and the client is told to send it again.
                 self.unanswered[name] = kind
@@ -115,7 +115,7 @@ class Load:
                     numbers.setdefault(series, []).append(int(number))
         lost = [name for name, made in self.acknowledged.items() if made not in there.get(name, [])]
         doubled = [name for name, all_ in there.items() if len(all_) > 1]
-        doubled += [name for name in self.refused if name in there]
+        doubled += [f"{name} ({self.refused[name]})" for name in self.refused if name in there]
         # PDFs of invoices are files too.
         odd = list(self.odd)
         for series, given in numbers.items():

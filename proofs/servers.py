@@ -295,7 +295,9 @@ class Kantoor:
 
     def verify(self):
         """Returns why `kantoor verify` is not satisfied, or nothing."""
-        done = subprocess.run(self.command("verify"), capture_output=True, text=True)
+        # With its settings, which say where the files are.
+        settings = (word for setting in self.settings for word in ("--set", setting))
+        done = subprocess.run(self.command("verify", *settings), capture_output=True, text=True)
         return "" if done.returncode == 0 else (done.stdout + done.stderr)[-2000:]
 
 
