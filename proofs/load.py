@@ -78,7 +78,11 @@ class Load:
 
     def repeat(self):
         """Sends again what had no response, with the same Idempotency-Key."""
-        for _ in range(5):
+        for attempt in range(10):
+            if not self.unanswered:
+                break
+            # Where several servers elect a new primary, or the machine is busy, it takes a while.
+            time.sleep(min(attempt, 5))
             left, self.unanswered = list(self.unanswered.items()), {}
 
             def send_some(some):
