@@ -48,6 +48,10 @@ def arguments():
         help="power: break a promise on purpose, which the proof must notice. sync: commits are not synced; "
         "order: responses before the commit. On SQLite, it needs a binary built for tests.",
     )
+    parser.add_argument("--paths", help="schemathesis: only operations whose path matches this expression")
+    parser.add_argument(
+        "--phases", default="examples,coverage,fuzzing,stateful", help="schemathesis: [default: examples,coverage,fuzzing,stateful]"
+    )
     given = parser.parse_args()
     given.rounds = PROOFS[given.proof][1] if given.rounds is None else given.rounds
     if given.binary is None:

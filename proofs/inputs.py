@@ -52,9 +52,10 @@ def schemathesis(given):
         url = f"http://127.0.0.1:{site.kantoor.port}/v1/openapi.json"
         command = [
             program, "--config-file", HERE / "schemathesis.toml", "run", url,
-            "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(given.rounds),
+            "--phases", given.phases, "--max-examples", str(given.rounds),
             "--seed", str(given.seed), "--request-timeout", "30", "--continue-on-failure", "--no-color",
             "--suppress-health-check", "all", "--exclude-path-regex", "/stream$",
+            *(["--include-path-regex", given.paths] if given.paths else []),
         ]  # fmt: skip
         report = site.folder / "schemathesis.log"
         with open(report, "wb") as out:

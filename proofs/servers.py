@@ -103,13 +103,15 @@ class Client:
 
     def all(self, path):
         """Returns the records of all pages."""
-        page, found = 1, []
+        page, found = 1, {}
         while True:
-            # The oldest first: what is created meanwhile, such as PDFs, moves no record to another page.
+            # The oldest first, since PDFs are created meanwhile. When the clock has jumped, a new record may still be older than
+            # others and move them to the next page, where they are read again: records are told apart by their id.
             some = self.get(f"{path}?per_page=100&page={page}&sort=created_at&order=asc")["data"]
             if not some:
-                return found
-            found, page = found + some, page + 1
+                return list(found.values())
+            found.update((record["id"], record) for record in some)
+            page += 1
 
 
 class Disk:
@@ -293,7 +295,9 @@ class Kantoor:
 
     def verify(self):
         """Returns why `kantoor verify` is not satisfied, or nothing."""
-        done = subprocess.run(self.command("verify"), capture_output=True, text=True)
+        # With its settings, which say where the files are.
+        settings = (word for setting in self.settings for word in ("--set", setting))
+        done = subprocess.run(self.command("verify", *settings), capture_output=True, text=True)
         return "" if done.returncode == 0 else (done.stdout + done.stderr)[-2000:]
 
 
