@@ -13,7 +13,7 @@ pub fn check(config: &Config, wrong: &mut Vec<String>) {
     wrong.extend(Dns::new(&config.dns_server).err().map(|why| format!("dns_server: {why}")));
     let trace_to = config.trace_to.as_str();
     if !trace_to.is_empty() && !["http://", "https://"].iter().any(|start| trace_to.starts_with(start)) {
-        wrong.push(format!("trace_to: '{trace_to}' must start with https:// or http://"));
+        wrong.push(format!("trace_to: '{trace_to}' must be a URL such as http://127.0.0.1:4318"));
     }
     // A value of the wrong type has its own error, and its default here.
     let new = wrong.split_off(before);

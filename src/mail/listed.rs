@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
+use engine::error::{Code, Error, FieldErrors, Result};
 use engine::input;
 use engine::jobs::{self, NewJob};
 use engine::log::{self, Event};
@@ -15,7 +15,6 @@ use engine::records::Work;
 use engine::registry::registry;
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use engine::text::unknown_value;
-use engine::who::is_id;
 use serde_json::{Value, json};
 use store::{Row, Tx};
 
@@ -124,9 +123,6 @@ fn list(call: Call) -> Result<Work> {
     });
     let statuses: Vec<Standing> = statuses.filter_map(|status| faults.take("status", status)).collect();
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten().unwrap_or(LIMIT);
-    if call.query.get("before").is_some_and(|id| !id.is_empty() && !is_id(id)) {
-        faults.add("before", violation(FieldCode::InvalidFormat, "must be the id of a mail"));
-    }
     faults.into_result()?;
     Ok(Box::new(move |tx, ctx| {
         let text = |name: &str| call.query.get(name).unwrap_or_default().to_string();

@@ -186,11 +186,8 @@ fn lists_files_newest_first_with_optional_pages(db: Db) {
     };
     assert_eq!(ids(""), newest);
     assert_eq!(ask("").json()["meta"], json!({"total": 7}));
-    assert_eq!(
-        ask("?sort=id").json()["meta"],
-        json!({"total": 7, "ignored_params": ["sort"]}),
-        "without pages it is as it always was"
-    );
+    assert_eq!(ask("?sort=created_at&order=asc").json()["meta"], json!({"total": 7}));
+    assert_eq!((ids("?order=asc"), ids(&format!("?id={}", made[3]))), (made.clone(), vec![made[3].clone()]));
     assert_eq!(ids("?per_page=3"), newest[..3]);
     let second = ask("?page=2&per_page=3");
     assert_eq!(second.json()["meta"], json!({"page": 2, "per_page": 3, "total": 7, "pages": 3}));

@@ -268,8 +268,8 @@ fn waiting_mail_goes_to_the_address_of_its_client(db: Db) {
             "c@ster.example",
             vec![("b@ster.example", "canceled"), ("c@ster.example", "stored")],
         ),
-        // Without an address, it keeps the one that it had.
-        ("a@ster.example", "", vec![("a@ster.example", "stored")]),
+        // Without an address, it goes nowhere.
+        ("a@ster.example", "", vec![("a@ster.example", "canceled")]),
     ] {
         let (firm, path) = late_invoice(&client, "");
         client.patch(&firm, json!({"email_reminders": before})).expect(200);

@@ -174,7 +174,7 @@ fn an_invalid_collector_is_refused() {
         let refused = kantoor(&db, &["serve", "--set", &format!("trace_to={address}")]);
         let told = String::from_utf8_lossy(&refused.stderr).to_string();
         assert!(!refused.status.success(), "{told}");
-        assert!(told.contains(&format!("trace_to '{address}': must be a URL such as http://127.0.0.1:4318")), "{told}");
+        assert!(told.contains(&format!("trace_to: '{address}' must be a URL such as http://127.0.0.1:4318")), "{told}");
     }
 }
 

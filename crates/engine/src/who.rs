@@ -45,7 +45,7 @@ impl ActorType {
 }
 
 /// Ids are UUIDs; names of jobs are shorter.
-pub fn is_id(text: &str) -> bool {
+fn is_id(text: &str) -> bool {
     text.len() == 36 && text.bytes().filter(|byte| *byte == b'-').count() == 4
 }
 

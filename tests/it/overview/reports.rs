@@ -188,12 +188,9 @@ fn clients_and_projects_have_figures(db: Db) {
     assert_eq!(client.get("/v1/reports/clients").expect(200).data(), owes);
     assert_eq!(client.get("/v1/reports/projects?project_id=,").expect(200).data(), used);
     assert_eq!(server.client().get(&path).expect(200).data(), json!([]), "another account");
-    for (query, fault) in [(
-        &format!("clients?client_id={}", (0..101).map(|n| n.to_string()).collect::<Vec<_>>().join(",")),
-        "client_id: too_long".to_string(),
-    )] {
-        assert_eq!(client.get(&format!("/v1/reports/{query}")).expect(422).faults(), [fault], "{query}");
-    }
+    let many = (0..101).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+    let refused = client.get(&format!("/v1/reports/clients?client_id={many}")).expect(422);
+    assert_eq!(refused.faults(), ["client_id: too_long"]);
 }
 
 fn a_deal_and_a_project_list_their_documents(db: Db) {
