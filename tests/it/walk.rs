@@ -525,6 +525,10 @@ fn etags_guard_changes(db: Db) {
         let change = match patch.fields.iter().find(is_text) {
             Some(text) => json!({text.name: "changed"}),
             None if resource.shape.table == "imports" => json!({"decimal_sign": "comma"}),
+            None if resource.shape.table == "files" => {
+                let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+                json!({"client_id": firm})
+            }
             None => json!({patch.fields[0].name: false}),
         };
         let changed = client.patch(&path, change).expect(200);
