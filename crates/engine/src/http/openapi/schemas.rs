@@ -307,8 +307,9 @@ fn part_property(Part(name, kind, about): &Part) -> (String, Value) {
     let mut schema = match kind.trim_end_matches('?') {
         kind @ ("date" | "date-time") => json!({"type": "string", "format": kind}),
         "date-time or null" => json!({"type": ["string", "null"], "format": "date-time"}),
-        "date-time or empty" => {
-            json!({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "const": ""}]})
+        kind @ ("date or empty" | "date-time or empty") => {
+            let format = kind.trim_end_matches(" or empty");
+            json!({"anyOf": [{"type": "string", "format": format}, {"type": "string", "const": ""}]})
         }
         "string or null" => json!({"type": ["string", "null"]}),
         "array" => json!({"type": "array", "items": {}}),
