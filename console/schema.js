@@ -52,8 +52,8 @@ export const me = signal({ account: {}, user: {}, scopes: [] });
 const IN_SETTINGS = new Set(["tax_rates", "payment_terms", "corporate_identities", "custom_fields", "email_domains", "mail_templates", "webhook_endpoints",
   "pipelines", "phases", "deal_sources", "ticket_statuses", "ticket_channels", "users", "keys"]);
 
-/** Columns that are no fields of the record: see figures.js. @type {Record<string, Field[]>} */
-const FIGURES = { invoices: [{ name: "open_amount", kind: "amount", in: "list" }], clients: [{ name: "open_amount", kind: "amount", in: "list" }], projects: [{ name: "budget_used", kind: "amount", in: "list" }] };
+/** Columns that are no fields of the records of a list: see figures.js. @type {Record<string, Field[]>} */
+const FIGURES = { invoices: [{ name: "open_amount", kind: "amount", in: "list detail" }], clients: [{ name: "open_amount", kind: "amount", in: "list" }], projects: [{ name: "budget_used", kind: "amount", in: "list" }] };
 
 export async function loadSchema() {
   const assets = document.documentElement.dataset.assets ?? "";
@@ -61,7 +61,8 @@ export async function loadSchema() {
   for (const [key, table] of Object.entries(schema)) {
     const last = table.path.slice(table.path.lastIndexOf("/") + 1);
     const figures = FIGURES[key] ?? [];
-    tables[key] = { ...table, fields: [...table.fields, ...figures], key, address: IN_SETTINGS.has(key) ? `/settings/${last}` : `/${last}` };
+    const own = table.fields.filter((/** @type {Field} */ field) => figures.every((figure) => figure.name !== field.name));
+    tables[key] = { ...table, fields: [...own, ...figures], key, address: IN_SETTINGS.has(key) ? `/settings/${last}` : `/${last}` };
   }
   me.value = caller.data;
 }
