@@ -5,6 +5,7 @@ use store::Tx;
 use crate::call::{Answer, Call, Work};
 use crate::context::Ctx;
 use crate::error::{Error, Result};
+use crate::inspect::lines::HIDDEN;
 use crate::list::Page;
 use crate::log::{self, Line};
 use crate::record::{Part, Record};
@@ -65,7 +66,7 @@ fn belongs<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call, total: i64) -> Result
     let (numbers, _) = log::of_record(tx, ctx.account, R::shape().name, id, 0, 1)?;
     let names = |line: &Line| {
         let data: serde_json::Value = serde_json::from_str(line.data()).unwrap_or_default();
-        [&data, &data["meta"], &data["hidden"]].into_iter().any(|part| part[parent] == call.id())
+        [&data, &data["meta"], &data[HIDDEN]].into_iter().any(|part| part[parent] == call.id())
     };
     match log::numbered(tx, ctx.account, &numbers)?.first() {
         Some(line) if names(line) => Ok(()),

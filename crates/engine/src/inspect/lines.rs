@@ -121,6 +121,8 @@ impl LastLine {
 
 /// The event of a record that was changed outside the program.
 pub const CHANGED_OUTSIDE: &str = "changed_outside";
+/// The member of a line with the columns that the API does not show.
+pub(crate) const HIDDEN: &str = "hidden";
 /// The member of a line about a record that was changed outside the program and does not exist any more.
 pub(crate) const DELETED: &str = "deleted";
 
@@ -202,7 +204,7 @@ fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> O
     let hidden: Shown = serde_json::from_slice(&hidden).unwrap_or_default();
     for (name, own) in hidden.as_object().into_iter().flatten().filter(|(name, _)| !silent.contains(&name.as_str())) {
         // Lines of earlier versions have an empty text in place of a digest.
-        let logged = line["hidden"].get(name).filter(|logged| name != DIGEST || *logged != "");
+        let logged = line[HIDDEN].get(name).filter(|logged| name != DIGEST || *logged != "");
         pairs.extend(logged.map(|logged| (name.as_str(), own.clone(), logged)));
     }
     for (name, own) in [("updated_at", base.updated_at), ("created_at", base.created_at)] {

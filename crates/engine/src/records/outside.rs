@@ -79,9 +79,12 @@ fn note_deleted<R: Record>(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
                 members.insert(lines::DELETED.to_string(), true.into());
             }
             tell::<R>(tx, ctx, &id, what)?;
+            let logged = data.to_string();
+            // What the API does not show is for the log alone.
+            data.as_object_mut().map(|members| members.remove(lines::HIDDEN));
             let (name, data) = (name::<R>(), data.to_string());
             let event = Event { name: &name, entity_type: shape.name, entity_id: &id, data: &data };
-            log::append(tx, &by_somebody(ctx), &event)?;
+            log::append_as(tx, &by_somebody(ctx), &event, &logged)?;
             search::remove::<R>(tx, ctx, &id)?;
         }
     }
