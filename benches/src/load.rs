@@ -216,14 +216,22 @@ async fn keep_asking(
     micros
 }
 
-/// Sends a request and reads its answer.
+/// Sends a request and reads its response; an unsuccessful one aborts the measurement.
 pub async fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut Vec<u8>) {
-    stream.write_all(request).await.expect("a server that listens");
-    take_answer(stream, answer).await;
+    let status = status_of(stream, request, answer).await;
+    assert!((200..300).contains(&status), "a request failed: {}", String::from_utf8_lossy(answer));
 }
 
-/// Reads one response; an unsuccessful one aborts the measurement.
-async fn take_answer(stream: &mut TcpStream, answer: &mut Vec<u8>) {
+/// The same, where the server may be overloaded: whether it accepted the request.
+pub async fn accepted(stream: &mut TcpStream, request: &[u8], answer: &mut Vec<u8>) -> bool {
+    let status = status_of(stream, request, answer).await;
+    assert!((200..300).contains(&status) || status == 503, "a request failed: {}", String::from_utf8_lossy(answer));
+    status != 503
+}
+
+/// Sends a request and reads its response; returns the status.
+async fn status_of(stream: &mut TcpStream, request: &[u8], answer: &mut Vec<u8>) -> u16 {
+    stream.write_all(request).await.expect("a server that listens");
     answer.clear();
     let mut head: Option<Head> = None;
     while head.as_ref().is_none_or(|head| answer.len() < head.whole) {
@@ -233,8 +241,7 @@ async fn take_answer(stream: &mut TcpStream, answer: &mut Vec<u8>) {
             head = Head::find(answer);
         }
     }
-    let status = head.map_or(0, |head| head.status);
-    assert!((200..300).contains(&status), "a request failed: {}", String::from_utf8_lossy(answer));
+    head.map_or(0, |head| head.status)
 }
 
 struct Head {
