@@ -135,7 +135,8 @@ struct SlowReaders {
 
 impl SlowReaders {
     fn start(server: &Server) -> SlowReaders {
-        let request = format!("GET /v1/invoices HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {}\r\n\r\n", server.key);
+        let request =
+            format!("GET /v1/invoices HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {}\r\n\r\n", server.key);
         let (address, requests, stop) = (server.address, request.repeat(20), Arc::new(AtomicBool::new(false)));
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {

@@ -44,7 +44,7 @@ const QUERY: &[Part] = &[Part(
 
 /// The route of the catalogue.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Event types", "audit", Vec::new())
+    Resource::without_records(&SHAPE, "Event types", "audit", &[])
         .at("/v1/events/types")
         .route(Method::Get, "", "List the types of events", get)
         .returns(Returns::Found(MEMBERS, QUERY))

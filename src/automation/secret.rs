@@ -16,7 +16,7 @@ const PARTS: &[Part] = &[Part("secret", "string", "`whsec_` and the secret in Ba
 
 /// The route that returns the secret, for keys that can change keys: whoever has it can sign calls as the account.
 pub fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Signing secret", "keys", Vec::new())
+    Resource::without_records(&SHAPE, "Signing secret", "keys", &[])
         .at("/v1/automation/signing-secret")
         .route(Method::Get, "", "Retrieve the secret that signs HTTP calls of flows", get)
         .with(|route| route.also_needs = Some("keys.write"))

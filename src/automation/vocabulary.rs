@@ -43,7 +43,7 @@ const MEMBERS: &[Part] = &[
 
 /// The route of the vocabulary.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Automation vocabulary", "automation", Vec::new())
+    Resource::without_records(&SHAPE, "Automation vocabulary", "automation", &[])
         .at("/v1/automation/vocabulary")
         .route(Method::Get, "", "Retrieve what a flow can be made of", get)
         .returns(Returns::Parts(MEMBERS))

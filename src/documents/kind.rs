@@ -80,7 +80,10 @@ macro_rules! document_kind {
 
             fn sql() -> &'static engine::record::Sql {
                 static SQL: std::sync::LazyLock<engine::record::Sql> =
-                    std::sync::LazyLock::new(engine::record::Sql::of::<$alias>);
+                    std::sync::LazyLock::new(|| {
+                        let infos = <$alias as engine::record::Fields>::infos();
+                        engine::record::Sql::of(<$alias as engine::record::Record>::shape(), infos)
+                    });
                 &SQL
             }
         }

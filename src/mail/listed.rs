@@ -82,7 +82,7 @@ static WHOLE: LazyLock<Vec<Part>> = LazyLock::new(|| [MEMBERS, TEXT].concat());
 
 /// The routes of outgoing mail.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Mail", "invoices", Vec::new())
+    Resource::without_records(&SHAPE, "Mail", "invoices", &[])
         .at("/v1/mails")
         .route(Method::Get, "", "List outgoing mail, newest first", list)
         .returns(Returns::Found(MEMBERS, QUERY))

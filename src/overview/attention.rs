@@ -35,7 +35,7 @@ const MEMBERS: &[Part] = &[
 
 /// The route of the overview.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Overview", "relations", Vec::new())
+    Resource::without_records(&SHAPE, "Overview", "relations", &[])
         .route(Method::Get, "", "List what needs attention", get)
         .returns(Returns::ListOfParts(MEMBERS))
         // Each item requires its own scope.

@@ -34,7 +34,7 @@ const MEMBERS: &[Part] = &[
 
 /// The route of the documents of a deal.
 pub(crate) fn of_deals() -> Resource {
-    Resource::without_records(&OF_DEAL, "Deal documents", "deals", Vec::new())
+    Resource::without_records(&OF_DEAL, "Deal documents", "deals", &[])
         .at("/v1/deals/{id}/documents")
         .route(Method::Get, "", "List the documents of a deal, newest first", |call| list::<Deal>(call, "deal_id"))
         .returns(Returns::ListOfParts(MEMBERS))
@@ -44,7 +44,7 @@ pub(crate) fn of_deals() -> Resource {
 
 /// The route of the documents of a project.
 pub(crate) fn of_projects() -> Resource {
-    Resource::without_records(&OF_PROJECT, "Project documents", "projects", Vec::new())
+    Resource::without_records(&OF_PROJECT, "Project documents", "projects", &[])
         .at("/v1/projects/{id}/documents")
         .route(Method::Get, "", "List the documents of a project, newest first", |call| {
             list::<Project>(call, "project_id")

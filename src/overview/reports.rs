@@ -52,7 +52,7 @@ const OPEN: &[Part] = &[
 
 /// The routes of reports.
 pub(crate) fn resource() -> Resource {
-    let reports = Resource::without_records(&SHAPE, "Reports", "invoices", Vec::new())
+    let reports = Resource::without_records(&SHAPE, "Reports", "invoices", &[])
         .route(Method::Get, "/revenue", "Report the revenue of each month", revenue)
         .returns(Returns::Report(REVENUE, QUERY))
         .extension()

@@ -34,7 +34,7 @@ const MEMBERS: &[Part] = &[
 
 /// The route of the search.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Search", "relations", Vec::new())
+    Resource::without_records(&SHAPE, "Search", "relations", &[])
         .route(Method::Get, "", "Search all records", find)
         .returns(Returns::Found(MEMBERS, QUERY))
         // Each kind of record requires its own scope.

@@ -34,7 +34,7 @@ const PARTS: &[Part] = &[
 
 /// The route that verifies the log.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Audit", "audit", Vec::new())
+    Resource::without_records(&SHAPE, "Audit", "audit", &[])
         .at("/v1/audit/verification")
         .route(Method::Get, "", "Verify the log of the account", verify)
         .returns(Returns::Parts(PARTS))

@@ -22,7 +22,7 @@ const MEMBERS: &[Part] = &[
 
 /// The route of what is known about the sessions and the second factors of all users.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Access", "users", Vec::new())
+    Resource::without_records(&SHAPE, "Access", "users", &[])
         .at("/v1/users/access")
         .route(Method::Get, "", "List when users were last there", list)
         .returns(Returns::ListOfParts(MEMBERS))

@@ -34,7 +34,7 @@ const PARTS: &[Part] = &[Part("others", "array", "The names of other users who h
 
 /// The route with which screens say that they are open.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Presence", "users", Vec::new())
+    Resource::without_records(&SHAPE, "Presence", "users", &[])
         .at("/v1/me/here")
         .route(Method::Patch, "", "Say which screen you have open", patch)
         .body::<Here>(RequestBody::Body)

@@ -44,7 +44,7 @@ const SESSIONS: &[Part] = &[
 
 /// The routes about the caller.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Me", "users", Vec::new())
+    Resource::without_records(&SHAPE, "Me", "users", &[])
         .route(Method::Get, "", "Retrieve the caller", get)
         .returns(Returns::Parts(ME))
         .with(free)
@@ -56,7 +56,7 @@ pub(crate) fn resource() -> Resource {
 
 /// The routes about the sessions of the caller.
 pub(crate) fn own_sessions() -> Resource {
-    Resource::without_records(&SESSION, "Sessions", "users", Vec::new())
+    Resource::without_records(&SESSION, "Sessions", "users", &[])
         .at("/v1/me/sessions")
         .route(Method::Get, "", "List your sessions", sessions)
         .returns(Returns::ListOfParts(SESSIONS))

@@ -6,7 +6,7 @@ use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input;
 use engine::input::Input;
-use engine::record::{Body, Custom, DETAIL, Link, Model, REQUIRED};
+use engine::record::{AnyFields, Body, Custom, DETAIL, Link, Model, REQUIRED};
 use engine::records::{self, MERGED_INTO, Work};
 use serde_json::json;
 use store::Tx;
@@ -130,13 +130,13 @@ const GROUPS: &[&[&str]] =
 
 /// Copies the values that a record lacks from its duplicate.
 fn fill<R: Merged>(merged: &mut R, kept: &R, duplicate: &R) {
-    let blank = R::default();
-    for field in R::columns() {
-        let own = [field.info.name];
-        let group = GROUPS.iter().find(|group| group.contains(&field.info.name)).copied().unwrap_or(&own);
-        let mut together = R::columns().filter(|other| group.contains(&other.info.name));
-        if together.all(|other| other.equal(kept, &blank)) {
-            field.copy(duplicate, merged);
+    let (layout, blank) = (R::layout(), R::default());
+    for (place, field) in layout.columns() {
+        let own = [field.name];
+        let group = GROUPS.iter().find(|group| group.contains(&field.name)).copied().unwrap_or(&own);
+        let mut together = layout.columns().filter(|(_, other)| group.contains(&other.name));
+        if together.all(|(other, _)| kept.at(other).equals(blank.at(other))) {
+            merged.at_mut(place).copy_from(duplicate.at(place));
         }
     }
     let mut theirs = duplicate.clone();

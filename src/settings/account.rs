@@ -38,7 +38,7 @@ const PARTS: &[Part] = &[
 
 /// The routes of the account.
 pub(crate) fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Account", "settings", Vec::new())
+    Resource::without_records(&SHAPE, "Account", "settings", &[])
         .at("/v1/account")
         .route(Method::Get, "", "Retrieve the account", get)
         .returns(Returns::Parts(PARTS))

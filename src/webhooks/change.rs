@@ -6,7 +6,7 @@ use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, Violation, violation};
 use engine::input::did_you_mean;
 use engine::log::{self, Filter, Found};
-use engine::record::{COMPUTED, FieldInfo, Kind, Shape, When};
+use engine::record::{COMPUTED, FieldInfo, Shape, When};
 use engine::records::Work;
 use engine::registry::{LineReader, registry};
 use engine::resource::{Method, Part, Resource, Returns};
@@ -18,15 +18,7 @@ use store::Tx;
 use crate::automation::events::{canonical, hint, matches};
 
 static SHAPE: Shape = Shape::new("change", "changes", &["An event in the log of the account."]);
-const TIMESTAMP: FieldInfo = FieldInfo {
-    name: "timestamp",
-    doc: &["When it happened, on the account's clock."],
-    rules: COMPUTED,
-    kind: When::NAME,
-    choices: When::CHOICES,
-    schema: When::schema,
-    can_be_none: When::can_be_none,
-};
+const TIMESTAMP: FieldInfo = engine::info!(["When it happened, on the account's clock."] timestamp: When = COMPUTED);
 
 /// The members of an event.
 pub(crate) const MEMBERS: &[Part] = &[
@@ -80,7 +72,7 @@ const BYTES: i64 = 8 * 1024 * 1024;
 
 /// The resource of changes.
 pub fn resource() -> Resource {
-    Resource::without_records(&SHAPE, "Changes", "audit", vec![TIMESTAMP])
+    Resource::without_records(&SHAPE, "Changes", "audit", &[TIMESTAMP])
         .at("/v1")
         .route(Method::Get, "/changes", "List events in order", feed)
         .returns(Returns::Feed(MEMBERS, QUERY))

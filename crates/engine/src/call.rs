@@ -14,7 +14,7 @@ use crate::context::{Actor, Ctx};
 use crate::error::{FieldCode, FieldErrors, Result, violation};
 use crate::json::Json;
 pub use crate::query::{Query, whole_number};
-use crate::record::{Record, Views};
+use crate::record::{AnyRecord, Views, write_json};
 use crate::tables;
 use crate::text::did_you_mean;
 
@@ -187,14 +187,14 @@ impl Answer {
     }
 
     /// A response with a record, as `view` shows it.
-    pub fn record<R: Record>(ctx: &Ctx, record: &R, view: Views) -> Answer {
+    pub fn record(ctx: &Ctx, record: &dyn AnyRecord, view: Views) -> Answer {
         let mut data = Vec::with_capacity(512);
-        record.write_json(view, ctx, &mut data);
-        Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, data) }
+        write_json(record, view, ctx, &mut data);
+        Answer { version: Some(record.common().version), ..Answer::data(Outcome::Done, data) }
     }
 
     /// A response with a new record, as `view` shows it, and its location.
-    pub fn created<R: Record>(ctx: &Ctx, record: &R, view: Views) -> Answer {
+    pub fn created(ctx: &Ctx, record: &dyn AnyRecord, view: Views) -> Answer {
         Answer {
             outcome: Outcome::Created,
             location: Some(tables::location(record)),

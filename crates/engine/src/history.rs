@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::inspect::lines::HIDDEN;
 use crate::list::Page;
 use crate::log::{self, Line};
-use crate::record::{Part, Record};
+use crate::record::{Part, Record, Shape};
 use crate::records;
 use crate::shown::Viewer;
 
@@ -24,17 +24,20 @@ const TOGETHER: usize = 10;
 /// `GET …/{id}/history`
 pub fn history<R: Record>(call: Call) -> Result<Work> {
     let page = Page::read(&call)?;
-    Ok(Box::new(move |tx, ctx| read::<R>(tx, ctx, &call, &page)))
+    Ok(Box::new(move |tx, ctx| read(R::shape(), tx, ctx, &call, &page, belongs::<R>)))
 }
 
-fn read<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call, page: &Page) -> Result<Answer> {
-    let (kind, id) = (R::shape().name, call.last_id());
+/// Rejects a record that is not under the parent in the path, given the number of its events.
+type Belongs = fn(&mut Tx, &Ctx, &Call, i64) -> Result<()>;
+
+fn read(shape: &Shape, tx: &mut Tx, ctx: &Ctx, call: &Call, page: &Page, belongs: Belongs) -> Result<Answer> {
+    let (kind, id) = (shape.name, call.last_id());
     if id.contains('\0') {
         return Err(Error::not_found(kind));
     }
     let (numbers, total) = log::of_record(tx, ctx.account, kind, id, page.offset(), page.per_page)?;
-    if total == 0 || !R::shape().parent.is_empty() {
-        belongs::<R>(tx, ctx, call, total)?;
+    if total == 0 || !shape.parent.is_empty() {
+        belongs(tx, ctx, call, total)?;
     }
     let (viewer, mut data) = (Viewer::of(ctx), vec![b'[']);
     for some in numbers.chunks(TOGETHER) {
@@ -58,12 +61,17 @@ fn belongs<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call, total: i64) -> Result
         Ok(_) => return Ok(()),
         Err(missing) => missing,
     };
-    let (id, parent) = (call.last_id(), R::shape().parent);
-    let exists = !records::find_some::<R>(tx, ctx, &[id])?.is_empty();
+    let exists = !records::find_some::<R>(tx, ctx, &[call.last_id()])?.is_empty();
     if total == 0 || exists {
         return Err(missing);
     }
-    let (numbers, _) = log::of_record(tx, ctx.account, R::shape().name, id, 0, 1)?;
+    belonged(R::shape(), tx, ctx, call, missing)
+}
+
+/// The same for a record that was deleted.
+fn belonged(shape: &Shape, tx: &mut Tx, ctx: &Ctx, call: &Call, missing: Error) -> Result<()> {
+    let (id, parent) = (call.last_id(), shape.parent);
+    let (numbers, _) = log::of_record(tx, ctx.account, shape.name, id, 0, 1)?;
     let names = |line: &Line| {
         let data: serde_json::Value = serde_json::from_str(line.data()).unwrap_or_default();
         [&data, &data["meta"], &data[HIDDEN]].into_iter().any(|part| part[parent] == call.id())

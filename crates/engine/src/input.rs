@@ -3,9 +3,9 @@
 pub mod pending;
 
 use crate::call::Call;
-use crate::error::{Error, FieldCode, FieldErrors, Result, violation};
+use crate::error::{Error, FieldCode, FieldErrors, Result, Violation, violation};
 use crate::json::Json;
-use crate::record::{Body, Field, Fields, Rules};
+use crate::record::{AnyFields, Body, Field, FieldInfo, Fields, Rules};
 pub use crate::text::did_you_mean;
 
 /// The parsed fields of a body, before they are merged into a record.
@@ -36,20 +36,28 @@ fn read_create<R: Body>(
 ) -> Result<(Input<R>, FieldErrors)> {
     let mut faults = FieldErrors::default();
     let input = read(call, R::blank()?, &mut faults, For::Create)?;
-    for (place, field) in R::fields().iter().enumerate() {
-        let named = faults.0.iter().any(|fault| fault.field == field.info.name);
-        if field.info.rules.required && !input.sent.contains(&place) && !named {
-            faults.add(field.info.name, violation(FieldCode::Required, "is required"));
-        }
-    }
+    add_required(R::infos(), &input.sent, &mut faults);
     let alone = faults.0.len();
     input.values.check(&mut faults);
     rules(&input, &mut faults);
-    // The rules saw no value of a field that is invalid by itself, so their errors about it are redundant.
+    Ok((input, without_redundant(&faults, alone)))
+}
+
+/// Adds an error for each required field that was not sent.
+fn add_required(fields: &[FieldInfo], sent: &[usize], faults: &mut FieldErrors) {
+    for (place, field) in fields.iter().enumerate() {
+        let named = faults.0.iter().any(|fault| fault.field == field.name);
+        if field.rules.required && !sent.contains(&place) && !named {
+            faults.add(field.name, violation(FieldCode::Required, "is required"));
+        }
+    }
+}
+
+/// The rules saw no value of a field that is invalid by itself, so their errors about it are redundant.
+fn without_redundant(faults: &FieldErrors, alone: usize) -> FieldErrors {
     let (own, whole) = faults.0.split_at(alone);
     let new = whole.iter().filter(|fault| !own.iter().any(|other| other.is_in(&fault.field)));
-    let all = own.iter().chain(new).cloned().collect();
-    Ok((input, FieldErrors(all)))
+    FieldErrors(own.iter().chain(new).cloned().collect())
 }
 
 /// Reads the fields of a PATCH; at least one is required.
@@ -64,11 +72,14 @@ fn read_patch<R: Body>(call: &Call) -> Result<(Input<R>, FieldErrors)> {
     let mut faults = FieldErrors::default();
     let input = read(call, R::default(), &mut faults, For::Patch)?;
     if input.sent.is_empty() && faults.0.is_empty() {
-        let names: Vec<&str> = patchable::<R>().map(|field| field.info.name).collect();
-        let message = format!("must contain at least one of: {}", names.join(", "));
-        faults.add("body", violation(FieldCode::NoFields, message));
+        faults.add("body", no_fields(R::infos()));
     }
     Ok((input, faults))
+}
+
+fn no_fields(fields: &[FieldInfo]) -> Violation {
+    let names: Vec<&str> = fields.iter().filter(|field| field.rules.patch).map(|field| field.name).collect();
+    violation(FieldCode::NoFields, format!("must contain at least one of: {}", names.join(", ")))
 }
 
 /// Rejects all fields in the body of an action without one.
@@ -97,21 +108,18 @@ impl<R: Fields> Input<R> {
 
     /// Copies the sent fields to `record`.
     pub fn merge_into(&self, record: &mut R) {
-        for place in &self.sent {
-            R::fields()[*place].copy(&self.values, record);
-        }
+        merge(&self.sent, &self.values, record);
     }
 
     /// Copies every input field to `record`, with the defaults of those that were not sent: for a PUT.
     pub fn replace_in(&self, record: &mut R) {
-        for field in R::fields().iter().filter(|field| field.info.rules.create) {
-            field.copy(&self.values, record);
-        }
+        let settable: Vec<usize> = (0..R::infos().len()).filter(|place| R::infos()[*place].rules.create).collect();
+        merge(&settable, &self.values, record);
     }
 
     /// Whether a field was sent.
     pub fn has(&self, name: &str) -> bool {
-        self.sent().any(|field| field.info.name == name)
+        is_sent(R::infos(), &self.sent, name)
     }
 
     /// Returns the fields that were sent.
@@ -120,8 +128,15 @@ impl<R: Fields> Input<R> {
     }
 }
 
-fn patchable<R: Fields>() -> impl Iterator<Item = &'static Field<R>> {
-    R::fields().iter().filter(|field| field.info.rules.patch)
+fn is_sent(fields: &[FieldInfo], sent: &[usize], name: &str) -> bool {
+    sent.iter().any(|place| fields[*place].name == name)
+}
+
+/// Copies the fields at these places.
+fn merge(places: &[usize], from: &dyn AnyFields, to: &mut dyn AnyFields) {
+    for place in places {
+        to.at_mut(*place).copy_from(from.at(*place));
+    }
 }
 
 fn members(body: &Json) -> Result<&[(String, Json)]> {
@@ -161,32 +176,44 @@ impl For {
 
 /// Reads the fields of a body.
 fn read<R: Body>(call: &Call, mut values: R, faults: &mut FieldErrors, aim: For) -> Result<Input<R>> {
-    let mut sent = Vec::new();
-    let mut warnings = Vec::new();
-    let Some(body) = call.body.clone().map(R::body) else {
-        return Ok(Input { values, sent, warnings });
-    };
-    let settable = || R::fields().iter().filter(|field| aim.may_set(&field.info.rules));
-    for (name, json) in members(&body)? {
-        let found = R::fields().iter().position(|field| field.info.name == name);
+    let (mut sent, mut warnings) = (Vec::new(), Vec::new());
+    if let Some(body) = call.body.clone().map(R::body) {
+        (sent, warnings) = read_members(call, &body, &mut values, faults, aim)?;
+    }
+    Ok(Input { values, sent, warnings })
+}
+
+/// Reads the members of a body into the fields of `values`; returns the places of those that were sent, and warnings.
+fn read_members(
+    call: &Call,
+    body: &Json,
+    values: &mut dyn AnyFields,
+    faults: &mut FieldErrors,
+    aim: For,
+) -> Result<(Vec<usize>, Vec<String>)> {
+    let (mut sent, mut warnings) = (Vec::new(), Vec::new());
+    let fields = values.described();
+    let settable = || fields.iter().filter(|field| aim.may_set(&field.rules));
+    for (name, json) in members(body)? {
+        let found = fields.iter().position(|field| field.name == name);
         match found {
-            Some(place) if aim.may_set(&R::fields()[place].info.rules) => {
-                let field = &R::fields()[place];
-                if aim.passes_over(json, &field.info.rules) {
+            Some(place) if aim.may_set(&fields[place].rules) => {
+                let rules = &fields[place].rules;
+                if aim.passes_over(json, rules) {
                     continue;
                 }
-                let read = field.from_json(&mut values, json, &aim.rules(&field.info.rules));
+                let read = values.at_mut(place).read_json(json, &aim.rules(rules));
                 faults.take(name, read);
                 sent.push(place);
             }
             None if !is_base(name) => {
-                let names: Vec<&str> = settable().map(|field| field.info.name).collect();
+                let names: Vec<&str> = settable().map(|field| field.name).collect();
                 unknown(call, name, &names, faults, &mut warnings);
             }
             _ => {
-                let sent_as = found.map_or("", |place| R::fields()[place].info.rules.sent_as);
-                let meant = settable().find(|field| field.info.name == sent_as);
-                let hint = meant.map(|field| format!("; did you mean '{}'?", field.info.name)).unwrap_or_default();
+                let sent_as = found.map_or("", |place| fields[place].rules.sent_as);
+                let meant = settable().find(|field| field.name == sent_as);
+                let hint = meant.map(|field| format!("; did you mean '{}'?", field.name)).unwrap_or_default();
                 match call.lenient {
                     true => warnings.push(format!("'{name}' cannot be set here and was ignored{hint}")),
                     false => faults.add(name, violation(FieldCode::ReadOnly, format!("cannot be set here{hint}"))),
@@ -194,7 +221,7 @@ fn read<R: Body>(call: &Call, mut values: R, faults: &mut FieldErrors, aim: For)
             }
         }
     }
-    Ok(Input { values, sent, warnings })
+    Ok((sent, warnings))
 }
 
 /// The fields that every record has.

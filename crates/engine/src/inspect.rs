@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::{Tx, Value};
 
 use crate::error::{Error, Result};
-use crate::record::Record;
+use crate::record::{AnyRecord, FieldInfo, Layout, Record, search_text};
 use crate::tables::{self, Logged};
 use lines::Lines;
 
@@ -47,17 +47,11 @@ pub fn inspect<R: Record>(
         lines.into_iter().for_each(|lines| lines.saw(R::shape().name, &id));
         match record {
             Ok(record) => records.push(record),
-            Err(store::Error::Unreadable { column, why, .. }) => {
-                found.problems.push((id, format!("Column {column} cannot be read: {why}")));
-            }
-            Err(error) => found.problems.push((id, format!("It cannot be read: {error}"))),
+            Err(error) => found.problems.push((id, unreadable(&error))),
         }
     }
-    references(tx, account, &records, &mut found.problems)?;
-    texts(tx, account, &records, &mut found.problems)?;
-    if let (Some(lines), Logged::Except(silent)) = (lines, logged::<R>()) {
-        lines::compare(tx, account, &records, lines, silent, &mut found.problems)?;
-    }
+    let readable: Vec<&dyn AnyRecord> = records.iter().map(|record| record as &dyn AnyRecord).collect();
+    check(&R::layout(), tx, account, &readable, lines, &mut found.problems)?;
     for record in &records {
         let faults = own(tx, account, record)?;
         found.problems.extend(faults.into_iter().map(|what| (record.base().id.clone(), what)));
@@ -65,17 +59,44 @@ pub fn inspect<R: Record>(
     Ok(found)
 }
 
-type Problems = Vec<(String, String)>;
-
-fn logged<R: Record>() -> Logged {
-    tables::named(R::shape().table).map_or(Logged::No, |table| table.logged)
+fn unreadable(error: &store::Error) -> String {
+    match error {
+        store::Error::Unreadable { column, why, .. } => format!("Column {column} cannot be read: {why}"),
+        _ => format!("It cannot be read: {error}"),
+    }
 }
 
-fn references<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Problems) -> Result<()> {
-    let is_fleeting = tables::named(R::shape().table).is_some_and(|own| own.fleeting);
-    for field in R::columns().filter(|field| tables::named(field.info.rules.refers).is_some() && !is_fleeting) {
-        let (name, table) = (field.info.name, field.info.rules.refers);
-        let named = |record: &R| match field.to_db(record) {
+fn check(
+    layout: &Layout,
+    tx: &mut Tx,
+    account: i64,
+    records: &[&dyn AnyRecord],
+    lines: Option<&Lines>,
+    problems: &mut Problems,
+) -> Result<()> {
+    references(layout, tx, account, records, problems)?;
+    texts(layout, tx, account, records, problems)?;
+    let logged = tables::named(layout.shape.table).map_or(Logged::No, |table| table.logged);
+    if let (Some(lines), Logged::Except(silent)) = (lines, logged) {
+        lines::compare(tx, account, records, lines, silent, problems)?;
+    }
+    Ok(())
+}
+
+type Problems = Vec<(String, String)>;
+
+fn references(
+    layout: &Layout,
+    tx: &mut Tx,
+    account: i64,
+    records: &[&dyn AnyRecord],
+    problems: &mut Problems,
+) -> Result<()> {
+    let is_fleeting = tables::named(layout.shape.table).is_some_and(|own| own.fleeting);
+    let refers = |field: &FieldInfo| tables::named(field.rules.refers).is_some() && !is_fleeting;
+    for (place, field) in layout.columns().filter(|(_, field)| refers(field)) {
+        let (name, table) = (field.name, field.rules.refers);
+        let named = |record: &&dyn AnyRecord| match record.at(place).value_to_db() {
             Value::Text(id) if !id.is_empty() => Some(id.into_owned()),
             _ => None,
         };
@@ -83,18 +104,22 @@ fn references<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mu
         let there: BTreeSet<String> = by_ids(tx, "id", table, account, "", &ids)?.into_keys().collect();
         for record in records {
             if let Some(id) = named(record).filter(|id| !there.contains(id)) {
-                problems.push((
-                    record.base().id.clone(),
-                    format!("{name} refers to {id} of {table}, which does not exist"),
-                ));
+                let what = format!("{name} refers to {id} of {table}, which does not exist");
+                problems.push((record.common().id.clone(), what));
             }
         }
     }
     Ok(())
 }
 
-fn texts<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Problems) -> Result<()> {
-    for (id, is_there) in unsearched(tx, account, records)? {
+fn texts(
+    layout: &Layout,
+    tx: &mut Tx,
+    account: i64,
+    records: &[&dyn AnyRecord],
+    problems: &mut Problems,
+) -> Result<()> {
+    for (id, is_there) in unsearched(layout, tx, account, records)? {
         let what = match is_there {
             true => "Its search text does not match its fields",
             false => "It has no search text, so searches do not find it",
@@ -105,14 +130,19 @@ fn texts<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Pro
 }
 
 /// Returns the ids of the records whose search text is missing or differs from their fields, and whether there is one.
-pub(crate) fn unsearched<R: Record>(tx: &mut Tx, account: i64, records: &[R]) -> Result<Vec<(String, bool)>> {
-    if !R::is_searched() {
+pub(crate) fn unsearched(
+    layout: &Layout,
+    tx: &mut Tx,
+    account: i64,
+    records: &[&dyn AnyRecord],
+) -> Result<Vec<(String, bool)>> {
+    if !layout.is_searched() {
         return Ok(Vec::new());
     }
-    let ids = records.iter().map(|record| record.base().id.clone()).collect();
-    let kept = by_ids(tx, "folded", "search_texts", account, R::shape().name, &ids)?;
-    let differing = records.iter().filter(|record| kept.get(&record.base().id) != Some(&record.search_text()));
-    Ok(differing.map(|record| &record.base().id).map(|id| (id.clone(), kept.contains_key(id))).collect())
+    let ids = records.iter().map(|record| record.common().id.clone()).collect();
+    let kept = by_ids(tx, "folded", "search_texts", account, layout.shape.name, &ids)?;
+    let differing = records.iter().filter(|record| kept.get(&record.common().id) != Some(&search_text(**record)));
+    Ok(differing.map(|record| &record.common().id).map(|id| (id.clone(), kept.contains_key(id))).collect())
 }
 
 /// Returns a column of the rows of `table` with these ids; of one `kind`, in the table of search texts.

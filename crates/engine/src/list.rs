@@ -5,12 +5,12 @@ mod conditions;
 mod doubts;
 pub mod sums;
 
-use store::{Tx, Value};
+use store::{Row, Tx, Value};
 
 use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
 use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
-use crate::record::{LIST, Record, parse_date};
+use crate::record::{LIST, Layout, Record, parse_date};
 use crate::records::{self, Work};
 use crate::search;
 use crate::text::not_allowed;
@@ -35,9 +35,9 @@ pub const COMMON: &[(&str, &str)] = &[
     ("created_to", "Created on or before this date (YYYY-MM-DD)."),
 ];
 
-/// Returns the fields by which lists of `R` can be sorted.
-pub fn sorts<R: Record>() -> Vec<&'static str> {
-    let fields = R::fields().iter().filter(|field| field.info.rules.sort).map(|field| field.info.name);
+/// Returns the fields by which lists can be sorted.
+pub fn sorts(layout: &Layout) -> Vec<&'static str> {
+    let fields = layout.fields.iter().filter(|field| field.rules.sort).map(|field| field.name);
     fields.chain(["created_at", "id"]).collect()
 }
 
@@ -53,18 +53,18 @@ pub fn all<R: Record>(call: Call) -> Result<Work> {
 
 /// `GET …/{id}/…`: lists the records of `R` whose `field` refers to the record of `P` in the path, with pages.
 pub fn belonging<P: Record, R: Record>(call: Call, field: &'static str) -> Result<Work> {
-    let mut request = ListQuery::read::<R>(&call, Form::Pages)?;
+    let mut request = ListQuery::read(&R::layout(), &call, Form::Pages)?;
     request.conditions.push(Condition::Under(field, call.id().to_string().into()));
     Ok(Box::new(move |tx, ctx| {
         records::find::<P>(tx, ctx, call.id())?;
-        request.run::<R>(tx, ctx)
+        request.run(&R::layout(), tx, ctx, write_row::<R>)
     }))
 }
 
 /// `GET …` of the records of `R` under all parents.
 pub fn across<R: Record>(call: Call) -> Result<Work> {
-    let request = ListQuery::across::<R>(&call)?;
-    Ok(Box::new(move |tx, ctx| request.run::<R>(tx, ctx)))
+    let request = ListQuery::across(&R::layout(), &call)?;
+    Ok(Box::new(move |tx, ctx| request.run(&R::layout(), tx, ctx, write_row::<R>)))
 }
 
 /// `GET …` of a list with pages on request, otherwise without pages.
@@ -74,11 +74,19 @@ pub fn either<R: Record>(call: Call) -> Result<Work> {
 }
 
 fn read_list<R: Record>(call: Call, form: Form) -> Result<Work> {
-    let request = ListQuery::read::<R>(&call, form)?;
+    let request = ListQuery::read(&R::layout(), &call, form)?;
     Ok(Box::new(move |tx, ctx| {
         records::check_parent::<R>(tx, ctx, &call)?;
-        request.run::<R>(tx, ctx)
+        request.run(&R::layout(), tx, ctx, write_row::<R>)
     }))
+}
+
+/// Writes a row of a list as the API shows it.
+type WriteRow = fn(&Row, &Ctx, &mut Vec<u8>) -> store::Result<()>;
+
+fn write_row<R: Record>(row: &Row, ctx: &Ctx, out: &mut Vec<u8>) -> store::Result<()> {
+    R::from_list_row(row)?.write_json(LIST, ctx, out);
+    Ok(())
 }
 
 /// The form of a list.
@@ -160,25 +168,25 @@ pub struct ListQuery {
 
 impl ListQuery {
     /// Parses the query.
-    pub fn read<R: Record>(call: &Call, form: Form) -> Result<ListQuery> {
-        let mut request = ListQuery::parse::<R>(call, form)?;
-        if let Some(parent) = R::parent() {
-            request.conditions.push(Condition::Is(parent.info.name, call.id().to_string().into()));
+    pub fn read(layout: &Layout, call: &Call, form: Form) -> Result<ListQuery> {
+        let mut request = ListQuery::parse(layout, call, form)?;
+        if let Some((_, parent)) = layout.parent() {
+            request.conditions.push(Condition::Is(parent.name, call.id().to_string().into()));
         }
         Ok(request)
     }
 
     /// Parses the query of a list of records under all parents, with pages.
-    pub fn across<R: Record>(call: &Call) -> Result<ListQuery> {
-        ListQuery::parse::<R>(call, Form::Pages)
+    pub fn across(layout: &Layout, call: &Call) -> Result<ListQuery> {
+        ListQuery::parse(layout, call, Form::Pages)
     }
 
-    fn parse<R: Record>(call: &Call, form: Form) -> Result<ListQuery> {
+    fn parse(layout: &Layout, call: &Call, form: Form) -> Result<ListQuery> {
         let query = &call.query;
         let mut faults = FieldErrors::default();
         let (sort, order) = match form {
             Form::Pages | Form::Newest => ("created_at", "desc"),
-            Form::Whole => (R::shape().order, "asc"),
+            Form::Whole => (layout.shape.order, "asc"),
             Form::Batch => ("id", "asc"),
         };
         let mut request = ListQuery {
@@ -196,52 +204,52 @@ impl ListQuery {
         };
         for name in query.names() {
             let text = query.get(name).unwrap_or_default();
-            let taken = request.take::<R>(name, text);
-            request.doubts.extend(taken.is_ok().then(|| Doubt::of::<R>(name, text)).flatten());
+            let taken = request.take(layout, name, text);
+            request.doubts.extend(taken.is_ok().then(|| Doubt::of(layout, name, text)).flatten());
             if faults.take(name, taken) == Some(false) {
                 request.ignored.push(name.to_string());
             }
         }
         let assumes = form != Form::Batch;
-        for field in R::fields().iter().filter(|field| assumes && !field.info.rules.assumed.is_empty()) {
-            if query.get(field.info.name).is_none() {
-                let taken = request.take_field::<R>(field.info.name, field.info.rules.assumed);
-                faults.take(field.info.name, taken);
+        for field in layout.fields.iter().filter(|field| assumes && !field.rules.assumed.is_empty()) {
+            if query.get(field.name).is_none() {
+                let taken = request.take_field(layout, field.name, field.rules.assumed);
+                faults.take(field.name, taken);
             }
         }
         if call.strict {
-            call.refuse_unknown(&request.ignored, &parameters::<R>(form), &mut faults);
+            call.refuse_unknown(&request.ignored, &parameters(layout, form), &mut faults);
         }
         faults.into_result()?;
         Ok(request)
     }
 
     /// Applies a parameter; returns whether it is known.
-    fn take<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Violation> {
+    fn take(&mut self, layout: &Layout, name: &str, text: &str) -> Result<bool, Violation> {
         match name {
-            _ if self.form == Form::Whole => return self.take_field::<R>(name, text),
+            _ if self.form == Form::Whole => return self.take_field(layout, name, text),
             "page" | "per_page" | "sort" | "order" | "sums" if self.form == Form::Batch => return Ok(false),
             "page" => self.page = whole_from_one(text)?,
             "per_page" => self.per_page = whole_from_one(text)?.min(MAX_PER_PAGE),
-            "sort" => self.sort = one_of(text, &sorts::<R>())?,
+            "sort" => self.sort = one_of(text, &sorts(layout))?,
             "order" => self.order = one_of(text, &["asc", "desc"])?,
             "search" if text.chars().count() > MAX_SEARCH => {
                 return Err(violation(FieldCode::TooLong, format!("may have at most {MAX_SEARCH} characters")));
             }
-            "search" if R::is_searched() => {
+            "search" if layout.is_searched() => {
                 self.search = Some(text.trim().to_string()).filter(|words| !words.is_empty());
             }
-            "sums" if !sums::names::<R>().is_empty() => self.sums = sums::read::<R>(text)?,
+            "sums" if !sums::names(layout).is_empty() => self.sums = sums::read(layout, text)?,
             "id" => self.conditions.push(Condition::In(ids(text)?)),
             "created_from" => self.conditions.push(Condition::From(parse_date(text)?)),
             "created_to" => self.conditions.push(Condition::Until(parse_date(text)?)),
-            _ => return self.take_field::<R>(name, text),
+            _ => return self.take_field(layout, name, text),
         }
         Ok(true)
     }
 
-    fn take_field<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Violation> {
-        match filter::<R>(name, text)? {
+    fn take_field(&mut self, layout: &Layout, name: &str, text: &str) -> Result<bool, Violation> {
+        match filter(layout.fields, name, text)? {
             Filter::By(condition) => self.conditions.push(condition),
             Filter::Anything => {}
             Filter::Unknown => return Ok(false),
@@ -249,9 +257,9 @@ impl ListQuery {
         Ok(true)
     }
 
-    fn run<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
-        let warnings = doubts::warnings::<R>(tx, ctx, &self.doubts, self.strict)?;
-        let statements = self.statements::<R>(tx, ctx)?;
+    fn run(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx, write: WriteRow) -> Result<Answer> {
+        let warnings = doubts::warnings(layout.shape.table, tx, ctx, &self.doubts, self.strict)?;
+        let statements = self.statements(layout, tx, ctx)?;
         let (mut rows, mut stored_total) = (0, None);
         let mut data = Vec::with_capacity(256 * self.per_page.min(MAX_PER_PAGE).unsigned_abs() as usize);
         data.push(b'[');
@@ -259,9 +267,9 @@ impl ListQuery {
             if data.len() > 1 {
                 data.push(b',');
             }
-            R::from_list_row(row)?.write_json(LIST, ctx, &mut data);
+            write(row, ctx, &mut data)?;
             if !statements.counts && rows == 0 {
-                stored_total = Some(row.int(R::sql().list_width())?);
+                stored_total = Some(row.int(layout.sql.list_width())?);
             }
             rows += 1;
             ctx.fits(data.len())
@@ -276,8 +284,8 @@ impl ListQuery {
         };
         let mut answer = self.answer(data, total);
         if !self.sums.is_empty() {
-            let Selection { from, conditions, values, .. } = self.selection::<R>(tx, ctx)?;
-            answer.meta.push(sums::member::<R>(tx, &self.sums, &from, &conditions, &values)?);
+            let Selection { from, conditions, values, .. } = self.selection(layout, tx, ctx)?;
+            answer.meta.push(sums::member(layout, tx, &self.sums, &from, &conditions, &values)?);
         }
         Ok(answer.with_texts("warnings", &warnings))
     }
@@ -300,24 +308,24 @@ impl ListQuery {
     }
 
     /// Returns the two statements of a list. Public for the tests of their plans.
-    pub fn statements<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Statements> {
-        let selection = self.selection::<R>(tx, ctx)?;
+    pub fn statements(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<Statements> {
+        let selection = self.selection(layout, tx, ctx)?;
         let counts = selection.values.len() > 1;
-        let (total, total_values) = self.total_statement::<R>(&selection, counts);
-        let (page, page_values) = self.page_statement::<R>(selection, counts);
+        let (total, total_values) = self.total_statement(layout, &selection, counts);
+        let (page, page_values) = self.page_statement(layout, selection, counts);
         Ok(Statements { page, page_values, total, total_values, counts })
     }
 
     /// Returns the tables and conditions of the list.
-    fn selection<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Selection> {
-        let table = R::shape().table;
+    fn selection(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<Selection> {
+        let table = layout.shape.table;
         let mut values: Vec<Value<'static>> = vec![ctx.account.into()];
         let mut from = table.to_string();
         let mut only_found = String::new();
         let mut conditions = format!("{table}.account_id = $1");
         if let Some(words) = &self.search {
             let (found, wanted) = search::ids_with(tx, words)?;
-            values.push(R::shape().name.into());
+            values.push(layout.shape.name.into());
             values.extend(wanted);
             only_found = format!("({found}) found");
             // CROSS JOIN keeps SQLite from scanning the whole sort index for a few matches.
@@ -350,11 +358,11 @@ impl ListQuery {
     }
 
     /// Returns the statement for the total: a count, or the stored number.
-    fn total_statement<R: Record>(&self, selection: &Selection, counts: bool) -> (String, Vec<Value<'static>>) {
+    fn total_statement(&self, layout: &Layout, selection: &Selection, counts: bool) -> (String, Vec<Value<'static>>) {
         let Selection { from, only_found, conditions, .. } = selection;
         let mut values = selection.values.clone();
         let total = if !counts {
-            values.push(R::shape().name.into());
+            values.push(layout.shape.name.into());
             "SELECT total FROM record_counts WHERE account_id = $1 AND kind = $2".to_string()
         } else if self.conditions.is_empty() {
             // Each search text has one record, so the records need not be read to count them.
@@ -366,9 +374,8 @@ impl ListQuery {
     }
 
     /// How the page is sorted, by columns of `table`.
-    fn sorted<R: Record>(&self, table: &str) -> String {
-        let is_unique =
-            |name: &str| R::fields().iter().any(|field| field.info.name == name && field.info.rules.is_unique());
+    fn sorted(&self, layout: &Layout, table: &str) -> String {
+        let is_unique = |name: &str| layout.fields.iter().any(|field| field.name == name && field.rules.is_unique());
         let filters =
             |condition: &Condition| !matches!(condition, Condition::In(_) | Condition::From(_) | Condition::Until(_));
         let order = self.order;
@@ -377,20 +384,20 @@ impl ListQuery {
             return String::new();
         }
         match self.sort {
-            "created_at" if R::shape().created_by_id && self.conditions.iter().any(filters) => {
+            "created_at" if layout.shape.created_by_id && self.conditions.iter().any(filters) => {
                 format!("ORDER BY {table}.id {order}")
             }
             sort if sort == "id" || is_unique(sort) => format!("ORDER BY {table}.\"{sort}\" {order}"),
-            sort => format!("ORDER BY {table}.\"{sort}\" {order}, {}.id {order}", R::shape().table),
+            sort => format!("ORDER BY {table}.\"{sort}\" {order}, {}.id {order}", layout.shape.table),
         }
     }
 
     /// Returns the statement for the records of the page. A stored total comes with each of them, which saves a statement.
-    fn page_statement<R: Record>(&self, selection: Selection, counts: bool) -> (String, Vec<Value<'static>>) {
+    fn page_statement(&self, layout: &Layout, selection: Selection, counts: bool) -> (String, Vec<Value<'static>>) {
         let Selection { from, conditions, mut values, several, sort_by, .. } = selection;
-        let (table, columns) = (R::shape().table, &R::sql().list_columns);
+        let (table, columns) = (layout.shape.table, &layout.sql.list_columns);
         let order = self.order;
-        let sorted = self.sorted::<R>(&sort_by);
+        let sorted = self.sorted(layout, &sort_by);
         let merges = several.len() > 1 && self.sort == "created_at";
         let until = values.len() + 1;
         if merges {
@@ -408,7 +415,7 @@ impl ListQuery {
                 )
             });
             let of_each: Vec<String> = of_each.collect();
-            let first = if R::shape().created_by_id { String::new() } else { format!("moment {order}, ") };
+            let first = if layout.shape.created_by_id { String::new() } else { format!("moment {order}, ") };
             Some(format!(
                 "SELECT record_id FROM ({}) parts ORDER BY {first}record_id {order} {limited}",
                 of_each.join(" UNION ALL ")
@@ -428,7 +435,7 @@ impl ListQuery {
             None => format!(
                 "SELECT {columns}, coalesce((SELECT total FROM record_counts WHERE account_id = $1 AND kind = '{}'), 0)
                  FROM {from} {part}",
-                R::shape().name
+                layout.shape.name
             ),
         };
         (page, values)
@@ -491,21 +498,21 @@ fn one_of(text: &str, allowed: &[&'static str]) -> Result<&'static str, Violatio
     found.ok_or_else(|| not_allowed(text, allowed))
 }
 
-/// Returns the parameters that lists of `R` have.
-fn parameters<R: Record>(form: Form) -> Vec<&'static str> {
+/// Returns the parameters that lists of a kind of record have.
+fn parameters(layout: &Layout, form: Form) -> Vec<&'static str> {
     let mut names = Vec::new();
     if form == Form::Batch {
         names.extend(["id", "created_from", "created_to"]);
-        names.extend(R::is_searched().then_some("search"));
+        names.extend(layout.is_searched().then_some("search"));
     }
     if matches!(form, Form::Pages | Form::Newest) {
         names.extend(COMMON.iter().map(|(name, _)| *name));
-        names.extend(R::is_searched().then_some("search"));
-        names.extend((!sums::names::<R>().is_empty()).then_some("sums"));
+        names.extend(layout.is_searched().then_some("search"));
+        names.extend((!sums::names(layout).is_empty()).then_some("sums"));
     }
-    for field in R::fields() {
-        let rules = &field.info.rules;
-        names.extend(rules.filter.then_some(field.info.name));
+    for field in layout.fields {
+        let rules = &field.rules;
+        names.extend(rules.filter.then_some(field.name));
         names.extend([rules.filter_as, rules.filter_also].into_iter().filter(|name| !name.is_empty()));
         names.extend(rules.range.into_iter().flat_map(|(from, to)| [from, to]));
     }

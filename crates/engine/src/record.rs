@@ -4,6 +4,7 @@
 //!
 //! [`input!`]: crate::input!
 
+mod any;
 mod body;
 mod checked;
 mod field;
@@ -20,16 +21,17 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use store::{Row, Tx, Value};
+use store::{Row, Tx};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, FieldErrors};
-use crate::json::{Json, write_name, write_text};
-use crate::secrets::vault::is_sealed;
+use crate::json::Json;
+pub use any::{AnyFields, AnyRecord, Layout};
+pub(crate) use any::{search_text, stored, write_hidden, write_json, write_logged};
 pub use body::{Body, Fields};
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
-pub use field::{AnyKind, Field, FieldInfo};
+pub use field::{AnyKind, Field, FieldInfo, blank};
 pub use html::Html;
 pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, stored_date, wrong_type};
 pub use lists::{Custom, CustomValue, Data, Snapshot, Texts};
@@ -162,194 +164,63 @@ pub trait Record: Fields + PartialEq {
     /// Returns the fields of every record, mutably.
     fn base_mut(&mut self) -> &mut Base;
 
-    /// Returns the field that refers to its parent.
-    fn parent() -> Option<&'static Field<Self>> {
-        Self::fields().iter().find(|field| field.info.name == Self::shape().parent)
-    }
-
-    /// Returns the stored fields.
-    fn columns() -> impl Iterator<Item = &'static Field<Self>> {
-        Self::fields().iter().filter(|field| !field.info.rules.sent_only)
+    /// Returns what is known about it without its type.
+    fn layout() -> Layout {
+        Layout { shape: Self::shape(), fields: Self::infos(), sql: Self::sql() }
     }
 
     /// Clears the fields that are only in the body, so that the record equals the stored one.
     fn forget_sent(&mut self) {
-        let sent_only = || Self::fields().iter().filter(|field| field.info.rules.sent_only);
-        if sent_only().next().is_some() {
-            let blank = Self::default();
-            sent_only().for_each(|field| field.copy(&blank, self));
+        if Self::infos().iter().any(|field| field.rules.sent_only) {
+            any::copy(&Self::default(), self, |rules| rules.sent_only);
         }
     }
 
     /// Returns a new record with the fields that are copied to derived records.
     fn copied(&self) -> Self {
         let mut copy = Self::default();
-        for field in Self::fields().iter().filter(|field| field.info.rules.copied) {
-            field.copy(self, &mut copy);
-        }
+        any::copy(self, &mut copy, |rules| rules.copied);
         copy
     }
 
     /// Whether a field to which `rule` applies differs from `before`.
     fn differs(&self, before: &Self, rule: fn(&Rules) -> bool) -> bool {
-        Self::fields().iter().any(|field| rule(&field.info.rules) && !field.equal(self, before))
+        any::differ(self, before, rule)
     }
 
     /// Reads a row of `sql().select`. An unreadable value is an error that names its table, id and column; a default
     /// would be written back by the next save.
     fn from_row(row: &Row) -> store::Result<Self> {
-        read_row(row, Self::columns())
+        let mut record = Self::default();
+        any::read_row(&mut record, row, &Self::sql().stored)?;
+        Ok(record)
     }
 
     /// From a row of `sql().list_columns`: the fields that lists do not show have their default.
     fn from_list_row(row: &Row) -> store::Result<Self> {
-        read_row(row, Self::sql().listed.iter().filter_map(|place| Self::fields().get(*place)))
-    }
-
-    /// Whether a list shows the field.
-    fn is_listed(field: &FieldInfo) -> bool {
-        let shape = Self::shape();
-        field.rules.views.includes(LIST)
-            || field.rules.in_meta && shape.meta.includes(LIST)
-            || shape.addresses.iter().any(|address| address.views.includes(LIST) && address.names(field.name))
-    }
-
-    /// Writes the record as the log stores it, from how a detail view shows it and where its URLs are in there: without
-    /// them, since they expire, but with all other columns in front.
-    fn write_logged(&self, shown: &[u8], urls: Range<usize>, out: &mut Vec<u8>) {
-        out.extend_from_slice(HIDDEN.as_bytes());
-        out.push(b'{');
-        self.write_hidden(out);
-        out.extend_from_slice(b"},");
-        out.extend_from_slice(&shown[1..urls.start]);
-        out.extend_from_slice(&shown[urls.end..]);
-    }
-
-    /// Whether the log stores more or less of a record than the API shows.
-    fn is_logged_otherwise() -> bool {
-        let shape = Self::shape();
-        !shape.meta.includes(DETAIL)
-            || Self::columns().any(|field| shape.hides(&field.info))
-            || shape.addresses.iter().any(|address| address.views.includes(DETAIL))
-    }
-
-    /// Writes the columns that the API does not show. A secret is not logged: it would be encrypted with a key that may be
-    /// replaced.
-    fn write_hidden(&self, out: &mut Vec<u8>) {
-        let (shape, base) = (Self::shape(), self.base());
-        if !shape.meta.includes(DETAIL) {
-            let times = format!(
-                "\"created_at\":\"{}\",\"updated_at\":\"{}\",\"version\":{}",
-                base.created_at, base.updated_at, base.version
-            );
-            out.extend_from_slice(times.as_bytes());
-        }
-        for field in Self::columns().filter(|field| shape.hides(&field.info)) {
-            write_name(out, field.info.name);
-            match field.to_db(self) {
-                Value::Text(text) if is_sealed(&text) => write_text(out, SECRET),
-                _ => field.to_json(self, &field.info.rules, out),
-            }
-        }
+        let mut record = Self::default();
+        any::read_row(&mut record, row, &Self::sql().listed)?;
+        Ok(record)
     }
 
     /// Writes the record as the API shows it in `view`; returns where its URLs are.
     fn write_json(&self, view: Views, ctx: &Ctx, out: &mut Vec<u8>) -> Range<usize> {
-        let (shape, base) = (Self::shape(), self.base());
-        out.extend_from_slice(b"{\"id\":");
-        write_text(out, &base.id);
-        for field in Self::fields() {
-            let rules = &field.info.rules;
-            if rules.views.includes(view) {
-                write_name(out, field.info.name);
-                field.to_json(self, rules, out);
-            }
-        }
-        let urls = out.len();
-        for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
-            write_name(out, address.name);
-            write_text(out, &address.url(&ctx.site, ctx.account, ctx.machine_now, &path_of(address, self)));
-        }
-        let urls = urls..out.len();
-        for (name, shown, moment) in
-            [("created_at", shape.created_at, base.created_at), ("updated_at", shape.updated_at, base.updated_at)]
-        {
-            if shown.includes(view) {
-                write_name(out, name);
-                write_text(out, &moment.to_string());
-            }
-        }
-        if shape.meta.includes(view) {
-            write_name(out, "meta");
-            let meta = format!(
-                "{{\"created_at\":\"{}\",\"updated_at\":\"{}\",\"version\":{}",
-                base.created_at, base.updated_at, base.version
-            );
-            out.extend_from_slice(meta.as_bytes());
-            for field in Self::fields().iter().filter(|field| field.info.rules.in_meta) {
-                write_name(out, field.info.name);
-                field.to_json(self, &field.info.rules, out);
-            }
-            out.push(b'}');
-        }
-        out.push(b'}');
-        urls
-    }
-
-    /// Whether the record is written identically in two views.
-    fn looks_alike(one: Views, other: Views) -> bool {
-        let alike = |views: Views| views.includes(one) == views.includes(other);
-        let shape = Self::shape();
-        Self::fields().iter().all(|field| alike(field.info.rules.views))
-            && shape.addresses.iter().all(|address| alike(address.views))
-            && [shape.created_at, shape.updated_at, shape.meta].into_iter().all(alike)
-    }
-
-    /// Returns the folded text for searches; empty if no field is searchable.
-    fn search_text(&self) -> String {
-        let texts = Self::fields().iter().filter(|field| field.info.rules.search);
-        let texts: Vec<String> = texts
-            .filter_map(|field| match field.to_db(self) {
-                Value::Text(text) if !text.is_empty() => Some(crate::text::fold(&text)),
-                _ => None,
-            })
-            .collect();
-        texts.join("\n")
-    }
-
-    /// Whether any field is searchable.
-    fn is_searched() -> bool {
-        Self::fields().iter().any(|field| field.info.rules.search)
+        write_json(self, view, ctx, out)
     }
 }
 
-/// Returns the path of a URL with the values of a record. Only the named fields are looked at: others may have a megabyte.
-fn path_of<R: Record>(url: &ShownUrl, record: &R) -> String {
-    url.path_with(|name| {
-        let field = R::fields().iter().find(|field| field.info.name == name);
-        match field.map(|field| field.to_db(record)) {
-            Some(Value::Text(text)) => text.into_owned(),
-            _ => record.base().id.clone(),
-        }
-    })
-}
-
-/// Reads a row that has the columns of every record and then those of `fields`.
-fn read_row<R: Record>(row: &Row, fields: impl Iterator<Item = &'static Field<R>>) -> store::Result<R> {
-    let table = R::shape().table;
-    let id = row.text(0).map_err(|error| error.at(table, "", "id"))?;
-    let at = |column: &'static str| move |error: store::Error| error.at(table, id, column);
-    let mut record = R::default();
-    *record.base_mut() = Base {
-        id: id.to_string(),
-        created_at: Moment::from_db(row, 1).map_err(at("created_at"))?,
-        updated_at: Moment::from_db(row, 2).map_err(at("updated_at"))?,
-        version: row.int(3).map_err(at("version"))?,
-    };
-    for (place, field) in fields.enumerate() {
-        field.from_db(&mut record, row, BASE_COLUMNS + place).map_err(at(field.info.name))?;
+impl<R: Record> AnyRecord for R {
+    fn layout(&self) -> Layout {
+        R::layout()
     }
-    Ok(record)
+
+    fn common(&self) -> &Base {
+        self.base()
+    }
+
+    fn common_mut(&mut self) -> &mut Base {
+        self.base_mut()
+    }
 }
 
 /// Rules of a record that concern more than one field.
@@ -412,6 +283,8 @@ pub struct Sql {
     pub list_columns: String,
     /// The places of those fields among all fields.
     pub listed: Vec<usize>,
+    /// The places of the stored fields among all fields.
+    pub stored: Vec<usize>,
     /// Selects one record. Values: account, id.
     pub get: String,
     /// Inserts a record. Values: account, the base, the fields.
@@ -425,14 +298,14 @@ pub struct Sql {
 }
 
 impl Sql {
-    /// Creates the statements of `R`.
-    pub fn of<R: Record>() -> Sql {
-        let table = R::shape().table;
-        let names: Vec<&str> = R::columns().map(|field| field.info.name).collect();
-        let fields = R::fields();
-        let is_listed = |field: &FieldInfo| !field.rules.sent_only && R::is_listed(field);
-        let listed: Vec<usize> = (0..fields.len()).filter(|place| is_listed(&fields[*place].info)).collect();
-        let list_columns = qualified(table, listed.iter().map(|place| fields[*place].info.name));
+    /// Creates the statements of a kind of record.
+    pub fn of(shape: &Shape, infos: &[FieldInfo]) -> Sql {
+        let table = shape.table;
+        let stored: Vec<usize> = (0..infos.len()).filter(|place| !infos[*place].rules.sent_only).collect();
+        let listed: Vec<usize> = stored.iter().copied().filter(|place| any::is_listed(shape, &infos[*place])).collect();
+        let name = |place: &usize| infos[*place].name;
+        let names: Vec<&str> = stored.iter().map(name).collect();
+        let list_columns = qualified(table, listed.iter().map(name));
         let columns = qualified(table, names.iter().copied());
         let fields: String = names.iter().map(|name| format!(", \"{name}\"")).collect();
         let count = names.len();
@@ -452,6 +325,7 @@ impl Sql {
             columns,
             list_columns,
             listed,
+            stored,
         }
     }
 
@@ -463,7 +337,7 @@ impl Sql {
     /// Returns the statement that updates these fields of a record, so that the databases leave the indexes of others
     /// alone. Values: `updated_at`, `version`, the fields, account, id. `None` when there are enough such statements:
     /// connections keep each of them prepared.
-    pub fn update_of<R: Record>(&self, names: &[&'static str]) -> Option<Arc<str>> {
+    pub fn update_of(&self, table: &str, names: &[&'static str]) -> Option<Arc<str>> {
         let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = updates.get(names) {
             return Some(known.clone());
@@ -472,7 +346,7 @@ impl Sql {
             return None;
         }
         let changes: String = names.iter().enumerate().map(|(n, name)| format!(", \"{name}\" = ${}", n + 3)).collect();
-        let (table, account, id) = (R::shape().table, names.len() + 3, names.len() + 4);
+        let (account, id) = (names.len() + 3, names.len() + 4);
         let sql = format!(
             "UPDATE {table} SET updated_at = $1, version = $2{changes} WHERE account_id = ${account} AND id = ${id}"
         );
@@ -521,6 +395,12 @@ macro_rules! record {
                     $crate::fields!($( $(#[cfg($when)])? [$($doc),+] $field : $kind = $rules; )*);
                 FIELDS
             }
+
+            fn infos() -> &'static [$crate::record::FieldInfo] {
+                static INFOS: &[$crate::record::FieldInfo] =
+                    $crate::infos!($( $(#[cfg($when)])? [$($doc),+] $field : $kind = $rules; )*);
+                INFOS
+            }
         }
 
         impl $crate::record::Record for $name {
@@ -532,7 +412,10 @@ macro_rules! record {
 
             fn sql() -> &'static $crate::record::Sql {
                 static SQL: std::sync::LazyLock<$crate::record::Sql> =
-                    std::sync::LazyLock::new($crate::record::Sql::of::<$name>);
+                    std::sync::LazyLock::new(|| {
+                        let infos = <$name as $crate::record::Fields>::infos();
+                        $crate::record::Sql::of(<$name as $crate::record::Record>::shape(), infos)
+                    });
                 &SQL
             }
 
@@ -575,6 +458,10 @@ macro_rules! record {
         impl<$param: $bound> $crate::record::Fields for $name<$param> {
             fn fields() -> &'static [$crate::record::Field<Self>] {
                 const { $crate::fields!($( $(#[cfg($when)])? [$($doc),+] $field : $kind = $rules; )*) }
+            }
+
+            fn infos() -> &'static [$crate::record::FieldInfo] {
+                const { $crate::infos!($( $(#[cfg($when)])? [$($doc),+] $field : $kind = $rules; )*) }
             }
         }
 

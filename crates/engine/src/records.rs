@@ -15,11 +15,14 @@ use crate::input::pending::Pending;
 use crate::input::{self, Input};
 use crate::json::Json;
 pub use crate::known::{exists, known, known_snapshot, remembered};
-use crate::record::{CREATED, DETAIL, Fields, Model, Record, UPDATED, Views};
+use crate::record::{
+    AnyRecord, CREATED, DETAIL, Fields, Layout, Model, Record, Sql, UPDATED, Views, search_text, stored,
+};
 use crate::slice::{Slice, TOGETHER};
 use crate::tables::Relink;
 use crate::{search, tables};
 pub use counts::count;
+use counts::count_kind;
 pub use image::Image;
 pub use links::{MERGED_INTO, loosen, merged_into, move_links};
 pub use outside::accept_some;
@@ -50,17 +53,22 @@ fn created<R: Model>(call: Call, check: Option<StoredCheck<R>>) -> Result<Work> 
     let pending: Pending<R> = Pending::create_with(&call, |_, _| {}, check.is_some())?;
     Ok(Box::new(move |tx, ctx| {
         let mut record = pending.values().clone();
-        if let (Some(parent), id) = (R::parent(), call.id()) {
-            check_parent::<R>(tx, ctx, &call)?;
-            let set = parent.from_json(&mut record, &Json::Text(id.to_string()), &parent.info.rules);
-            set.map_err(|wrong| Error::field(parent.info.name, wrong))?;
-        }
+        set_parent(tx, ctx, &call, &mut record)?;
         let mut faults = pending.missing(tx, ctx)?;
         check_stored(tx, ctx, check, (&record, None), &mut faults)?;
         faults.into_result()?;
         let image = add_as(tx, ctx, &mut record, "created")?;
         Ok(image.created(ctx, &record, CREATED).with_texts("warnings", pending.warnings()))
     }))
+}
+
+/// Sets the parent of a new record, which is in the path.
+fn set_parent(tx: &mut Tx, ctx: &Ctx, call: &Call, record: &mut dyn AnyRecord) -> Result<()> {
+    let layout = record.layout();
+    let Some((place, parent)) = layout.parent() else { return Ok(()) };
+    parent_exists(&layout, tx, ctx, call)?;
+    let set = record.at_mut(place).read_json(&Json::Text(call.id().to_string()), &parent.rules);
+    set.map_err(|wrong| Error::field(parent.name, wrong))
 }
 
 /// `PATCH …/{id}`
@@ -121,20 +129,19 @@ pub fn add_as<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> 
     check_choices(tx, ctx, None, record)?;
     record.forget_sent();
     check_unique(tx, ctx, record)?;
-    check_room::<R>(tx, ctx)?;
+    check_room(R::MOST, R::shape().table, tx, ctx)?;
     let image = insert_as(tx, ctx, record, event)?;
     follow_with(tx, ctx, None, record, &image)?;
     Ok(image)
 }
 
 /// Rejects a new record of a kind that the account has too many of.
-fn check_room<R: Model>(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-    let table = R::shape().table;
+fn check_room(most: i64, table: &str, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let count = format!("SELECT count(*) FROM {table} WHERE account_id = $1");
-    if R::MOST == i64::MAX || tx.int(&count, &[ctx.account.into()])? < R::MOST {
+    if most == i64::MAX || tx.int(&count, &[ctx.account.into()])? < most {
         return Ok(());
     }
-    let message = format!("An account may have at most {} {}. Delete one first.", R::MOST, table.replace('_', " "));
+    let message = format!("An account may have at most {most} {}. Delete one first.", table.replace('_', " "));
     Err(Error::new(Code::LimitReached, message))
 }
 
@@ -227,23 +234,36 @@ pub fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
 
 /// Returns the records with these ids, in any order; missing ones are left out.
 pub fn find_some<R: Record>(tx: &mut Tx, ctx: &Ctx, ids: &[&str]) -> Result<Vec<R>> {
-    let Some(last) = ids.last() else { return Ok(Vec::new()) };
+    let Some((sql, values)) = some_statement(R::sql(), ctx, ids) else { return Ok(Vec::new()) };
+    Ok(tx.all(&sql, &values, R::from_row)?)
+}
+
+fn some_statement<'i>(sql: &Sql, ctx: &Ctx, ids: &[&'i str]) -> Option<(String, Vec<Value<'i>>)> {
+    let last = ids.last()?;
     // A few lengths, padded with the last id, need only a few prepared statements.
     let length = ids.len().next_power_of_two();
     let places: Vec<String> = (0..length).map(|place| format!("${}", place + 2)).collect();
-    let sql = format!("{} WHERE account_id = $1 AND id IN ({})", R::sql().select, places.join(", "));
     let mut values: Vec<Value> = vec![ctx.account.into()];
     values.extend((0..length).map(|place| Value::from(*ids.get(place).unwrap_or(last))));
-    Ok(tx.all(&sql, &values, R::from_row)?)
+    Some((format!("{} WHERE account_id = $1 AND id IN ({})", sql.select, places.join(", ")), values))
 }
 
 /// The record that the path names: the last id, which must belong to the first.
 pub fn find_in_path<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<R> {
     let found = find(tx, ctx, call.last_id());
-    let record: R = found.map_err(|error| links::missing::<R>(tx, ctx, call.last_id(), error))?;
-    match R::parent() {
-        Some(parent) if parent.to_db(&record) != Value::from(call.id()) => Err(Error::not_found(R::shape().name)),
-        _ => Ok(record),
+    let record: R = found.map_err(|error| links::missing(R::shape(), tx, ctx, call.last_id(), error))?;
+    is_under(&record, call.id())?;
+    Ok(record)
+}
+
+/// Rejects a record with another parent.
+fn is_under(record: &dyn AnyRecord, id: &str) -> Result<()> {
+    let layout = record.layout();
+    match layout.parent() {
+        Some((place, _)) if record.at(place).value_to_db() != Value::from(id) => {
+            Err(Error::not_found(layout.shape.name))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -256,8 +276,12 @@ pub fn find_to_change<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<
 
 /// The record that the path starts with must be in the account.
 pub fn check_parent<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<()> {
-    let Some(parent) = R::parent() else { return Ok(()) };
-    let table = parent.info.rules.refers;
+    parent_exists(&R::layout(), tx, ctx, call)
+}
+
+fn parent_exists(layout: &Layout, tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<()> {
+    let Some((_, parent)) = layout.parent() else { return Ok(()) };
+    let table = parent.rules.refers;
     if call.id().contains('\0') || !exists(tx, ctx, table, call.id())? {
         return Err(Error::not_found(tables::name_of(table)));
     }
@@ -269,8 +293,8 @@ pub fn insert<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
     insert_as(tx, ctx, record, "created").map(drop)
 }
 
-fn insert_as<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
-    let base = record.base_mut();
+fn insert_as(tx: &mut Tx, ctx: &Ctx, record: &mut dyn AnyRecord, event: &str) -> Result<Image> {
+    let base = record.common_mut();
     if base.id.is_empty() {
         base.id = ctx.new_id();
     }
@@ -283,16 +307,16 @@ fn insert_as<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> 
 }
 
 /// Saves a new record without an event, since the record is its own history.
-pub fn insert_silent<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+pub fn insert_silent(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyRecord) -> Result<()> {
     insert_uncounted(tx, ctx, record)?;
-    count::<R>(tx, ctx, 1)
+    count_kind(record.layout().shape.name, tx, ctx, 1)
 }
 
 /// Saves a new record without an event and without counting it: the caller counts many together.
-pub fn insert_uncounted<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
-    let mut values: Vec<Value> = vec![ctx.account.into(), (&record.base().id).into()];
+pub fn insert_uncounted(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyRecord) -> Result<()> {
+    let mut values: Vec<Value> = vec![ctx.account.into(), (&record.common().id).into()];
     values.extend(stored(record));
-    tx.send(&R::sql().insert, &values)?;
+    tx.send(&record.layout().sql.insert, &values)?;
     Ok(())
 }
 
@@ -323,49 +347,50 @@ pub fn touch<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, even
     touch_as(tx, ctx, before, record, event).map(drop)
 }
 
-fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Image> {
+fn touch_as(tx: &mut Tx, ctx: &Ctx, before: &dyn AnyRecord, record: &mut dyn AnyRecord, event: &str) -> Result<Image> {
     note_outside(tx, ctx, before)?;
-    let base = record.base_mut();
+    let base = record.common_mut();
     base.updated_at = ctx.now;
     base.version += 1;
     send_update(tx, ctx, before, record)?;
-    if R::is_searched() && record.search_text() != before.search_text() {
+    if record.layout().is_searched() && search_text(record) != search_text(before) {
         search::put(tx, ctx, record)?;
     }
     append_event(tx, ctx, record, event)
 }
 
 /// Updates the row of a record: the columns that differ from the row as it is.
-fn send_update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &R) -> Result<()> {
-    let changed: Vec<_> = R::columns().filter(|field| !field.equal(before, record)).collect();
-    let names: Vec<&'static str> = changed.iter().map(|field| field.info.name).collect();
-    let some = R::sql().update_of::<R>(&names);
-    let base = record.base();
+fn send_update(tx: &mut Tx, ctx: &Ctx, before: &dyn AnyRecord, record: &dyn AnyRecord) -> Result<()> {
+    let (layout, base) = (record.layout(), record.common());
+    let differs = |place: &usize| !before.at(*place).equals(record.at(*place));
+    let changed: Vec<usize> = layout.sql.stored.iter().copied().filter(differs).collect();
+    let names: Vec<&'static str> = changed.iter().map(|place| layout.fields[*place].name).collect();
+    let some = layout.sql.update_of(layout.shape.table, &names);
     let mut values = match &some {
         Some(_) => vec![base.updated_at.0.into(), base.version.into()],
         None => stored(record),
     };
     if some.is_some() {
-        values.extend(changed.iter().map(|field| field.to_db(record)));
+        values.extend(changed.iter().map(|place| record.at(*place).value_to_db()));
     }
     values.extend([ctx.account.into(), (&base.id).into()]);
-    Ok(tx.send(some.as_deref().unwrap_or(&R::sql().update), &values)?)
+    Ok(tx.send(some.as_deref().unwrap_or(&layout.sql.update), &values)?)
 }
 
 /// Removes a record, with its event.
-pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+pub fn remove(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyRecord) -> Result<()> {
     remove_with(tx, ctx, record, "")
 }
 
 /// Removes a record, with one more member in the data of its event: `"name":value`, or empty.
-pub fn remove_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, member: &str) -> Result<()> {
-    let id = &record.base().id;
-    links::check_free::<R>(tx, ctx, id)?;
-    tx.send(&R::sql().delete, &[ctx.account.into(), id.into()])?;
-    count::<R>(tx, ctx, -1)?;
-    search::remove::<R>(tx, ctx, id)?;
-    links::unlink_all(tx, ctx, record, &Slice::endless())?;
-    emit_with(tx, ctx, record, &format!("{}.deleted", R::shape().events), member)
+pub fn remove_with(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyRecord, member: &str) -> Result<()> {
+    let (layout, id) = (record.layout(), &record.common().id);
+    links::check_free(layout.shape, tx, ctx, id)?;
+    tx.send(&layout.sql.delete, &[ctx.account.into(), id.into()])?;
+    count_kind(layout.shape.name, tx, ctx, -1)?;
+    search::remove(&layout, tx, ctx, id)?;
+    links::unlink_all(layout.shape, tx, ctx, id, &Slice::endless())?;
+    emit_with(tx, ctx, record, &format!("{}.deleted", layout.shape.events), member)
 }
 
 /// Points a link in the records that refer to a record at another one, or clears it, as far as it fits in the slice; returns
@@ -383,13 +408,10 @@ pub fn relink_with<R: Record>(
     slice: &Slice,
     change: impl Fn(&mut Tx, &Ctx, &R, &mut R) -> Result<()>,
 ) -> Result<bool> {
-    let Some(field) = R::fields().iter().find(|own| own.info.name == link.field) else { return Ok(true) };
-    // The second condition allows the use of indexes that omit empty references.
-    let named = format!("\"{0}\" = $2 AND \"{0}\" <> ''", link.field);
-    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {named} LIMIT {TOGETHER}", R::shape().table);
-    let values: [Value; 2] = [ctx.account.into(), link.from.into()];
+    let Some(place) = R::layout().place(link.field) else { return Ok(true) };
+    let is_owned = R::infos()[place].rules.owned;
     loop {
-        let naming = tx.all(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+        let naming = naming(R::shape().table, tx, ctx, link)?;
         if naming.is_empty() {
             return Ok(true);
         }
@@ -398,15 +420,11 @@ pub fn relink_with<R: Record>(
                 return Ok(false);
             }
             let before: R = find(tx, ctx, id)?;
-            if link.to.is_empty() && field.info.rules.owned {
+            if link.to.is_empty() && is_owned {
                 remove(tx, ctx, &before)?;
             } else {
                 let mut record = before.clone();
-                field.copy(&R::default(), &mut record);
-                if !link.to.is_empty() {
-                    let set = field.from_json(&mut record, &Json::Text(link.to.to_string()), &field.info.rules);
-                    set.map_err(|wrong| Error::field(link.field, wrong))?;
-                }
+                point(&mut record, place, link.to)?;
                 change(tx, ctx, &before, &mut record)?;
             }
             slice.did_one();
@@ -414,33 +432,44 @@ pub fn relink_with<R: Record>(
     }
 }
 
-/// The columns of a record behind its id.
-fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
-    let base = record.base();
-    let mut values = vec![base.created_at.0.into(), base.updated_at.0.into(), base.version.into()];
-    values.extend(R::columns().map(|field| field.to_db(record)));
-    values
+/// Returns the ids of some records with this link.
+fn naming(table: &str, tx: &mut Tx, ctx: &Ctx, link: &Relink) -> Result<Vec<String>> {
+    // The second condition allows the use of indexes that omit empty references.
+    let named = format!("\"{0}\" = $2 AND \"{0}\" <> ''", link.field);
+    let sql = format!("SELECT id FROM {table} WHERE account_id = $1 AND {named} LIMIT {TOGETHER}");
+    tx.all(&sql, &[ctx.account.into(), link.from.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
+}
+
+/// Points a link at another record, or clears it.
+fn point(record: &mut dyn AnyRecord, place: usize, to: &str) -> Result<()> {
+    let field = &record.described()[place];
+    record.at_mut(place).copy_from(&*(field.blank)());
+    if to.is_empty() {
+        return Ok(());
+    }
+    let set = record.at_mut(place).read_json(&Json::Text(to.to_string()), &field.rules);
+    set.map_err(|wrong| Error::field(field.name, wrong))
 }
 
 /// Emits an event of a record; returns the image of the record.
-fn append_event<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<Image> {
+fn append_event(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyRecord, event: &str) -> Result<Image> {
     let image = Image::new(ctx, record)?;
-    image.tell(tx, ctx, record, &format!("{}.{event}", R::shape().events))?;
+    image.tell(tx, ctx, record, &format!("{}.{event}", record.layout().shape.events))?;
     Ok(image)
 }
 
 /// Writes that something happened to a record, named as the record's events are.
-pub fn happened<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<()> {
-    emit(tx, ctx, record, &format!("{}.{event}", R::shape().events))
+pub fn happened(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyRecord, event: &str) -> Result<()> {
+    emit(tx, ctx, record, &format!("{}.{event}", record.layout().shape.events))
 }
 
 /// Writes a log line for a custom event of a record.
-pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
+pub fn emit(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyRecord, name: &str) -> Result<()> {
     emit_with(tx, ctx, record, name, "")
 }
 
 /// Writes that something happened to a record, with one more member in the event's data: `"name":value`, or empty.
-pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, member: &str) -> Result<()> {
+pub fn emit_with(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyRecord, name: &str, member: &str) -> Result<()> {
     note_outside(tx, ctx, record)?;
     Image::with(ctx, record, member)?.tell(tx, ctx, record, name)
 }
@@ -451,16 +480,16 @@ pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
 }
 
 /// Checks that new references are to records that can be chosen; one that was chosen before stays.
-fn check_choices<R: Record>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R) -> Result<()> {
+fn check_choices(tx: &mut Tx, ctx: &Ctx, before: Option<&dyn AnyRecord>, record: &dyn AnyRecord) -> Result<()> {
     let mut faults = FieldErrors::default();
-    for field in R::columns().filter(|field| !field.info.rules.refers.is_empty()) {
-        let Some(choice) = tables::choice(field.info.rules.refers) else { continue };
-        let Value::Text(id) = field.to_db(record) else { continue };
-        if id.is_empty() || before.is_some_and(|before| field.equal(before, record)) {
+    for (place, field) in record.layout().columns().filter(|(_, field)| !field.rules.refers.is_empty()) {
+        let Some(choice) = tables::choice(field.rules.refers) else { continue };
+        let Value::Text(id) = record.at(place).value_to_db() else { continue };
+        if id.is_empty() || before.is_some_and(|before| before.at(place).equals(record.at(place))) {
             continue;
         }
         if let Some(why) = (choice.unfit)(tx, ctx, &id)? {
-            faults.add(field.info.name, violation(FieldCode::InvalidChoice, why));
+            faults.add(field.name, violation(FieldCode::InvalidChoice, why));
         }
     }
     faults.into_result()
@@ -468,14 +497,14 @@ fn check_choices<R: Record>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: 
 
 /// What must differ from all other records of the account does. A unique index makes sure of it, so this is only asked to
 /// say which field was refused.
-fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
-    let shape = R::shape();
+fn check_unique(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyRecord) -> Result<()> {
+    let Layout { shape, fields, .. } = record.layout();
     if !tx.asks_first() {
         return Ok(());
     }
-    for field in R::fields() {
-        let (name, Some(others)) = (field.info.name, field.info.rules.unique) else { continue };
-        let value = field.to_db(record);
+    for (place, field) in fields.iter().enumerate() {
+        let (name, Some(others)) = (field.name, field.rules.unique) else { continue };
+        let value = record.at(place).value_to_db();
         if value == Value::from("") {
             continue;
         }
@@ -484,11 +513,11 @@ fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
             shape.table
         );
         let mut values = vec![ctx.account.into(), value.clone()];
-        for other in R::fields().iter().filter(|other| others.contains(&other.info.name)) {
-            values.push(other.to_db(record));
-            sql.push_str(&format!(" AND \"{}\" = ${}", other.info.name, values.len()));
+        for (place, other) in fields.iter().enumerate().filter(|(_, other)| others.contains(&other.name)) {
+            values.push(record.at(place).value_to_db());
+            sql.push_str(&format!(" AND \"{}\" = ${}", other.name, values.len()));
         }
-        values.push((&record.base().id).into());
+        values.push((&record.common().id).into());
         sql.push_str(&format!(" AND id <> ${}", values.len()));
         if tx.int(&sql, &values)? > 0 {
             let code = if name == "external_id" { Code::DuplicateExternalId } else { Code::Duplicate };

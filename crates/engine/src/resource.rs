@@ -216,16 +216,21 @@ pub struct List {
 impl List {
     fn of<R: Record>() -> List {
         List {
-            searches: R::is_searched(),
-            sorts: list::sorts::<R>(),
-            sums: list::sums::names::<R>(),
-            statements: |call, tx, ctx| list::ListQuery::read::<R>(call, Form::Pages)?.statements::<R>(tx, ctx),
+            searches: R::layout().is_searched(),
+            sorts: list::sorts(&R::layout()),
+            sums: list::sums::names(&R::layout()),
+            statements: |call, tx, ctx| {
+                let layout = R::layout();
+                list::ListQuery::read(&layout, call, Form::Pages)?.statements(&layout, tx, ctx)
+            },
         }
     }
 
     fn across<R: Record>() -> List {
-        let statements =
-            |call: &Call, tx: &mut Tx, ctx: &Ctx| list::ListQuery::across::<R>(call)?.statements::<R>(tx, ctx);
+        let statements = |call: &Call, tx: &mut Tx, ctx: &Ctx| {
+            let layout = R::layout();
+            list::ListQuery::across(&layout, call)?.statements(&layout, tx, ctx)
+        };
         List { statements, ..List::of::<R>() }
     }
 }

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
 use crate::loops::{self, Poll};
-use crate::record::Record;
+use crate::record::{AnyRecord, Layout, search_text};
 use crate::text::fold;
 
 /// The tables behind searches.
@@ -201,12 +201,11 @@ fn add_pending(tx: &mut Tx, most: i64) -> Result<i64> {
 }
 
 /// Adds or updates the search text of a record.
-pub fn put<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
-    if R::is_searched() {
-        tx.gather(
-            &TEXTS,
-            &[ctx.account.into(), R::shape().name.into(), (&record.base().id).into(), record.search_text().into()],
-        )?;
+pub fn put(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyRecord) -> Result<()> {
+    let layout = record.layout();
+    if layout.is_searched() {
+        let (kind, id, text) = (layout.shape.name, &record.common().id, search_text(record));
+        tx.gather(&TEXTS, &[ctx.account.into(), kind.into(), id.into(), text.into()])?;
     }
     Ok(())
 }
@@ -220,11 +219,11 @@ static TEXTS: Gathered = Gathered {
 };
 
 /// Removes the search text of a record.
-pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
-    if R::is_searched() {
+pub fn remove(layout: &Layout, tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    if layout.is_searched() {
         tx.send(
             "DELETE FROM search_texts WHERE account_id = $1 AND kind = $2 AND record_id = $3",
-            &[ctx.account.into(), R::shape().name.into(), id.into()],
+            &[ctx.account.into(), layout.shape.name.into(), id.into()],
         )?;
     }
     Ok(())

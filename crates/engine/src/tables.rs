@@ -7,7 +7,7 @@ use store::Tx;
 use crate::context::Ctx;
 use crate::error::Result;
 use crate::log::Event;
-use crate::record::{FieldInfo, Record, Shape};
+use crate::record::{AnyRecord, FieldInfo, Shape};
 use crate::slice::Slice;
 
 /// How the records of a resource relate to the log.
@@ -139,13 +139,14 @@ pub fn name_of(table: &str) -> &'static str {
 }
 
 /// Returns the path of a record.
-pub fn location<R: Record>(record: &R) -> String {
-    let path = named(R::shape().table).map_or("", |own| own.path.as_str());
-    let parent = R::parent().map(|parent| match parent.to_db(record) {
+pub fn location(record: &dyn AnyRecord) -> String {
+    let layout = record.layout();
+    let path = named(layout.shape.table).map_or("", |own| own.path.as_str());
+    let parent = layout.parent().map(|(place, _)| match record.at(place).value_to_db() {
         store::Value::Text(id) => id.into_owned(),
         _ => String::new(),
     });
-    format!("{}/{}", path.replace("{id}", &parent.unwrap_or_default()), record.base().id)
+    format!("{}/{}", path.replace("{id}", &parent.unwrap_or_default()), record.common().id)
 }
 
 /// Calls all event handlers.

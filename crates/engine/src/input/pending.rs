@@ -2,12 +2,12 @@
 
 use store::{Tx, Value};
 
-use super::{Input, read_create, read_patch};
+use super::{Input, merge, read_create, read_patch};
 use crate::call::Call;
 use crate::context::Ctx;
 use crate::error::{Error, FieldCode, FieldErrors, Result, violation};
 use crate::known::exists;
-use crate::record::{Body, Fields};
+use crate::record::{AnyFields, Body, Fields};
 use crate::tables;
 
 /// The parsed fields of a body, some of which may be invalid.
@@ -38,7 +38,7 @@ impl<R: Body> Pending<R> {
 
     /// Rejects an invalid body at once if the database knows nothing about it: other writes need not wait.
     fn unless_hopeless(self, call: &Call, asks: bool) -> Result<Pending<R>> {
-        let refers = self.input.sent().any(|field| !field.info.rules.refers.is_empty());
+        let refers = self.input.sent.iter().any(|place| !R::infos()[*place].rules.refers.is_empty());
         if call.early || !asks && !refers {
             self.faults.into_result()?;
             return Ok(Pending { input: self.input, faults: FieldErrors::default() });
@@ -78,47 +78,42 @@ impl<R: Fields> Pending<R> {
     /// Returns the errors of the body and of its references.
     pub fn missing(&self, tx: &mut Tx, ctx: &Ctx) -> Result<FieldErrors> {
         let mut faults = self.faults.clone();
-        add_missing(tx, ctx, &self.input.values, &self.input, &mut faults)?;
+        add_missing(tx, ctx, &self.input.values, &self.input.sent, &mut faults)?;
         Ok(faults)
     }
 
     /// Copies the sent fields that are valid by themselves to `record`.
     pub fn merge_into(&self, record: &mut R) {
-        for field in self.input.sent().filter(|field| !self.faults.has(field.info.name)) {
-            field.copy(&self.input.values, record);
-        }
+        let is_valid = |place: &usize| !self.faults.has(R::infos()[*place].name);
+        let valid: Vec<usize> = self.input.sent.iter().copied().filter(is_valid).collect();
+        merge(&valid, &self.input.values, record);
     }
 
     /// Returns the errors of the body, of its references, and of `error`, which is about the same body.
     pub fn faults(&self, tx: &mut Tx, ctx: &Ctx, error: Error) -> Result<FieldErrors> {
         let mut faults = self.faults.clone();
         faults.join::<()>(Err(error))?;
-        add_missing(tx, ctx, &self.input.values, &self.input, &mut faults)?;
+        add_missing(tx, ctx, &self.input.values, &self.input.sent, &mut faults)?;
         Ok(faults)
     }
 }
 
 /// Adds an error for every id in a body that refers to no record of the account.
-pub(super) fn add_missing<R: Fields>(
-    tx: &mut Tx,
-    ctx: &Ctx,
-    record: &R,
-    input: &Input<R>,
-    faults: &mut FieldErrors,
-) -> Result<()> {
-    for field in input.sent() {
-        let table = field.info.rules.refers;
+fn add_missing(tx: &mut Tx, ctx: &Ctx, record: &dyn AnyFields, sent: &[usize], faults: &mut FieldErrors) -> Result<()> {
+    for place in sent {
+        let field = &record.described()[*place];
+        let table = field.rules.refers;
         // Checked first: the rows of a document are a megabyte to write.
-        if table.is_empty() || faults.has(field.info.name) {
+        if table.is_empty() || faults.has(field.name) {
             continue;
         }
-        let Value::Text(id) = field.to_db(record) else { continue };
+        let Value::Text(id) = record.at(*place).value_to_db() else { continue };
         if id.is_empty() {
             continue;
         }
         if tables::named(table).is_none() || !exists(tx, ctx, table, &id)? {
             let message = format!("does not match a record in {}", table.replace('_', " "));
-            faults.add(field.info.name, violation(FieldCode::ReferenceNotFound, message));
+            faults.add(field.name, violation(FieldCode::ReferenceNotFound, message));
         }
     }
     Ok(())
@@ -128,7 +123,7 @@ impl<R: Fields> Input<R> {
     /// Checks that ids in the body refer to records of the account, in `record` as it will be.
     pub fn check_references(&self, tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
         let mut faults = FieldErrors::default();
-        add_missing(tx, ctx, record, self, &mut faults)?;
+        add_missing(tx, ctx, record, &self.sent, &mut faults)?;
         faults.into_result()
     }
 }

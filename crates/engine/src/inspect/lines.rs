@@ -9,7 +9,7 @@ use store::{Tx, Value};
 
 use crate::error::{Error, Result};
 use crate::log;
-use crate::record::{DETAIL, Record};
+use crate::record::{AnyRecord, DETAIL, Layout, write_hidden};
 use crate::tables::{self, Logged};
 
 /// The last line about each record of an account.
@@ -43,28 +43,30 @@ impl Lines {
 }
 
 /// Adds a problem for each record that differs from its line.
-pub fn compare<R: Record>(
+pub fn compare(
     tx: &mut Tx,
     account: i64,
-    records: &[R],
+    records: &[&dyn AnyRecord],
     lines: &Lines,
     silent: &[&str],
     problems: &mut Vec<(String, String)>,
 ) -> Result<()> {
-    let kind = R::shape().name;
-    let noted = |record: &R| lines.last.get(&log::key(kind, &record.base().id)).map(|(seq, _)| *seq);
+    let noted = |record: &&dyn AnyRecord| {
+        let key = log::key(record.layout().shape.name, &record.common().id);
+        lines.last.get(&key).map(|(seq, _)| *seq)
+    };
     let shown = last_lines(tx, account, records.iter().filter_map(noted).collect())?;
     for record in records {
-        let mut wrong = differs(record, noted(record).and_then(|seq| shown.get(&seq)), silent);
+        let mut wrong = differs(*record, noted(record).and_then(|seq| shown.get(&seq)), silent);
         if wrong.is_some() {
             // The record may have changed since the log was read.
-            let newer = newest(tx, account, lines.end, record)?;
+            let newer = newest(tx, account, lines.end, *record)?;
             if newer.is_some() {
-                wrong = differs(record, newer.as_ref(), silent);
+                wrong = differs(*record, newer.as_ref(), silent);
             }
         }
         if let Some(wrong) = wrong {
-            problems.push((record.base().id.clone(), wrong.sentence(true)));
+            problems.push((record.common().id.clone(), wrong.sentence(true)));
         }
     }
     Ok(())
@@ -72,22 +74,22 @@ pub fn compare<R: Record>(
 
 /// Returns how a record that is about to get a new line differs from its last one, as a sentence without what the API does
 /// not show; `None` for records that are not guarded.
-pub fn changed_outside<R: Record>(tx: &mut Tx, account: i64, record: &R) -> Result<Option<String>> {
-    let Some(table) = tables::named(R::shape().table).filter(|table| table.guarded) else { return Ok(None) };
+pub fn changed_outside(tx: &mut Tx, account: i64, record: &dyn AnyRecord) -> Result<Option<String>> {
+    let Some(table) = tables::named(record.layout().shape.table).filter(|table| table.guarded) else { return Ok(None) };
     let Logged::Except(silent) = table.logged else { return Ok(None) };
     let line = newest(tx, account, 0, record)?;
     Ok(differs(record, line.as_ref(), silent).map(|wrong| wrong.sentence(false)))
 }
 
 /// Returns the last line about a record after `seq`.
-fn newest<R: Record>(tx: &mut Tx, account: i64, seq: i64, record: &R) -> Result<Option<LastLine>> {
+fn newest(tx: &mut Tx, account: i64, seq: i64, record: &dyn AnyRecord) -> Result<Option<LastLine>> {
     let sql = format!(
         "SELECT {}, type FROM log{} WHERE account_id = $1 AND seq > $2 AND entity_type = $3 AND entity_id = $4
          AND type <> $5 ORDER BY seq DESC LIMIT 1",
         log::DATA,
         tx.dialect().indexed_by("log_records")
     );
-    let (kind, id) = (R::shape().name, &record.base().id);
+    let (kind, id) = (record.layout().shape.name, &record.common().id);
     let values = [account.into(), seq.into(), kind.into(), id.into(), log::fired().into()];
     tx.first(&sql, &values, |row| Ok::<_, Error>(LastLine::new(row.text(0)?, row.text(1)?)))
 }
@@ -181,25 +183,25 @@ impl Field {
 }
 
 /// Returns the differences between a record and its line. A field that the line lacks was added by a later version.
-fn differs<R: Record>(record: &R, line: Option<&LastLine>, silent: &[&str]) -> Option<Difference> {
+fn differs(record: &dyn AnyRecord, line: Option<&LastLine>, silent: &[&str]) -> Option<Difference> {
     let Some(LastLine { shown: line, ends }) = line else { return Some(Difference::Unknown) };
     if *ends {
         return Some(Difference::Deleted);
     }
-    let (shape, base) = (R::shape(), record.base());
+    let (Layout { shape, fields, .. }, base) = (record.layout(), record.common());
     let mut pairs = Vec::new();
-    for field in R::fields().iter().filter(|field| !silent.contains(&field.info.name)) {
-        let rules = &field.info.rules;
-        let top = line.get(field.info.name).filter(|_| rules.views.includes(DETAIL));
-        let meta = line["meta"].get(field.info.name).filter(|_| rules.in_meta && shape.meta.includes(DETAIL));
+    for (place, field) in fields.iter().enumerate().filter(|(_, field)| !silent.contains(&field.name)) {
+        let rules = &field.rules;
+        let top = line.get(field.name).filter(|_| rules.views.includes(DETAIL));
+        let meta = line["meta"].get(field.name).filter(|_| rules.in_meta && shape.meta.includes(DETAIL));
         for logged in top.into_iter().chain(meta) {
             let mut own = Vec::new();
-            field.to_json(record, rules, &mut own);
-            pairs.push((field.info.name, serde_json::from_slice(&own).unwrap_or_default(), logged));
+            record.at(place).write_json(rules, &mut own);
+            pairs.push((field.name, serde_json::from_slice(&own).unwrap_or_default(), logged));
         }
     }
     let mut hidden = vec![b'{'];
-    record.write_hidden(&mut hidden);
+    write_hidden(record, &mut hidden);
     hidden.push(b'}');
     let hidden: Shown = serde_json::from_slice(&hidden).unwrap_or_default();
     for (name, own) in hidden.as_object().into_iter().flatten().filter(|(name, _)| !silent.contains(&name.as_str())) {

@@ -1,12 +1,12 @@
 //! All records that satisfy the filters of a list, batch by batch in the order of their ids: for exports.
 
-use store::{Tx, Value};
+use store::{Row, Tx, Value};
 
 use super::{Form, ListQuery};
 use crate::call::Call;
 use crate::context::Ctx;
 use crate::error::Result;
-use crate::record::{DETAIL, Record};
+use crate::record::{AnyRecord, DETAIL, Layout, Record, write_json};
 use crate::search;
 
 /// Number of records in a batch.
@@ -28,33 +28,50 @@ pub type ReadBatch = fn(&mut Tx, &Ctx, &Call, &str) -> Result<Batch>;
 
 /// Checks the filters of an export.
 pub fn check<R: Record>(call: &Call) -> Result<()> {
-    ListQuery::parse::<R>(call, Form::Batch).map(drop)
+    ListQuery::parse(&R::layout(), call, Form::Batch).map(drop)
 }
 
 /// Returns the records after an id.
 pub fn read<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call, after: &str) -> Result<Batch> {
-    let query = ListQuery::parse::<R>(call, Form::Batch)?;
-    let (sql, values) = query.batch_statement::<R>(tx, ctx, after)?;
+    read_as(&R::layout(), tx, ctx, call, after, write_row::<R>)
+}
+
+/// Writes a row without its URLs, but with the parent that the API does not show; returns also its id.
+type WriteRow = fn(&Row, &Ctx, Option<usize>) -> store::Result<(Vec<u8>, String)>;
+
+fn write_row<R: Record>(row: &Row, ctx: &Ctx, parent: Option<usize>) -> store::Result<(Vec<u8>, String)> {
+    let record = R::from_row(row)?;
+    Ok((written(&record, ctx, parent), record.base().id.clone()))
+}
+
+fn written(record: &dyn AnyRecord, ctx: &Ctx, parent: Option<usize>) -> Vec<u8> {
+    let mut json = Vec::with_capacity(512);
+    let urls = write_json(record, DETAIL, ctx, &mut json);
+    json.drain(urls);
+    if let Some(place) = parent {
+        let field = &record.described()[place];
+        json.pop();
+        crate::json::write_name(&mut json, field.name);
+        record.at(place).write_json(&field.rules, &mut json);
+        json.push(b'}');
+    }
+    json
+}
+
+fn read_as(layout: &Layout, tx: &mut Tx, ctx: &Ctx, call: &Call, after: &str, write: WriteRow) -> Result<Batch> {
+    let query = ListQuery::parse(layout, call, Form::Batch)?;
+    let (sql, values) = query.batch_statement(layout, tx, ctx, after)?;
     let (mut batch, mut bytes, mut cut) = (Batch::default(), 0, false);
     let mut last = String::new();
-    let parent = R::parent().filter(|parent| R::shape().hides(&parent.info));
+    let parent = layout.parent().filter(|(_, parent)| layout.shape.hides(parent)).map(|(place, _)| place);
     tx.each(&sql, &values, |row| {
         if bytes > MAX_BYTES {
             cut = true;
             return Ok(());
         }
-        let record = R::from_row(row)?;
-        let mut json = Vec::with_capacity(512);
-        let urls = record.write_json(DETAIL, ctx, &mut json);
-        json.drain(urls);
-        if let Some(parent) = parent {
-            json.pop();
-            crate::json::write_name(&mut json, parent.info.name);
-            parent.to_json(&record, &parent.info.rules, &mut json);
-            json.push(b'}');
-        }
+        let (json, id) = write(row, ctx, parent)?;
         bytes += json.len();
-        last.clone_from(&record.base().id);
+        last = id;
         batch.records.push(json);
         Ok::<_, crate::error::Error>(())
     })?;
@@ -67,13 +84,19 @@ pub fn read<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call, after: &str) -> Resu
 impl ListQuery {
     /// Returns the statement of a batch. It walks along the primary key, so that all batches together read the table once; a
     /// filter that chose its own index would sort its matches for each batch.
-    fn batch_statement<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, after: &str) -> Result<(String, Vec<Value<'static>>)> {
-        let table = R::shape().table;
+    fn batch_statement(
+        &self,
+        layout: &Layout,
+        tx: &mut Tx,
+        ctx: &Ctx,
+        after: &str,
+    ) -> Result<(String, Vec<Value<'static>>)> {
+        let table = layout.shape.table;
         let mut values: Vec<Value<'static>> = vec![ctx.account.into()];
         let mut conditions = format!("{table}.account_id = $1");
         if let Some(words) = &self.search {
             let (found, wanted) = search::ids_with(tx, words)?;
-            values.push(R::shape().name.into());
+            values.push(layout.shape.name.into());
             values.extend(wanted);
             conditions.push_str(&format!(" AND {table}.id IN (SELECT record_id FROM ({found}) found)"));
         }
@@ -83,7 +106,7 @@ impl ListQuery {
             conditions.push_str(&condition.sql(&aside, ctx, &mut values));
         }
         values.push(after.to_string().into());
-        let select = &R::sql().select;
+        let select = &layout.sql.select;
         let place = values.len();
         Ok((format!("{select} WHERE {conditions} AND {table}.id > ${place} ORDER BY {table}.id LIMIT {BATCH}"), values))
     }

@@ -5,7 +5,7 @@ use store::Value;
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{FieldCode, FieldErrors, Violation, violation};
-use crate::record::{Field, Record, other_spelling};
+use crate::record::{FieldInfo, other_spelling};
 use crate::text::unknown_value;
 
 /// Maximum number of ids in a filter.
@@ -46,11 +46,11 @@ pub enum Filter {
 }
 
 /// Returns what a parameter asks for that is not one of every list.
-pub fn filter<R: Record>(name: &str, text: &str) -> Result<Filter, Violation> {
-    for field in R::fields() {
-        let rules = &field.info.rules;
+pub fn filter(fields: &[FieldInfo], name: &str, text: &str) -> Result<Filter, Violation> {
+    for field in fields {
+        let rules = &field.rules;
         let found = match rules.range {
-            _ if name == field.info.name && rules.filter => by_value(field, text)?,
+            _ if name == field.name && rules.filter => by_value(field, text)?,
             _ if name == rules.filter_also && !name.is_empty() => by_value(field, text)?,
             _ if name == rules.filter_as && !name.is_empty() => by_known_value(field, text)?,
             Some((from, _)) if name == from => ranged(field, ">=", text)?,
@@ -62,16 +62,16 @@ pub fn filter<R: Record>(name: &str, text: &str) -> Result<Filter, Violation> {
     Ok(Filter::Unknown)
 }
 
-fn by_value<R: Record>(field: &Field<R>, text: &str) -> Result<Filter, Violation> {
-    let (own, rules) = (field.info.name, &field.info.rules);
+fn by_value(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
+    let (own, rules) = (field.name, &field.rules);
     if !rules.any.is_empty() && text.split(',').any(|one| one.trim() == rules.any) {
         return Ok(Filter::Anything);
     }
     let value = || (field.from_query)(text, &rules.for_answers());
     Ok(Filter::By(match text {
         // An address that nobody can have matches nothing.
-        _ if field.info.is_address() => Condition::Folded(own, text.trim().to_string().into()),
-        _ if field.info.takes_several() => among(own, several(field, text)?),
+        _ if field.is_address() => Condition::Folded(own, text.trim().to_string().into()),
+        _ if field.takes_several() => among(own, several(field, text)?),
         _ if !rules.refers.is_empty() => Condition::Of(own, value()?),
         _ if rules.is_unique() && !text.is_empty() => Condition::One(own, value()?),
         _ => among(own, values(field, [text.to_string()])?),
@@ -79,19 +79,19 @@ fn by_value<R: Record>(field: &Field<R>, text: &str) -> Result<Filter, Violation
 }
 
 /// By the contract, values outside the set are ignored.
-fn by_known_value<R: Record>(field: &Field<R>, text: &str) -> Result<Filter, Violation> {
+fn by_known_value(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
     let known: Vec<String> = ids(text)?.into_iter().filter(|one| values(field, [one.clone()]).is_ok()).collect();
     let is_none = known.is_empty();
     let values = values(field, known)?;
-    Ok(if is_none { Filter::Anything } else { Filter::By(among(field.info.name, values)) })
+    Ok(if is_none { Filter::Anything } else { Filter::By(among(field.name, values)) })
 }
 
-fn ranged<R: Record>(field: &Field<R>, operator: &'static str, text: &str) -> Result<Filter, Violation> {
+fn ranged(field: &FieldInfo, operator: &'static str, text: &str) -> Result<Filter, Violation> {
     if text.is_empty() {
         return Err(no_value());
     }
-    let value = (field.from_query)(text, &field.info.rules.for_answers())?;
-    Ok(Filter::By(Condition::Range(field.info.name, operator, value)))
+    let value = (field.from_query)(text, &field.rules.for_answers())?;
+    Ok(Filter::By(Condition::Range(field.name, operator, value)))
 }
 
 fn no_value() -> Violation {
@@ -100,9 +100,9 @@ fn no_value() -> Violation {
 
 /// Reads the values of a filter that are separated by commas. Where callers can use values of their own, one may contain a
 /// comma.
-fn several<R: Record>(field: &Field<R>, text: &str) -> Result<Vec<Value<'static>>, Violation> {
+fn several(field: &FieldInfo, text: &str) -> Result<Vec<Value<'static>>, Violation> {
     let mut texts = ids(text)?;
-    if !field.info.is_closed() {
+    if !field.is_closed() {
         if texts.len() > 1 {
             texts.push(text.to_string());
         }
@@ -113,7 +113,7 @@ fn several<R: Record>(field: &Field<R>, text: &str) -> Result<Vec<Value<'static>
         match values(field, [one.clone()]) {
             Ok(known) => all.extend(known),
             Err(wrong) if wrong.code == FieldCode::InvalidChoice => {
-                faults.add("", unknown_value(&one, field.info.choices.iter().copied()));
+                faults.add("", unknown_value(&one, field.choices.iter().copied()));
             }
             Err(wrong) => faults.add("", wrong),
         }
@@ -124,14 +124,11 @@ fn several<R: Record>(field: &Field<R>, text: &str) -> Result<Vec<Value<'static>
 }
 
 /// Reads values, in both spellings: either may be stored where callers can use values of their own.
-fn values<R: Record>(
-    field: &Field<R>,
-    texts: impl IntoIterator<Item = String>,
-) -> Result<Vec<Value<'static>>, Violation> {
+fn values(field: &FieldInfo, texts: impl IntoIterator<Item = String>) -> Result<Vec<Value<'static>>, Violation> {
     let mut values = Vec::new();
     for one in texts {
         for spelling in std::iter::once(one.as_str()).chain(other_spelling(&one)) {
-            let value = (field.from_query)(spelling, &field.info.rules.for_answers())?;
+            let value = (field.from_query)(spelling, &field.rules.for_answers())?;
             if !values.contains(&value) {
                 values.push(value);
             }

@@ -5,7 +5,7 @@ use store::Tx;
 use super::conditions::ids;
 use crate::context::Ctx;
 use crate::error::{Error, FieldErrors, Result, Violation};
-use crate::record::{Record, other_spelling};
+use crate::record::{Layout, other_spelling};
 use crate::text::unknown_value;
 
 /// The values of a filter that are not in its set. Some are valid nevertheless: callers can use values of their own.
@@ -21,10 +21,10 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// Returns what is doubtful about a filter of `R` that was accepted.
-    pub fn of<R: Record>(name: &str, text: &str) -> Option<Doubt> {
-        for field in R::fields() {
-            let (info, rules) = (&field.info, &field.info.rules);
+    /// Returns what is doubtful about a filter that was accepted.
+    pub fn of(layout: &Layout, name: &str, text: &str) -> Option<Doubt> {
+        for info in layout.fields {
+            let rules = &info.rules;
             let names = [if rules.filter { info.name } else { "" }, rules.filter_as, rules.filter_also];
             let Some(parameter) = names.into_iter().find(|own| !own.is_empty() && *own == name) else { continue };
             if !info.takes_several() {
@@ -47,7 +47,7 @@ impl Doubt {
     }
 
     /// Returns an error for each value that no record of the account has and that is not the name of a value there.
-    fn errors<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Violation>> {
+    fn errors(&self, table: &str, tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Violation>> {
         let mut known: Vec<String> = self.choices.iter().map(|choice| choice.to_string()).collect();
         if !self.named_in.is_empty() {
             let sql = format!("SELECT name FROM {} WHERE account_id = $1 ORDER BY \"order\", id", self.named_in);
@@ -57,11 +57,7 @@ impl Doubt {
             if self.is_closed {
                 return Ok(false);
             }
-            let sql = format!(
-                "SELECT 1 FROM {} WHERE account_id = $1 AND \"{}\" = $2 LIMIT 1",
-                R::shape().table,
-                self.column
-            );
+            let sql = format!("SELECT 1 FROM {table} WHERE account_id = $1 AND \"{}\" = $2 LIMIT 1", self.column);
             Ok(tx.first(&sql, &[ctx.account.into(), value.into()], |_| Ok::<_, Error>(()))?.is_some())
         };
         if self.whole.contains(',') && is_used(&self.whole)? {
@@ -78,10 +74,10 @@ impl Doubt {
 }
 
 /// Returns a warning for each value that no record can have, or an error if the caller wants that.
-pub fn warnings<R: Record>(tx: &mut Tx, ctx: &Ctx, doubts: &[Doubt], strict: bool) -> Result<Vec<String>> {
+pub fn warnings(table: &str, tx: &mut Tx, ctx: &Ctx, doubts: &[Doubt], strict: bool) -> Result<Vec<String>> {
     let (mut warnings, mut faults) = (Vec::new(), FieldErrors::default());
     for doubt in doubts {
-        for error in doubt.errors::<R>(tx, ctx)? {
+        for error in doubt.errors(table, tx, ctx)? {
             match strict {
                 true => faults.add(doubt.parameter, error),
                 false => warnings.push(format!("{} {}", doubt.parameter, error.message)),

@@ -3,27 +3,28 @@
 use store::{Tx, Value};
 
 use crate::error::{Error, FieldCode, Result, Violation, violation};
-use crate::record::{Field, NOWHERE, Record};
+use crate::record::{FieldInfo, Layout, NOWHERE};
 
 /// Maximum number of records that are added up.
 const MAX_RECORDS: i64 = 100_000;
 
-/// Returns the fields of `R` that can be added up: those with amounts that a response shows.
-pub fn names<R: Record>() -> Vec<&'static str> {
-    fields::<R>().map(|field| field.info.name).collect()
+/// Returns the fields that can be added up: those with amounts that a response shows.
+pub fn names(layout: &Layout) -> Vec<&'static str> {
+    fields(layout).map(|field| field.name).collect()
 }
 
-fn fields<R: Record>() -> impl Iterator<Item = &'static Field<R>> {
-    R::columns().filter(|field| {
-        let rules = &field.info.rules;
-        let is_amount = (field.info.schema)(rules)["type"] == "number" && !field.info.name.ends_with("_rate");
+fn fields(layout: &Layout) -> impl Iterator<Item = &'static FieldInfo> {
+    let stored = layout.columns().map(|(_, field)| field);
+    stored.filter(|field| {
+        let rules = &field.rules;
+        let is_amount = (field.schema)(rules)["type"] == "number" && !field.name.ends_with("_rate");
         is_amount && (rules.views != NOWHERE || rules.in_meta)
     })
 }
 
 /// Parses the names of fields, separated by commas.
-pub fn read<R: Record>(text: &str) -> Result<Vec<&'static str>, Violation> {
-    let known = names::<R>();
+pub fn read(layout: &Layout, text: &str) -> Result<Vec<&'static str>, Violation> {
+    let known = names(layout);
     let mut wanted: Vec<&'static str> = Vec::new();
     for name in text.split(',').map(str::trim) {
         let found = known.iter().find(|known| **known == name).copied();
@@ -36,18 +37,18 @@ pub fn read<R: Record>(text: &str) -> Result<Vec<&'static str>, Violation> {
 }
 
 /// Returns the member of `meta` with the sums of these fields, over the rows of `from` for which `conditions` hold.
-pub fn member<R: Record>(
+pub fn member(
+    layout: &Layout,
     tx: &mut Tx,
     names: &[&'static str],
     from: &str,
     conditions: &str,
     values: &[Value],
 ) -> Result<String> {
-    let table = R::shape().table;
-    let chosen: Vec<&Field<R>> = fields::<R>().filter(|field| names.contains(&field.info.name)).collect();
-    let name = |field: &&Field<R>| field.info.name;
-    let columns: Vec<String> = chosen.iter().map(|field| format!("{table}.\"{}\"", name(field))).collect();
-    let sums = chosen.iter().map(|field| format!(", CAST(coalesce(sum(\"{}\"), 0) AS BIGINT)", name(field)));
+    let table = layout.shape.table;
+    let chosen: Vec<&FieldInfo> = fields(layout).filter(|field| names.contains(&field.name)).collect();
+    let columns: Vec<String> = chosen.iter().map(|field| format!("{table}.\"{}\"", field.name)).collect();
+    let sums = chosen.iter().map(|field| format!(", CAST(coalesce(sum(\"{}\"), 0) AS BIGINT)", field.name));
     let sql = format!(
         "SELECT count(*){} FROM (SELECT {} FROM {from} WHERE {conditions} LIMIT {}) AS summed",
         sums.collect::<String>(),
@@ -60,12 +61,12 @@ pub fn member<R: Record>(
         }
         let mut out = Vec::new();
         for (place, field) in chosen.iter().enumerate() {
-            let mut record = R::default();
-            field.from_db(&mut record, row, place + 1)?;
+            let mut sum = (field.blank)();
+            sum.read_column(row, place + 1)?;
             out.extend_from_slice(if place == 0 { b"\"" } else { b",\"" });
-            out.extend_from_slice(name(field).as_bytes());
+            out.extend_from_slice(field.name.as_bytes());
             out.extend_from_slice(b"\":");
-            field.to_json(&record, &field.info.rules, &mut out);
+            sum.write_json(&field.rules, &mut out);
         }
         Ok::<_, Error>(Some(String::from_utf8(out).unwrap_or_default()))
     })?;

@@ -1,6 +1,7 @@
 //! Types that can be read from a body: a record, or an [`input!`](crate::input!).
 
-use super::field::{Field, FieldInfo};
+use super::any::AnyFields;
+use super::field::{AnyKind, Field, FieldInfo};
 use crate::error::{Error, FieldErrors};
 use crate::json::Json;
 
@@ -13,24 +14,37 @@ pub trait Fields: Clone + Default + Send + Sync + 'static {
     fn fields() -> &'static [Field<Self>];
 
     /// Returns its fields without their accessors.
-    fn infos() -> Vec<FieldInfo> {
-        Self::fields().iter().map(|field| field.info).collect()
-    }
+    fn infos() -> &'static [FieldInfo];
 
     /// Creates a value with the defaults of its fields.
     fn blank() -> Result<Self, Error> {
         let mut record = Self::default();
-        for field in Self::fields() {
-            let rules = &field.info.rules;
-            if !rules.default.is_empty() {
-                let default = Json::parse(rules.default.as_bytes())?;
-                field
-                    .from_json(&mut record, &default, rules)
-                    .map_err(|wrong| Error::internal(format!("default of {}: {}", field.info.name, wrong.message)))?;
-            }
-        }
+        set_defaults(&mut record)?;
         Ok(record)
     }
+}
+
+impl<F: Fields> AnyFields for F {
+    fn described(&self) -> &'static [FieldInfo] {
+        F::infos()
+    }
+
+    fn at(&self, place: usize) -> &dyn AnyKind {
+        (F::fields()[place].value)(self)
+    }
+
+    fn at_mut(&mut self, place: usize) -> &mut dyn AnyKind {
+        (F::fields()[place].value_mut)(self)
+    }
+}
+
+fn set_defaults(record: &mut dyn AnyFields) -> Result<(), Error> {
+    for (place, field) in record.described().iter().enumerate().filter(|(_, field)| !field.rules.default.is_empty()) {
+        let default = Json::parse(field.rules.default.as_bytes())?;
+        let set = record.at_mut(place).read_json(&default, &field.rules);
+        set.map_err(|wrong| Error::internal(format!("default of {}: {}", field.name, wrong.message)))?;
+    }
+    Ok(())
 }
 
 /// The body of a route: a record with its checks, or an [`input!`].
@@ -67,6 +81,12 @@ macro_rules! input {
                     $crate::fields!($( [$($doc),+] $field : $kind = $rules; )*);
                 FIELDS
             }
+
+            fn infos() -> &'static [$crate::record::FieldInfo] {
+                static INFOS: &[$crate::record::FieldInfo] =
+                    $crate::infos!($( [$($doc),+] $field : $kind = $rules; )*);
+                INFOS
+            }
         }
     };
 }
@@ -78,19 +98,36 @@ macro_rules! fields {
         &[$(
             $(#[cfg($when)])?
             $crate::record::Field {
-                info: $crate::record::FieldInfo {
-                    name: $crate::record::plain(stringify!($field)),
-                    doc: &[$($doc),+],
-                    rules: $rules,
-                    kind: <$kind as $crate::record::Kind>::NAME,
-                    choices: <$kind as $crate::record::Kind>::CHOICES,
-                    schema: <$kind as $crate::record::Kind>::schema,
-                    can_be_none: <$kind as $crate::record::Kind>::can_be_none,
-                },
+                info: $crate::info!([$($doc),+] $field : $kind = $rules),
                 value: |record| &record.$field,
                 value_mut: |record| &mut record.$field,
-                from_query: <$kind as $crate::record::Kind>::filter,
             },
         )*]
+    };
+}
+
+/// Declares the same fields without their accessors.
+#[macro_export]
+macro_rules! infos {
+    ($( $(#[cfg($when:meta)])? [$($doc:literal),+] $field:ident : $kind:ty = $rules:expr; )*) => {
+        &[$( $(#[cfg($when)])? $crate::info!([$($doc),+] $field : $kind = $rules), )*]
+    };
+}
+
+/// Declares one field without its accessors.
+#[macro_export]
+macro_rules! info {
+    ([$($doc:literal),+] $field:ident : $kind:ty = $rules:expr) => {
+        $crate::record::FieldInfo {
+            name: $crate::record::plain(stringify!($field)),
+            doc: &[$($doc),+],
+            rules: $rules,
+            kind: <$kind as $crate::record::Kind>::NAME,
+            choices: <$kind as $crate::record::Kind>::CHOICES,
+            schema: <$kind as $crate::record::Kind>::schema,
+            can_be_none: <$kind as $crate::record::Kind>::can_be_none,
+            from_query: <$kind as $crate::record::Kind>::filter,
+            blank: $crate::record::blank::<$kind>,
+        }
     };
 }

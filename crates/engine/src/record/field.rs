@@ -10,7 +10,7 @@ use super::rules::Rules;
 use crate::error::Violation;
 use crate::json::Json;
 
-/// A field without its accessors, for the documentation and tests.
+/// A field without its accessors.
 #[derive(Clone, Copy)]
 pub struct FieldInfo {
     /// Its name in JSON, which is also its column.
@@ -27,6 +27,10 @@ pub struct FieldInfo {
     pub schema: fn(&Rules) -> serde_json::Value,
     /// Whether its type has a value that stands for none.
     pub can_be_none: fn() -> bool,
+    /// Parses the value of a filter.
+    pub from_query: fn(&str, &Rules) -> Result<Value<'static>, Violation>,
+    /// Returns the default value of its type.
+    pub blank: fn() -> Box<dyn AnyKind>,
 }
 
 impl FieldInfo {
@@ -67,8 +71,6 @@ pub struct Field<R> {
     pub value: fn(&R) -> &dyn AnyKind,
     /// Returns its value, mutably.
     pub value_mut: fn(&mut R) -> &mut dyn AnyKind,
-    /// Parses the value of a filter.
-    pub from_query: fn(&str, &Rules) -> Result<Value<'static>, Violation>,
 }
 
 impl<R> Field<R> {
@@ -148,4 +150,9 @@ impl<K: Kind + PartialEq + 'static> AnyKind for K {
     fn equals(&self, other: &dyn AnyKind) -> bool {
         (other as &dyn Any).downcast_ref::<K>().is_some_and(|other| self == other)
     }
+}
+
+/// Returns the default value of a kind.
+pub fn blank<K: Kind + PartialEq + Default + 'static>() -> Box<dyn AnyKind> {
+    Box::new(K::default())
 }

@@ -8,7 +8,11 @@ use crate::record::Record;
 
 /// The total of an unfiltered list is stored, since counting a million rows is expensive.
 pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
-    Ok(tx.gather(&COUNTS, &[ctx.account.into(), R::shape().name.into(), change.into()])?)
+    count_kind(R::shape().name, tx, ctx, change)
+}
+
+pub(super) fn count_kind(kind: &'static str, tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
+    Ok(tx.gather(&COUNTS, &[ctx.account.into(), kind.into(), change.into()])?)
 }
 
 static COUNTS: Gathered = Gathered {

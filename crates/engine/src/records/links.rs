@@ -5,7 +5,7 @@ use store::Tx;
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, FieldError, Result, violation};
 use crate::log;
-use crate::record::Record;
+use crate::record::{Record, Shape};
 use crate::slice::Slice;
 use crate::tables::{self, Holder, Relink};
 
@@ -17,13 +17,14 @@ const MAX_COUNTED: i64 = 1000;
 /// and the caller can delete it again.
 pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
     // Before the first link is cleared: the deletion may be rejected.
-    check_free::<R>(tx, ctx, &record.base().id)?;
-    unlink_all(tx, ctx, record, &Slice::start())
+    let (shape, id) = (R::shape(), &record.base().id);
+    check_free(shape, tx, ctx, id)?;
+    unlink_all(shape, tx, ctx, id, &Slice::start())
 }
 
 /// Rejects the deletion of a record that others need, and says which.
-pub(super) fn check_free<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
-    let (table, name) = (R::shape().table, R::shape().name);
+pub(super) fn check_free(shape: &Shape, tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    let (table, name) = (shape.table, shape.name);
     tables::guard(tx, ctx, table, id)?;
     let mut needed = Vec::new();
     for holder in tables::holders(table) {
@@ -65,19 +66,25 @@ fn counted(holder: &Holder, count: i64) -> String {
     }
 }
 
-pub(super) fn unlink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, slice: &Slice) -> Result<bool> {
-    relink_all::<R>(tx, ctx, &record.base().id, "", slice)
+pub(super) fn unlink_all(shape: &Shape, tx: &mut Tx, ctx: &Ctx, id: &str, slice: &Slice) -> Result<bool> {
+    relink_all(shape, tx, ctx, &Relinked { from: id, to: "" }, slice)
 }
 
 /// Points the links to a record of `R` at another one, for a few milliseconds; returns whether none is left.
 pub fn move_links<R: Record>(tx: &mut Tx, ctx: &Ctx, from: &str, to: &str) -> Result<bool> {
-    relink_all::<R>(tx, ctx, from, to, &Slice::start())
+    relink_all(R::shape(), tx, ctx, &Relinked { from, to }, &Slice::start())
 }
 
-fn relink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, from: &str, to: &str, slice: &Slice) -> Result<bool> {
+/// The record that links refer to, and the one that replaces it, or an empty text.
+struct Relinked<'r> {
+    from: &'r str,
+    to: &'r str,
+}
+
+fn relink_all(shape: &Shape, tx: &mut Tx, ctx: &Ctx, links: &Relinked, slice: &Slice) -> Result<bool> {
+    let Relinked { from, to } = *links;
     for table in tables::all() {
-        let naming =
-            table.fields.iter().filter(|field| field.rules.refers == R::shape().table && !field.rules.sent_only);
+        let naming = table.fields.iter().filter(|field| field.rules.refers == shape.table && !field.rules.sent_only);
         // Records under a parent that others need go with it; the parent of any others cannot be deleted.
         for field in naming.filter(|field| field.name != table.shape.parent || field.rules.owned) {
             if !(table.relink)(tx, ctx, &Relink { field: field.name, from, to }, slice)? {
@@ -90,6 +97,10 @@ fn relink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, from: &str, to: &str, slice: &S
 
 /// Returns the record that a deleted one was merged into, if it was.
 pub fn merged_into<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<String>> {
+    merged(R::shape().name, tx, ctx, id)
+}
+
+fn merged(kind: &str, tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<String>> {
     let mut merged = None;
     let mut next = id.to_string();
     // The record may have been merged in turn.
@@ -97,7 +108,7 @@ pub fn merged_into<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option
         if next.contains('\0') {
             break;
         }
-        let (newest, _) = log::of_record(tx, ctx.account, R::shape().name, &next, 0, 1)?;
+        let (newest, _) = log::of_record(tx, ctx.account, kind, &next, 0, 1)?;
         let lines = log::numbered(tx, ctx.account, &newest)?;
         let into = lines.first().filter(|line| line.name.ends_with(".deleted")).and_then(|line| {
             let data: serde_json::Value = serde_json::from_str(line.data()).ok()?;
@@ -117,14 +128,14 @@ pub const MERGED_INTO: &str = "merged_into";
 const MAX_MERGES: usize = 20;
 
 /// Returns the error about a record that is not there: it may have been merged into another.
-pub(super) fn missing<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str, error: Error) -> Error {
+pub(super) fn missing(shape: &Shape, tx: &mut Tx, ctx: &Ctx, id: &str, error: Error) -> Error {
     if error.code != Code::NotFound {
         return error;
     }
-    match merged_into::<R>(tx, ctx, id) {
+    match merged(shape.name, tx, ctx, id) {
         Ok(Some(into)) => {
-            let name = R::shape().name;
-            let path = tables::named(R::shape().table).map_or("", |own| own.path.as_str());
+            let name = shape.name;
+            let path = tables::named(shape.table).map_or("", |own| own.path.as_str());
             let message = format!("This {name} was merged into {into}.");
             Error { location: Some(format!("{path}/{into}").into()), ..Error::new(Code::Merged, message) }
         }

@@ -4,7 +4,7 @@
 use serde_json::Value as Shown;
 use store::{Tx, Value};
 
-use super::counts::count;
+use super::counts::count_kind;
 use super::image::Image;
 use crate::accounts::Account;
 use crate::context::Ctx;
@@ -13,20 +13,21 @@ use crate::inspect;
 use crate::inspect::lines::{self, CHANGED_OUTSIDE};
 use crate::json::write_text;
 use crate::log::{self, Event};
-use crate::record::Record;
+use crate::record::{AnyRecord, Layout, Record, Shape};
 use crate::search;
 use crate::slice::TOGETHER;
 use crate::who::Who;
 
 /// Writes a line of its own about a guarded record that was changed outside the program: the next line has the whole record,
 /// and would take the change over.
-pub(super) fn note_outside<R: Record>(tx: &mut Tx, ctx: &Ctx, found: &R) -> Result<()> {
+pub(super) fn note_outside(tx: &mut Tx, ctx: &Ctx, found: &dyn AnyRecord) -> Result<()> {
     let Some(what) = lines::changed_outside(tx, ctx.account, found)? else { return Ok(()) };
     let mut member = b"\"difference\":".to_vec();
     write_text(&mut member, &what);
     let image = Image::with(ctx, found, &String::from_utf8_lossy(&member))?;
-    tell::<R>(tx, ctx, &found.base().id, &what)?;
-    image.tell(tx, &by_somebody(ctx), found, &name::<R>())
+    let shape = found.layout().shape;
+    tell(shape, tx, ctx, &found.common().id, &what)?;
+    image.tell(tx, &by_somebody(ctx), found, &name(shape))
 }
 
 /// Who finds the change did not make it.
@@ -35,8 +36,8 @@ fn by_somebody(ctx: &Ctx) -> Ctx {
     ctx.acting_as(who, &ctx.request_id, ctx.depth, &ctx.chain)
 }
 
-fn name<R: Record>() -> String {
-    format!("{}.{CHANGED_OUTSIDE}", R::shape().events)
+fn name(shape: &Shape) -> String {
+    format!("{}.{CHANGED_OUTSIDE}", shape.events)
 }
 
 /// Makes the log, the counts and the search texts of an account match its guarded records, a hundred after an id at a time;
@@ -44,23 +45,28 @@ fn name<R: Record>() -> String {
 pub fn accept_some<R: Record>(tx: &mut Tx, ctx: &Ctx, after: &str) -> Result<String> {
     let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {TOGETHER}", R::sql().select);
     let found = tx.all(&sql, &[ctx.account.into(), after.into()], R::from_row)?;
-    for record in &found {
-        note_outside(tx, ctx, record)?;
+    let found: Vec<&dyn AnyRecord> = found.iter().map(|record| record as &dyn AnyRecord).collect();
+    accept(&R::layout(), tx, ctx, &found)
+}
+
+fn accept(layout: &Layout, tx: &mut Tx, ctx: &Ctx, found: &[&dyn AnyRecord]) -> Result<String> {
+    for record in found {
+        note_outside(tx, ctx, *record)?;
     }
-    for (id, _) in inspect::unsearched(tx, ctx.account, &found)? {
-        found.iter().filter(|record| record.base().id == id).try_for_each(|record| search::put(tx, ctx, record))?;
+    for (id, _) in inspect::unsearched(layout, tx, ctx.account, found)? {
+        found.iter().filter(|record| record.common().id == id).try_for_each(|record| search::put(tx, ctx, *record))?;
     }
     if let Some(last) = found.last().filter(|_| found.len() == TOGETHER) {
-        return Ok(last.base().id.clone());
+        return Ok(last.common().id.clone());
     }
-    note_deleted::<R>(tx, ctx)?;
-    recount::<R>(tx, ctx)?;
+    note_deleted(layout, tx, ctx)?;
+    recount(layout.shape, tx, ctx)?;
     Ok(String::new())
 }
 
 /// Writes a line about each record that was deleted outside the program.
-fn note_deleted<R: Record>(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-    let (shape, account) = (R::shape(), Value::from(ctx.account));
+fn note_deleted(layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let (shape, account) = (layout.shape, Value::from(ctx.account));
     let sql = format!(
         "SELECT max(seq) FROM log WHERE account_id = $1 AND entity_type = $2
          AND NOT EXISTS (SELECT 1 FROM {} AS own WHERE own.account_id = $1 AND own.id = entity_id) GROUP BY entity_id",
@@ -78,29 +84,29 @@ fn note_deleted<R: Record>(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
                 members.insert("difference".to_string(), what.into());
                 members.insert(lines::DELETED.to_string(), true.into());
             }
-            tell::<R>(tx, ctx, &id, what)?;
+            tell(shape, tx, ctx, &id, what)?;
             let logged = data.to_string();
             // What the API does not show is for the log alone.
             data.as_object_mut().map(|members| members.remove(lines::HIDDEN));
-            let (name, data) = (name::<R>(), data.to_string());
+            let (name, data) = (name(shape), data.to_string());
             let event = Event { name: &name, entity_type: shape.name, entity_id: &id, data: &data };
             log::append_as(tx, &by_somebody(ctx), &event, &logged)?;
-            search::remove::<R>(tx, ctx, &id)?;
+            search::remove(layout, tx, ctx, &id)?;
         }
     }
     Ok(())
 }
 
-fn recount<R: Record>(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-    let sql = format!("SELECT count(*) FROM {} WHERE account_id = $1", R::shape().table);
+fn recount(shape: &Shape, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let sql = format!("SELECT count(*) FROM {} WHERE account_id = $1", shape.table);
     let own = tx.int(&sql, &[ctx.account.into()])?;
     let sql = "SELECT coalesce((SELECT total FROM record_counts WHERE account_id = $1 AND kind = $2), 0)";
-    let kept = tx.int(sql, &[ctx.account.into(), R::shape().name.into()])?;
-    if own == kept { Ok(()) } else { count::<R>(tx, ctx, own - kept) }
+    let kept = tx.int(sql, &[ctx.account.into(), shape.name.into()])?;
+    if own == kept { Ok(()) } else { count_kind(shape.name, tx, ctx, own - kept) }
 }
 
-fn tell<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str, what: &str) -> Result<()> {
+fn tell(shape: &Shape, tx: &mut Tx, ctx: &Ctx, id: &str, what: &str) -> Result<()> {
     let account = Account::numbered(tx, ctx.account)?.uid;
-    tracing::error!(account, "The {} {id} does not match the log. {what}.", R::shape().name);
+    tracing::error!(account, "The {} {id} does not match the log. {what}.", shape.name);
     Ok(())
 }

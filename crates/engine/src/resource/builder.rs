@@ -20,7 +20,7 @@ impl Resource {
             title,
             shape: R::shape(),
             path: format!("/v1/{}", R::shape().table.replace('_', "-")),
-            fields: R::infos(),
+            fields: R::infos().to_vec(),
             routes: Vec::new(),
             list: None,
             migrations,
@@ -44,7 +44,7 @@ impl Resource {
         shape: &'static Shape,
         title: &'static str,
         area: &'static str,
-        fields: Vec<FieldInfo>,
+        fields: &[FieldInfo],
     ) -> Resource {
         Resource {
             area,
@@ -52,7 +52,7 @@ impl Resource {
             title,
             shape,
             path: format!("/v1/{}", shape.table.replace('_', "-")),
-            fields,
+            fields: fields.to_vec(),
             routes: Vec::new(),
             list: None,
             migrations: &[],
@@ -224,7 +224,7 @@ impl Resource {
     pub fn body<B: Fields>(self, body: RequestBody) -> Resource {
         self.with(|route| {
             route.body = body;
-            route.fields = B::infos().into_iter().filter(|field| body.accepts(field)).collect();
+            route.fields = B::infos().iter().copied().filter(|field| body.accepts(field)).collect();
         })
     }
 
