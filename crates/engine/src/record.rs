@@ -15,19 +15,18 @@ mod open;
 mod part;
 mod rules;
 mod sealed;
+mod shape;
+mod sql;
 mod url;
 
-use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use store::{Row, Tx};
 
-use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, FieldErrors};
 use crate::json::Json;
-pub use any::{AnyFields, AnyRecord, Layout};
+pub use any::{AnyFields, AnyRecord, HIDDEN, Layout};
 pub(crate) use any::{search_text, stored, write_hidden, write_json, write_logged};
 pub use body::{Body, Fields};
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
@@ -39,119 +38,9 @@ pub use open::{Transitions, check_transition, may_become};
 pub use part::Part;
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, GIVEN, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 pub use sealed::Sealed;
+pub use shape::{Base, Shape};
+pub use sql::Sql;
 pub use url::ShownUrl;
-
-/// The fields of every record.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Base {
-    /// UUIDv7.
-    pub id: String,
-    /// When it was created, on the account's clock.
-    pub created_at: Moment,
-    /// When it last changed, on the account's clock.
-    pub updated_at: Moment,
-    /// Incremented with every change; the ETag.
-    pub version: i64,
-}
-
-/// The static description of a record.
-pub struct Shape {
-    /// Its name in events and messages: `product`.
-    pub name: &'static str,
-    /// Its table, which is also the name of its list.
-    pub table: &'static str,
-    /// The prefix of its events: `product.created`, but `customer.created` for a client.
-    pub events: &'static str,
-    /// The sort field of a list without pages.
-    pub order: &'static str,
-    /// Whether filtered lists that are sorted by creation are sorted by id. Ids increase with time, so an index of a field
-    /// followed by the id serves the filter, its order and the sort by that field.
-    pub created_by_id: bool,
-    /// The field that refers to its parent, whose id is in the path; or empty.
-    pub parent: &'static str,
-    /// The views that include `created_at` outside `meta`.
-    pub created_at: Views,
-    /// The views that include `updated_at` outside `meta`.
-    pub updated_at: Views,
-    /// The views that include the `meta` object.
-    pub meta: Views,
-    /// The URLs that it shows.
-    pub addresses: &'static [ShownUrl],
-    /// Additional members of its responses, derived from other records.
-    pub parts: &'static [Part],
-    /// Its description in the documentation, from the doc comment.
-    pub doc: &'static [&'static str],
-}
-
-impl Shape {
-    /// Creates the shape of a record whose times are only in its `meta`.
-    pub const fn new(name: &'static str, table: &'static str, doc: &'static [&'static str]) -> Shape {
-        Shape {
-            name,
-            table,
-            events: name,
-            order: "created_at",
-            created_by_id: false,
-            parent: "",
-            created_at: NOWHERE,
-            updated_at: NOWHERE,
-            meta: ALL,
-            addresses: &[],
-            parts: &[],
-            doc,
-        }
-    }
-
-    /// Whether a single record does not show this field.
-    pub fn hides(&self, field: &FieldInfo) -> bool {
-        !(field.rules.views.includes(DETAIL) || field.rules.in_meta && self.meta.includes(DETAIL))
-    }
-
-    /// Sets the prefix of its events.
-    pub const fn events(self, events: &'static str) -> Shape {
-        Shape { events, ..self }
-    }
-
-    /// Sets the field that refers to its parent, under whose path it is.
-    pub const fn parent(self, field: &'static str) -> Shape {
-        Shape { parent: field, ..self }
-    }
-
-    /// Sets its URLs.
-    pub const fn addresses(self, addresses: &'static [ShownUrl]) -> Shape {
-        Shape { addresses, ..self }
-    }
-
-    /// Sets the additional members of its responses.
-    pub const fn parts(self, parts: &'static [Part]) -> Shape {
-        Shape { parts, ..self }
-    }
-
-    /// Sets the sort field of a list without pages.
-    pub const fn order(self, order: &'static str) -> Shape {
-        Shape { order, ..self }
-    }
-
-    /// Declares that its indexes end with the id instead of the time of creation.
-    pub const fn created_by_id(self) -> Shape {
-        Shape { created_by_id: true, ..self }
-    }
-
-    /// Sets the views that include `created_at` outside `meta`.
-    pub const fn created_at(self, views: Views) -> Shape {
-        Shape { created_at: views, ..self }
-    }
-
-    /// Sets the views that include `updated_at` outside `meta`.
-    pub const fn updated_at(self, views: Views) -> Shape {
-        Shape { updated_at: views, ..self }
-    }
-
-    /// Sets the views that include `meta`.
-    pub const fn meta(self, views: Views) -> Shape {
-        Shape { meta: views, ..self }
-    }
-}
 
 /// A record, generated by [`record!`](crate::record!).
 pub trait Record: Fields + PartialEq {
@@ -255,14 +144,6 @@ pub trait Model: Record {
     }
 }
 
-/// What a record starts with in the log, if it has more columns than the API shows.
-pub const HIDDEN: &str = "{\"hidden\":";
-/// Stands for a secret in the log.
-const SECRET: &str = "(secret)";
-
-const BASE: &str = "id, created_at, updated_at, version";
-const BASE_COLUMNS: usize = 4;
-
 impl<R: Model> Body for R {
     fn check(&self, faults: &mut FieldErrors) {
         Model::check(self, faults);
@@ -271,97 +152,6 @@ impl<R: Model> Body for R {
     fn body(body: Json) -> Json {
         <R as Model>::body(body)
     }
-}
-
-/// The SQL statements of a record, generated from its fields.
-pub struct Sql {
-    /// `SELECT` of all columns, without a `WHERE`.
-    pub select: String,
-    /// The columns of `select`, qualified with the table.
-    pub columns: String,
-    /// Columns for a list, each with its table: those of every record, and the fields that lists show.
-    pub list_columns: String,
-    /// The places of those fields among all fields.
-    pub listed: Vec<usize>,
-    /// The places of the stored fields among all fields.
-    pub stored: Vec<usize>,
-    /// Selects one record. Values: account, id.
-    pub get: String,
-    /// Inserts a record. Values: account, the base, the fields.
-    pub insert: String,
-    /// Updates a record. Values: the base without the id, the fields, account, id.
-    pub update: String,
-    /// Updates of some fields, by their names.
-    updates: Mutex<HashMap<Vec<&'static str>, Arc<str>>>,
-    /// Deletes a record. Values: account, id.
-    pub delete: String,
-}
-
-impl Sql {
-    /// Creates the statements of a kind of record.
-    pub fn of(shape: &Shape, infos: &[FieldInfo]) -> Sql {
-        let table = shape.table;
-        let stored: Vec<usize> = (0..infos.len()).filter(|place| !infos[*place].rules.sent_only).collect();
-        let listed: Vec<usize> = stored.iter().copied().filter(|place| any::is_listed(shape, &infos[*place])).collect();
-        let name = |place: &usize| infos[*place].name;
-        let names: Vec<&str> = stored.iter().map(name).collect();
-        let list_columns = qualified(table, listed.iter().map(name));
-        let columns = qualified(table, names.iter().copied());
-        let fields: String = names.iter().map(|name| format!(", \"{name}\"")).collect();
-        let count = names.len();
-        let places: String = (0..count).map(|n| format!(", ${}", n + 6)).collect();
-        let changes: String = names.iter().enumerate().map(|(n, name)| format!(", \"{name}\" = ${}", n + 4)).collect();
-        Sql {
-            select: format!("SELECT {columns} FROM {table}"),
-            get: format!("SELECT {columns} FROM {table} WHERE account_id = $1 AND id = $2"),
-            insert: format!("INSERT INTO {table} (account_id, {BASE}{fields}) VALUES ($1, $2, $3, $4, $5{places})"),
-            update: format!(
-                "UPDATE {table} SET created_at = $1, updated_at = $2, version = $3{changes} WHERE account_id = ${} AND id = ${}",
-                count + 4,
-                count + 5
-            ),
-            delete: format!("DELETE FROM {table} WHERE account_id = $1 AND id = $2"),
-            updates: Mutex::default(),
-            columns,
-            list_columns,
-            listed,
-            stored,
-        }
-    }
-
-    /// Returns the number of columns in `list_columns`.
-    pub fn list_width(&self) -> usize {
-        BASE_COLUMNS + self.listed.len()
-    }
-
-    /// Returns the statement that updates these fields of a record, so that the databases leave the indexes of others
-    /// alone. Values: `updated_at`, `version`, the fields, account, id. `None` when there are enough such statements:
-    /// connections keep each of them prepared.
-    pub fn update_of(&self, table: &str, names: &[&'static str]) -> Option<Arc<str>> {
-        let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = updates.get(names) {
-            return Some(known.clone());
-        }
-        if updates.len() >= MAX_UPDATES {
-            return None;
-        }
-        let changes: String = names.iter().enumerate().map(|(n, name)| format!(", \"{name}\" = ${}", n + 3)).collect();
-        let (account, id) = (names.len() + 3, names.len() + 4);
-        let sql = format!(
-            "UPDATE {table} SET updated_at = $1, version = $2{changes} WHERE account_id = ${account} AND id = ${id}"
-        );
-        let sql: Arc<str> = sql.into();
-        updates.insert(names.to_vec(), sql.clone());
-        Some(sql)
-    }
-}
-
-/// How many statements update some fields of a record. What the program itself does changes the same fields each time.
-const MAX_UPDATES: usize = 16;
-
-fn qualified<'n>(table: &str, fields: impl Iterator<Item = &'n str>) -> String {
-    let columns = BASE.split(", ").chain(fields).map(|name| format!("{table}.\"{name}\""));
-    columns.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the name of a field, without the `r#` of a keyword.

@@ -6,13 +6,19 @@ use std::ops::Range;
 use store::{Row, Value};
 
 use super::field::{AnyKind, FieldInfo};
-use super::rules::{DETAIL, LIST, Rules, Views};
+use super::rules::{DETAIL, Rules, Views};
+use super::shape::{Base, Shape};
+use super::sql::{BASE_COLUMNS, Sql};
 use super::url::ShownUrl;
-use super::{BASE_COLUMNS, Base, HIDDEN, SECRET, Shape, Sql};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::json::{write_name, write_text};
 use crate::secrets::vault::is_sealed;
+
+/// What a record starts with in the log, if it has more columns than the API shows.
+pub const HIDDEN: &str = "{\"hidden\":";
+/// Stands for a secret in the log.
+const SECRET: &str = "(secret)";
 
 /// What is known about a kind of record.
 #[derive(Clone, Copy)]
@@ -62,13 +68,6 @@ impl Layout {
             && shape.addresses.iter().all(|address| alike(address.views))
             && [shape.created_at, shape.updated_at, shape.meta].into_iter().all(alike)
     }
-}
-
-/// Whether a list shows the field.
-pub(super) fn is_listed(shape: &Shape, field: &FieldInfo) -> bool {
-    field.rules.views.includes(LIST)
-        || field.rules.in_meta && shape.meta.includes(LIST)
-        || shape.addresses.iter().any(|address| address.views.includes(LIST) && address.names(field.name))
 }
 
 /// A value with fields of any type: a record or a body.
