@@ -68,8 +68,10 @@ fn is_late() -> bool {
 
 /// Returns the template as passed to minijinja, or why it is not allowed.
 fn prepared(text: &str) -> Result<Cow<'_, str>, String> {
-    rules::check(text)?;
-    multiplication::replace(text)
+    match rules::errors(text) {
+        wrong if wrong.is_empty() => multiplication::replace(text),
+        wrong => Err(wrong.join("; it ")),
+    }
 }
 
 /// Whether a string contains placeholders or tags.
@@ -82,10 +84,17 @@ pub fn check(text: &str) -> Result<(), String> {
     if !is_template(text) {
         return Ok(());
     }
-    ENGINE
-        .template_from_str(&prepared(text)?)
-        .map(drop)
-        .map_err(|error| format!("is not a valid template: {}", plain(&error)))
+    let mut wrong = rules::errors(text);
+    // The restrictions say nothing about the syntax.
+    match multiplication::replace(text) {
+        Ok(text) => {
+            let error =
+                ENGINE.template_from_str(&text).err().filter(|_| !wrong.iter().any(|one| one.contains("the tag")));
+            wrong.extend(error.map(|error| format!("is not a valid template: {}", plain(&error))));
+        }
+        Err(why) => wrong.push(why),
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; it ")) }
 }
 
 /// Returns the names that the templates of a value use without defining them.

@@ -14,10 +14,27 @@ const MAX_NODES: usize = 200;
 /// Maximum number of tags in a template. The engine parses them recursively.
 const MAX_TAGS: usize = 200;
 
-/// Checks the placeholders and tags of a template. Leaves syntax errors for minijinja to report.
-pub fn check(text: &str) -> Result<(), String> {
+/// The most errors that are reported of one template.
+const MAX_ERRORS: usize = 10;
+
+/// Checks the placeholders and tags of a template; returns what is wrong with it. Leaves syntax errors for minijinja to report.
+pub fn errors(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if let Err(last) = check_all(text, &mut wrong) {
+        wrong.push(last);
+    }
+    wrong
+}
+
+/// Adds the errors of placeholders and tags, and returns the one after which nothing else is checked.
+fn check_all(text: &str, wrong: &mut Vec<String>) -> Result<(), String> {
     let mut hole: Vec<Token> = Vec::new();
     let mut tags = 0;
+    let mut add = |error: String| {
+        if wrong.len() < MAX_ERRORS && !wrong.contains(&error) {
+            wrong.push(error);
+        }
+    };
     for token in tokenize(text, false, SyntaxConfig::default()) {
         let Ok((token, _)) = token else { return Ok(()) };
         tags += usize::from(matches!(token, Token::BlockStart));
@@ -31,12 +48,14 @@ pub fn check(text: &str) -> Result<(), String> {
         hole.push(token);
         match hole.as_slice() {
             [Token::BlockStart, Token::Ident(tag)] if !TAGS.contains(tag) => {
-                return Err(format!("uses the tag '{tag}'; supported tags are: {}", TAGS.join(", ")));
+                add(format!("uses the tag '{tag}'; supported tags are: {}", TAGS.join(", ")));
             }
             [.., Token::Pipe, Token::Ident(filter)] if !filters::is_known(filter) => {
-                return Err(format!("uses the unknown filter '{filter}'"));
+                add(format!("uses the unknown filter '{filter}'{}", filters::guess(filter)));
             }
-            [Token::BlockStart, Token::Ident("for"), .., Token::BlockEnd] => check_loop(&hole)?,
+            [Token::BlockStart, Token::Ident("for"), .., Token::BlockEnd] => {
+                check_loop(&hole).unwrap_or_else(&mut add);
+            }
             _ => {}
         }
     }
