@@ -160,3 +160,16 @@ fn range(first: i64, end: Option<i64>) -> Result<Vec<i64>, minijinja::Error> {
     }
     Ok(range.collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guesses_are_filters() {
+        for name in GO_THROUGH.iter().chain(OTHERS) {
+            assert!(is_known(name), "{name}");
+        }
+        assert_eq!(guess("uper"), "; did you mean 'upper'?");
+    }
+}

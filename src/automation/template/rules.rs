@@ -2,6 +2,8 @@
 //! of three lines could exhaust memory. So no construct can produce large output from small input: loops iterate over
 //! existing data, only numbers can be multiplied, and the number of tokens in an expression is limited.
 
+use std::collections::HashSet;
+
 use minijinja::machinery::{Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
@@ -14,6 +16,8 @@ const MAX_NODES: usize = 200;
 /// Maximum number of tags in a template. The engine parses them recursively.
 const MAX_TAGS: usize = 200;
 
+/// How the error of a filter that does not exist begins.
+pub const UNKNOWN_FILTER: &str = "uses the unknown filter";
 /// The most errors that are reported of one template.
 const MAX_ERRORS: usize = 10;
 
@@ -23,6 +27,8 @@ pub fn errors(text: &str) -> Vec<String> {
     if let Err(last) = check_all(text, &mut wrong) {
         wrong.push(last);
     }
+    let mut seen = HashSet::new();
+    wrong.retain(|error| seen.insert(error.clone()));
     wrong
 }
 
@@ -30,13 +36,11 @@ pub fn errors(text: &str) -> Vec<String> {
 fn check_all(text: &str, wrong: &mut Vec<String>) -> Result<(), String> {
     let mut hole: Vec<Token> = Vec::new();
     let mut tags = 0;
-    let mut add = |error: String| {
-        if wrong.len() < MAX_ERRORS && !wrong.contains(&error) {
-            wrong.push(error);
-        }
-    };
     for token in tokenize(text, false, SyntaxConfig::default()) {
         let Ok((token, _)) = token else { return Ok(()) };
+        if wrong.len() == MAX_ERRORS {
+            return Err("has more errors".to_string());
+        }
         tags += usize::from(matches!(token, Token::BlockStart));
         match token {
             _ if tags > MAX_TAGS => return Err(format!("has more than {MAX_TAGS} tags")),
@@ -48,13 +52,13 @@ fn check_all(text: &str, wrong: &mut Vec<String>) -> Result<(), String> {
         hole.push(token);
         match hole.as_slice() {
             [Token::BlockStart, Token::Ident(tag)] if !TAGS.contains(tag) => {
-                add(format!("uses the tag '{tag}'; supported tags are: {}", TAGS.join(", ")));
+                wrong.push(format!("uses the tag '{tag}'; supported tags are: {}", TAGS.join(", ")));
             }
             [.., Token::Pipe, Token::Ident(filter)] if !filters::is_known(filter) => {
-                add(format!("uses the unknown filter '{filter}'{}", filters::guess(filter)));
+                wrong.push(format!("{UNKNOWN_FILTER} '{filter}'{}", filters::guess(filter)));
             }
             [Token::BlockStart, Token::Ident("for"), .., Token::BlockEnd] => {
-                check_loop(&hole).unwrap_or_else(&mut add);
+                wrong.extend(check_loop(&hole).err());
             }
             _ => {}
         }
