@@ -99,6 +99,10 @@ export const daysUntil = (text) => Math.round((utc(text) - utc(today())) / 86_40
 /** @param {string} text @param {number} days */
 export const plusDays = (text, days) => new Date(utc(text) + days * 86_400_000).toISOString().slice(0, 10);
 
+/** Whether a moment is still to come, on the account's clock, which may be a little ahead of this page.
+ * @param {string} text */
+export const isAhead = (text) => Date.parse(text) > now() + 60_000;
+
 const loaded = Date.now();
 function now() {
   const server = Date.parse(me.value.account.now ?? "");

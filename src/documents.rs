@@ -126,7 +126,7 @@ record! {
     /// The client, by your own `external_id`.
     client_external_id: String = INPUT.create_only().sent_only().example("\"\"");
     /// Status: draft, open, partial, paid, overdue, credited, accepted …, or a custom value.
-    payment_status: PaymentStatus = INPUT.kept().at_most(64).filter().sort().example("\"draft\"");
+    payment_status: PaymentStatus = INPUT.kept().at_most(64).filter().choices_of(status::usual).sort().example("\"draft\"");
     /// When the document was paid.
     paid_at: When = COMPUTED.nullable().sort();
     /// When the document was first sent.

@@ -115,6 +115,8 @@ pub struct Letter {
     pub from_name: String,
     /// The reply address.
     pub reply_to: String,
+    /// Whether `to` are the addresses of the client, so that a further try goes to those that the client has then.
+    pub to_client: bool,
     /// When it may leave.
     pub timing: Timing,
     /// The link in its text that works once.
@@ -134,8 +136,8 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
     let from = sender_address(tx, ctx, &letter.reply_to)?;
     tx.execute(
         "INSERT INTO mails (account_id, id, created_at, about, about_id, kind, from_name, from_email, reply_to,
-                            recipients, copies, subject, body, html, attach_pdf, leaves_at, source)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+                            recipients, copies, subject, body, html, attach_pdf, leaves_at, source, to_client)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
         &[
             ctx.account.into(),
             (&id).into(),
@@ -154,6 +156,7 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
             letter.attach_pdf.into(),
             leaves_at.0.into(),
             if waits { (&letter.source).into() } else { "".into() },
+            letter.to_client.into(),
         ],
     )?;
     letter.link.keep(tx, &ctx.site.vault, ctx.account, &id)?;
@@ -271,7 +274,8 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
     if app.store.read_now(move |tx| awaits_print(tx, account, &own, now))? {
         return Ok(Ending::Wait(now.plus_seconds(2)));
     }
-    let Some((delivery, mail)) = start_try(app, account, &id)? else { return Ok(Ending::Done) };
+    let caller = app.acting_in(account, "outbox")?;
+    let Some((delivery, mail)) = start_try(app, &caller, &id)? else { return Ok(Ending::Done) };
     let sent = match build(app, account, &mail) {
         Ok((from, bytes)) => {
             let started = Instant::now();
@@ -297,7 +301,6 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
             (outcome::Outcome::Retried, why.clone(), twice, Ending::Failed(why))
         }
     };
-    let caller = app.acting_in(account, "outbox")?;
     let told = outcome::Told::of(&delivery, &mail, &reason);
     outcome.report(app, &caller.account.uid, &told);
     match end_try(app, &caller, outcome, twice, &told, true) {
@@ -320,7 +323,7 @@ fn end_try(
     told: &outcome::Told,
     tells: bool,
 ) -> Result<()> {
-    let (now, followers) = (app.clock.now(), *app.services.get::<outcome::Followers>());
+    let followers = *app.services.get::<outcome::Followers>();
     let (caller, told) = (caller.clone(), told.clone());
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = caller.writing(tx)?;
@@ -334,7 +337,7 @@ fn end_try(
             outcome.status().wire().into(),
             (&told.reason).into(),
             i64::from(twice).into(),
-            now.0.into(),
+            ctx.now.0.into(),
             ctx.account.into(),
             (&told.delivery).into(),
         ];
@@ -366,13 +369,7 @@ fn is_recorded(app: &App, account: i64, id: &str) -> Result<bool> {
                 "UPDATE deliveries SET status = $1, reason = $2, changed_at = $3
                  WHERE account_id = $4 AND id = $5 AND status NOT IN ({over})"
             ),
-            &[
-                Standing::Recorded.wire().into(),
-                NOT_SENT.into(),
-                ctx.machine_now.0.into(),
-                account.into(),
-                (&id).into(),
-            ],
+            &[Standing::Recorded.wire().into(), NOT_SENT.into(), ctx.now.0.into(), account.into(), (&id).into()],
         )?;
         Ok::<_, Error>(true)
     })
@@ -402,9 +399,10 @@ fn printed(payload: &str) -> usize {
 }
 
 /// Records that an attempt starts. An earlier attempt without an outcome may have been delivered.
-fn start_try(app: &App, account: i64, id: &str) -> Result<Option<(Delivery, Queued)>> {
-    let (id, now) = (id.to_string(), app.clock.now());
+fn start_try(app: &App, caller: &Actor, id: &str) -> Result<Option<(Delivery, Queued)>> {
+    let (id, caller, account) = (id.to_string(), caller.clone(), caller.account.number);
     app.store.write_now(account, move |tx| {
+        let now = caller.reading(tx)?.now;
         let sql = "SELECT mail_id, recipient, status, attempts FROM deliveries WHERE account_id = $1 AND id = $2";
         let found = tx.first(sql, &[account.into(), (&id).into()], |row| {
             Ok::<_, Error>(Delivery {

@@ -11,6 +11,7 @@ pub mod tax_rate;
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, violation};
+use engine::input::did_you_mean;
 use engine::input::pending::Pending;
 use engine::record::{ALL, COMPUTED, DETAIL, Fields, INPUT, Kind, Model, NOWHERE, Record, Sealed, Texts, UPDATED};
 use engine::records::{self, Work};
@@ -306,7 +307,9 @@ impl Settings {
         match rates.iter().find(is_sold) {
             Some(rate) => self.default_vat_code.clone_from(&rate.code),
             None => {
-                let message = "is not the code of any tax rate for sales";
+                let sold = rates.iter().filter(|rate| rate.context == TaxContext::Sales);
+                let guess = did_you_mean(&code, sold.map(|rate| rate.code.as_str()));
+                let message = format!("is not the code of any tax rate for sales{guess}");
                 faults.add("default_vat_code", violation(FieldCode::ReferenceNotFound, message));
             }
         }

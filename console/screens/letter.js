@@ -5,6 +5,7 @@ import { Dialog, openDialog } from "../dialog.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { errorsByField } from "../form.js";
+import { isAhead, moment } from "../format.js";
 import { a, button, dd, div, dl, dt, h, iframe, input, label, p, section, span } from "../html.js";
 import { STORES_MAIL, sayMailed } from "../mailed.js";
 import { Icon, Problem, Skeleton, sayError } from "../parts.js";
@@ -55,7 +56,7 @@ function Letter({ table, id, close }) {
   }, sayError);
   const run = async () => {
     setFaults({});
-    await post(`${path}/send`, { to: mail?.to, ...(mail?.cc ? { cc: mail.cc } : {}), subject: mail?.subject, message: mail?.message, send_type: mail?.send_type, include_pdf: mail?.include_pdf }, { key }).catch((problem) => {
+    const { data } = await post(`${path}/send`, { to: mail?.to, ...(mail?.cc ? { cc: mail.cc } : {}), subject: mail?.subject, message: mail?.message, send_type: mail?.send_type, include_pdf: mail?.include_pdf }, { key }).catch((problem) => {
       const wrong = problem instanceof ApiError ? errorsByField(problem) : {};
       const first = TYPED.find((name) => wrong[name]);
       if (!first) throw problem;
@@ -65,7 +66,8 @@ function Letter({ table, id, close }) {
       throw null;
     });
     dropDraft(draftName);
-    sayMailed(t("send.done", { to: mail?.to ?? "" }), mail?.to ?? "");
+    const to = mail?.to ?? "";
+    sayMailed(isAhead(data.leaves_at) ? t("send.waits", { to, at: moment(data.leaves_at) }) : t("send.done", { to }), to);
   };
   /** @param {string} name */
   const control = (name) => ({ id: `send-${name}`, value: mail?.[name], invalid: Boolean(faults[name]), describedBy: faults[name] ? `send-${name}-error` : undefined, onChange: (/** @type {any} */ value) => set({ [name]: value }) });

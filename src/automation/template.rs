@@ -68,8 +68,10 @@ fn is_late() -> bool {
 
 /// Returns the template as passed to minijinja, or why it is not allowed.
 fn prepared(text: &str) -> Result<Cow<'_, str>, String> {
-    rules::check(text)?;
-    multiplication::replace(text)
+    match rules::errors(text) {
+        wrong if wrong.is_empty() => multiplication::replace(text),
+        wrong => Err(wrong.join("; it ")),
+    }
 }
 
 /// Whether a string contains placeholders or tags.
@@ -82,10 +84,16 @@ pub fn check(text: &str) -> Result<(), String> {
     if !is_template(text) {
         return Ok(());
     }
-    ENGINE
-        .template_from_str(&prepared(text)?)
-        .map(drop)
-        .map_err(|error| format!("is not a valid template: {}", plain(&error)))
+    let mut wrong = rules::errors(text);
+    // What breaks a limit is not parsed. Unknown filters are no errors of syntax, which there may be too.
+    if wrong.iter().all(|error| error.starts_with(rules::UNKNOWN_FILTER)) {
+        let parsed = multiplication::replace(text).and_then(|text| {
+            let parsed = ENGINE.template_from_str(&text).map(drop);
+            parsed.map_err(|error| format!("is not a valid template: {}", plain(&error)))
+        });
+        wrong.extend(parsed.err());
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; it ")) }
 }
 
 /// Returns the names that the templates of a value use without defining them.

@@ -6,7 +6,7 @@ use engine::error::{FieldCode, FieldErrors, violation};
 use engine::input::did_you_mean;
 use engine::json::Json;
 use engine::perform::prepare;
-use engine::record::{Emails, INPUT, Kind};
+use engine::record::{Emails, FieldInfo, INPUT, Kind};
 use engine::registry::registry;
 use jiff::civil::Date;
 use serde_json::{Map, Value};
@@ -38,13 +38,13 @@ pub fn check(steps: &Value, about: &str, faults: &mut FieldErrors) {
             }
             "send_document" => {
                 if let Some(path) = path_of(about) {
-                    show("POST", &format!("{path}/x/send"), body, &at, faults);
+                    show("POST", &format!("{path}/x/send"), body, &at, &[], faults);
                 }
             }
             kind => {
                 if let Some(path) = path_of_create(kind) {
                     fit(TODAY, create_fields(path), &mut body);
-                    show("POST", path, body, &at, faults);
+                    show("POST", path, body, &at, create_fields(path), faults);
                 }
             }
         }
@@ -69,7 +69,7 @@ fn update(step: &Map<String, Value>, about: &str, at: &str, faults: &mut FieldEr
     };
     if let Some(Value::Object(mut body)) = step.get("fields").cloned() {
         fit(TODAY, fields, &mut body);
-        show("PATCH", &format!("{path}/x"), body, &format!("{at}fields."), faults);
+        show("PATCH", &format!("{path}/x"), body, &format!("{at}fields."), fields, faults);
     }
 }
 
@@ -114,7 +114,7 @@ fn headers(step: &Map<String, Value>, at: &str, faults: &mut FieldErrors) {
 }
 
 /// Validates a body against a route and adds its errors under `at`.
-fn show(method: &str, path: &str, body: Map<String, Value>, at: &str, faults: &mut FieldErrors) {
+fn show(method: &str, path: &str, body: Map<String, Value>, at: &str, fields: &[FieldInfo], faults: &mut FieldErrors) {
     let mut open = Vec::new();
     let body = known(&Value::Object(body), "", &mut open).unwrap_or_default();
     let Err(refused) = prepare(method, path, Some(&body)) else { return };
@@ -122,8 +122,17 @@ fn show(method: &str, path: &str, body: Map<String, Value>, at: &str, faults: &m
         let root = fault.field.split(['.', '[']).next().unwrap_or_default();
         // A field may be missing because it has placeholders, and other fields may depend on it.
         let is_known = body.get(root).is_some() && !open.iter().any(|open| is_in(open, &fault.field));
+        // A flow can also say how long after it runs.
+        let is_date = fields.iter().any(|field| field.name == fault.field && field.is_date());
+        let wrong = match is_date && fault.wrong.code == FieldCode::InvalidFormat {
+            true => violation(
+                FieldCode::InvalidFormat,
+                "must be a date in the format YYYY-MM-DD, or a duration such as P3D",
+            ),
+            false => fault.wrong,
+        };
         if is_known {
-            faults.add(format!("{at}{}", fault.field), fault.wrong);
+            faults.add(format!("{at}{}", fault.field), wrong);
         }
     }
 }

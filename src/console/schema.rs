@@ -8,8 +8,6 @@ use engine::registry::registry;
 use engine::resource::{Method, Resource, Returns, Route};
 use serde_json::{Map, Value, json};
 
-use crate::documents::status::usual;
-
 /// The description as it is served.
 pub static TEXT: LazyLock<String> = LazyLock::new(|| {
     let tables = registry().resources.iter().filter_map(|resource| Some((key(resource), table(resource)?)));
@@ -196,8 +194,8 @@ impl Seen<'_> {
 
     /// Returns the values of an enumeration. A document has only some of the statuses.
     fn choices(&self, field: &FieldInfo) -> Vec<&'static str> {
-        let usual = usual(self.resource.shape.name).filter(|_| field.name == "payment_status");
-        usual.unwrap_or(field.choices).iter().copied().filter(|choice| !choice.is_empty()).collect()
+        let choices = field.choices_of(self.resource.shape.name);
+        choices.iter().copied().filter(|choice| !choice.is_empty()).collect()
     }
 
     /// Returns a member of responses that is not a field.

@@ -1,6 +1,7 @@
 //! Sending documents by mail, with the PDF and the URL of the public page.
 
 use engine::call::{Answer, Call, Content, Outcome};
+use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
@@ -69,6 +70,7 @@ pub const SENT: &[Part] = &[
     Part("success", "boolean", "Whether the mail was queued."),
     Part("recipients", "array", "Recipients: `to`, then `cc`, without duplicates."),
     Part("recipients_list", "string", "The recipients as one string, separated by commas."),
+    Part("leaves_at", "date-time", "When the mail leaves: now, or later if it waits for office hours."),
 ];
 
 /// `POST /v1/{invoices,quotes,workorders}/{id}/send`
@@ -103,8 +105,11 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
             was_settled: false,
             to_client: false,
         };
-        let recipients = post(tx, ctx, document, &wish, source)?;
-        let data = json!({"success": true, "recipients": recipients, "recipients_list": recipients.join(", ")});
+        let (recipients, leaves_at) = post(tx, ctx, document, &wish, source)?;
+        let data = json!({
+            "success": true, "recipients": recipients, "recipients_list": recipients.join(", "),
+            "leaves_at": leaves_at.to_string(),
+        });
         let answer = Answer::data(Outcome::Done, data.to_string().into_bytes());
         Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
     }))
@@ -119,24 +124,25 @@ fn default_type<K: DocumentKind>(document: &Document<K>) -> SendType {
     }
 }
 
-/// Enqueues the mail and emits the event; returns the recipients.
+/// Enqueues the mail and emits the event; returns the recipients, and when it leaves.
 fn post<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
     before: Document<K>,
     wish: &Send,
     source: Source,
-) -> Result<Vec<String>> {
+) -> Result<(Vec<String>, Moment)> {
     let (to, cc) = wish.recipients();
     let (from_name, reply_to) = mail::identity_of(tx, ctx, &before.corporate_identity_id.0)?;
     let timing = if wish.send_type.is_reminder() { Timing::OfficeHours } else { Timing::BySender };
     let addressed = before.addressed(tx, ctx)?;
-    source.check(&Facts::of(ctx, &addressed, &from_name))?;
-    let source = match hours::leaves_at(tx, ctx, timing)? > ctx.now {
-        true => Source {
-            to_client: wish.to.0.eq_ignore_ascii_case(&addressed.addressee(wish.send_type)),
-            ..source.with_placeholders(tx, ctx, &addressed, wish.send_type, &from_name)?
-        },
+    let facts = Facts::of(ctx, &addressed, &from_name);
+    source.check(&facts)?;
+    let leaves_at = hours::leaves_at(tx, ctx, timing)?;
+    let to_client = wish.to.0.eq_ignore_ascii_case(&addressed.addressee(wish.send_type));
+    // Braces in a value are told from placeholders by where the template has that value.
+    let source = match leaves_at > ctx.now || (!source.is_usual && facts.have_braces()) {
+        true => Source { to_client, ..source.with_placeholders(tx, ctx, &addressed, wish.send_type, &from_name)? },
         false => source,
     };
     let Words { subject, body, html } = words(tx, ctx, &addressed, &source, &from_name);
@@ -153,6 +159,7 @@ fn post<K: DocumentKind>(
         reply_to,
         to: to.clone(),
         cc: cc.clone(),
+        to_client,
         timing,
         ..Letter::default()
     };
@@ -163,7 +170,7 @@ fn post<K: DocumentKind>(
     }
     records::change(tx, ctx, &before, &mut document, "updated")?;
     records::emit(tx, ctx, &document, "sales.document_sent")?;
-    Ok(to.into_iter().chain(cc).collect())
+    Ok((to.into_iter().chain(cc).collect(), leaves_at))
 }
 
 /// Returns the mail about a document: its text, and the URL of the page if the text does not have it.
@@ -235,6 +242,10 @@ pub(crate) const fn follower<K: DocumentKind>() -> Follower {
             }
             let to = source.to_client.then(|| split(&document.addressee(kind)));
             Ok(Rewritten { words: words(tx, ctx, &document, &source, &sender), to })
+        },
+        addresses: |tx, ctx, id, kind| {
+            let document = records::find::<Document<K>>(tx, ctx, id)?.addressed(tx, ctx)?;
+            Ok(split(&document.addressee(SendType::from_wire(kind).unwrap_or_default())))
         },
     }
 }

@@ -29,7 +29,7 @@ fn linking_to<K: DocumentKind>(link: &str, tx: &mut Tx, ctx: &Ctx, document: &Do
         }
         None => format!("<span style=\"font-size:18px;font-weight:600;color:{color}\">{name}</span>"),
     };
-    let rows = summary(document).into_iter().map(|(key, value)| {
+    let rows = summary(ctx, document).into_iter().map(|(key, value)| {
         format!(
             "<tr><td style=\"padding:4px 24px 4px 0;color:#5f6871\">{}</td><td style=\"padding:4px 0;font-weight:600\">{}</td></tr>",
             escape(&key),
@@ -58,7 +58,7 @@ fn linking_to<K: DocumentKind>(link: &str, tx: &mut Tx, ctx: &Ctx, document: &Do
 }
 
 /// Returns the facts that a client looks for first: number, amount and date, with the labels of the PDF.
-fn summary<K: DocumentKind>(document: &Document<K>) -> Vec<(String, String)> {
+fn summary<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Vec<(String, String)> {
     let style = Style(document.language);
     let kind = match K::WHICH {
         Which::Invoice if document.is_credit => "credit",
@@ -83,7 +83,7 @@ fn summary<K: DocumentKind>(document: &Document<K>) -> Vec<(String, String)> {
         ]),
         (Which::Invoice, Request::Collection(date, _)) => facts.extend([
             (label("to_collect"), style.money(document.unpaid_amount())),
-            (label("collection_date"), style.date(date)),
+            (label("collection_date"), day(Some(date).filter(|date| *date >= ctx.now.date(&ctx.zone)))),
         ]),
         (Which::Invoice, _) => facts.extend([total(), (label("date"), day(document.invoice_date.0))]),
     }

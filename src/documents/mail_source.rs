@@ -58,9 +58,10 @@ impl Source {
         let (usual, facts) = (Text::usual(tx, ctx, document, kind)?, Facts::of(ctx, document, sender));
         let (expected, own) = (usual.filled(&facts), self.filled(&facts));
         let Source { mut text, mut is_usual, .. } = self;
-        if own.subject.trim() == expected.subject {
-            text.subject = usual.subject;
-        }
+        text.subject = match own.subject.trim() == expected.subject {
+            true => usual.subject,
+            false => facts.restore(&usual.subject, &text.subject),
+        };
         if own.message.replace("\r\n", "\n").trim_end() == expected.message {
             text.message = usual.message;
             is_usual = true;

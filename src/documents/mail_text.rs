@@ -14,7 +14,7 @@ use super::pdf::Style;
 use super::placeholders::{NUMBER, PLACEHOLDERS, fill, restore};
 use super::request::Request;
 use super::send_type::SendType;
-use super::{Document, DocumentKind, Language, Which};
+use super::{Document, DocumentKind, Language, PaymentStatus, Which, quote};
 
 /// The built-in texts, by language and send type.
 pub fn built_in(language: Language) -> &'static Value {
@@ -25,6 +25,12 @@ pub fn built_in(language: Language) -> &'static Value {
 
 /// The name of the text of a reminder of an invoice that is not due yet.
 const EARLY: &str = "invoice_early";
+
+/// The names of the texts about a quote that nobody can answer any more.
+const QUOTE_ACCEPTED: &str = "quote_accepted";
+const QUOTE_INVOICED: &str = "quote_invoiced";
+const QUOTE_REJECTED: &str = "quote_rejected";
+const QUOTE_EXPIRED: &str = "quote_expired";
 
 /// The subject and the message of a mail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +63,14 @@ impl Text {
 
     /// Returns the template of a mail about a document.
     pub fn usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Result<Text> {
+        if let Some(answered) = answered(ctx, document).filter(|_| kind.is_reminder() || kind == SendType::Quote) {
+            // A reminder asks for an answer, whoever wrote its template.
+            let own = if kind.is_reminder() { None } else { MailTemplate::of(tx, ctx, kind, document.language)? };
+            return Ok(match own {
+                Some(own) => Text { subject: own.subject, message: own.message },
+                None => Text::built_in(answered, document.language),
+            });
+        }
         if K::WHICH != Which::Invoice || !kind.is_reminder() {
             return Text::template(tx, ctx, kind, document.language);
         }
@@ -92,7 +106,7 @@ impl Text {
 
     /// Fills the placeholders of a text that somebody wrote, and changes nothing else.
     pub fn sent(&self, facts: &Facts) -> Text {
-        let filled = |text: &str| fill(text, |name| facts.value(name));
+        let filled = |text: &str| facts.fill_written(text);
         Text { subject: filled(&self.subject).replace(['\n', '\r'], " "), message: filled(&self.message) }
     }
 
@@ -123,7 +137,8 @@ impl Facts {
         let (amount, due_date) = (style.money(document.unpaid_amount()), day(document.due_date.0));
         let payment = match document.request() {
             Request::Transfer => {
-                let sentence = built_in(document.language)["transfer"].as_str().unwrap_or_default();
+                let name = if document.is_past_due(ctx) { "transfer_late" } else { "transfer" };
+                let sentence = built_in(document.language)[name].as_str().unwrap_or_default();
                 sentence.replace("{amount}", &amount).replace("{due_date}", &due_date)
             }
             _ => style.terms(ctx, document),
@@ -150,6 +165,31 @@ impl Facts {
         with_braces.fold(text.to_string(), |text, (_, value)| text.replace(value.as_str(), ""))
     }
 
+    /// Whether a value has braces, which would be read as a placeholder in a text that has this value.
+    pub fn have_braces(&self) -> bool {
+        self.0.iter().any(|(_, value)| value.contains('{'))
+    }
+
+    /// Fills the placeholders of a text that somebody wrote. It may have values of the document, as a preview has, and braces in
+    /// these are text.
+    fn fill_written(&self, text: &str) -> String {
+        let is_placeholder = |value: &str| PLACEHOLDERS.iter().any(|name| value == format!("{{{name}}}"));
+        let values = self.0.iter().map(|(_, value)| value.as_str());
+        let values = values.filter(|value| value.contains('{') && !is_placeholder(value));
+        let mut found: Vec<(usize, usize)> =
+            values.flat_map(|value| text.match_indices(value).map(|(start, own)| (start, start + own.len()))).collect();
+        found.sort_by_key(|(start, end)| (*start, std::cmp::Reverse(*end)));
+        let (mut out, mut done) = (String::with_capacity(text.len() + 64), 0);
+        for (start, end) in found {
+            if start >= done {
+                out.push_str(&fill(&text[done..start], |name| self.value(name)));
+                out.push_str(&text[start..end]);
+                done = end;
+            }
+        }
+        out + &fill(&text[done..], |name| self.value(name))
+    }
+
     /// Returns a text with the placeholders of the template that it was filled from, around what somebody changed.
     pub fn restore(&self, template: &str, text: &str) -> String {
         restore(template, text, |name| self.value(name))
@@ -158,6 +198,20 @@ impl Facts {
     fn value(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
     }
+}
+
+/// Returns the name of the text about a quote that nobody can answer any more: it asks for nothing that was done.
+fn answered<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Option<&'static str> {
+    if K::WHICH != Which::Quote || quote::is_open(ctx, document) {
+        return None;
+    }
+    Some(match document.payment_status {
+        PaymentStatus::Accepted => QUOTE_ACCEPTED,
+        PaymentStatus::Invoiced if document.accepted_at.0.is_some() => QUOTE_ACCEPTED,
+        PaymentStatus::Invoiced => QUOTE_INVOICED,
+        PaymentStatus::Rejected => QUOTE_REJECTED,
+        _ => QUOTE_EXPIRED,
+    })
 }
 
 /// Returns the salutation: the client's own, or one with the first name, or a general one.
@@ -179,7 +233,8 @@ mod tests {
     #[test]
     fn built_in_texts_have_known_placeholders() {
         for language in Language::ALL {
-            for kind in SendType::WIRE.iter().chain([&EARLY]) {
+            let others = [EARLY, QUOTE_ACCEPTED, QUOTE_INVOICED, QUOTE_REJECTED, QUOTE_EXPIRED];
+            for kind in SendType::WIRE.iter().chain(&others) {
                 let text = &built_in(*language)[*kind];
                 for part in ["subject", "message"] {
                     let template = text[part].as_str().unwrap();

@@ -414,7 +414,7 @@ fn printed<K: DocumentKind>(
     // Without a bank account there is no payment request.
     let asks = request == Request::Transfer && !of(meta, "iban").is_empty();
     if K::WHICH == Which::Invoice && !document.is_credit && !asks {
-        data["terms"] = json!(style.terms(ctx, document));
+        data["terms"] = json!(style.printed_terms(ctx, document));
     }
     data
 }

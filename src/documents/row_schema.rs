@@ -8,8 +8,11 @@ use serde_json::{Map, Value, json};
 pub fn of(names: &str, sent: &str, most: usize, rules: &Rules) -> Value {
     let names = format!("{names}{}", if is_sent(rules) { sent } else { "" });
     let names: Vec<&str> = names.split(' ').chain(["total_excl_vat", "total_incl_vat"]).collect();
-    let members: Map<String, Value> =
-        names.iter().map(|name| (name.to_string(), member(name, is_sent(rules)))).collect();
+    let shown = |name: &&str| match is_sent(rules) {
+        true => (name.to_string(), member(name, true)),
+        false => (name.to_string(), with_example(name, member(name, false))),
+    };
+    let members: Map<String, Value> = names.iter().map(shown).collect();
     let mut row = json!({"type": "object", "properties": members});
     if is_sent(rules) {
         row["additionalProperties"] = json!(false);
@@ -40,6 +43,23 @@ fn member(name: &str, is_sent: bool) -> Value {
         "description" => text(&INPUT.long(), "Details.", is_sent),
         _ => text(&INPUT, "Name of the product or service.", is_sent),
     }
+}
+
+/// Adds the value of a member in the example of a row, whose amounts belong together.
+fn with_example(name: &str, mut schema: Value) -> Value {
+    let example = match name {
+        "name" | "title" => json!("Maintenance"),
+        "quantity" => json!(2),
+        "unit" => json!("hour"),
+        "unit_price" => json!(68.5),
+        "total_excl_vat" | "subtotal" => json!(137),
+        "vat_rate" => json!("21"),
+        "vat_amount" => json!(28.77),
+        "total_incl_vat" => json!(165.77),
+        _ => return schema,
+    };
+    schema["examples"] = json!([example]);
+    schema
 }
 
 fn decimal(places: u32, about: &str, is_sent: bool) -> Value {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
+use engine::input::did_you_mean;
 use engine::json::{Json, write_name, write_text, written_bytes};
 use engine::record::{Kind, Rules};
 use engine::records;
@@ -373,7 +374,8 @@ impl Row {
                     self.category = rate.r#type.category().to_string();
                 }
                 None => {
-                    let message = "is not the code of any tax rate";
+                    let guess = did_you_mean(&self.vat_code, rates.iter().map(|rate| rate.code.as_str()));
+                    let message = format!("is not the code of any tax rate{guess}");
                     faults.add(format!("{}.vat_code", at()), violation(FieldCode::ReferenceNotFound, message));
                 }
             }

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use engine::context::Ctx;
+use jiff::civil::Date;
 use money::Amount;
 use serde_json::Value;
 
@@ -56,7 +57,7 @@ impl Style {
     }
 
     /// Formats a date in words: 4 mei 2026.
-    pub fn date(&self, date: jiff::civil::Date) -> String {
+    pub fn date(&self, date: Date) -> String {
         let month =
             &typesetting::labels()[self.0.wire()]["common"]["months"][usize::from(date.month().unsigned_abs()) - 1];
         format!("{} {} {}", date.day(), month.as_str().unwrap_or_default(), date.year())
@@ -64,11 +65,26 @@ impl Style {
 
     /// Returns the sentence about the payment of an invoice that asks for no transfer, or an empty one.
     pub fn terms<K: DocumentKind>(&self, ctx: &Ctx, document: &Document<K>) -> String {
+        self.terms_on(ctx.now.date(&ctx.zone), ctx, document)
+    }
+
+    /// Returns this sentence as it is printed: a PDF keeps the day that was planned when it was made.
+    pub fn printed_terms<K: DocumentKind>(&self, ctx: &Ctx, document: &Document<K>) -> String {
+        self.terms_on(Date::MIN, ctx, document)
+    }
+
+    fn terms_on<K: DocumentKind>(&self, today: Date, ctx: &Ctx, document: &Document<K>) -> String {
         let label = |key: &str| typesetting::labels()[self.0.wire()]["invoice"][key].as_str().unwrap_or_default();
         let owes_nothing = K::WHICH == Which::Invoice && !document.is_credit && document.is_final();
         match document.request() {
             Request::Collection(day, account) => {
-                let sentence = label(if account.is_empty() { "collected" } else { "collected_from" });
+                let sentence = label(match (day < today, account.is_empty()) {
+                    (false, true) => "collected",
+                    (false, false) => "collected_from",
+                    // No day is promised that has passed.
+                    (true, true) => "collecting",
+                    (true, false) => "collecting_from",
+                });
                 // An account number is never broken.
                 let account = account.replace(' ', "\u{a0}");
                 let sentence = sentence.replace("{collection_date}", &self.date(day)).replace("{account}", &account);

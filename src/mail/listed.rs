@@ -6,21 +6,22 @@ use std::sync::LazyLock;
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldErrors, Result};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
 use engine::jobs::{self, NewJob};
 use engine::log::{self, Event};
 use engine::record::Shape;
 use engine::records::Work;
 use engine::registry::registry;
-use engine::resource::{Method, Part, RequestBody, Resource, Returns};
+use engine::resource::{Handler, Method, Part, RequestBody, Resource, Returns};
 use engine::text::unknown_value;
 use serde_json::{Value, json};
 use store::{Row, Tx};
 
 use super::link::{self, Kept};
+use super::outcome::Followers;
 use super::trial::{self, Trial};
-use super::{Deliver, Standing};
+use super::{Deliver, Standing, readdressing};
 use crate::files::usage;
 use crate::settings::Settings;
 
@@ -81,7 +82,7 @@ const TEXT: &[Part] = &[
 static WHOLE: LazyLock<Vec<Part>> = LazyLock::new(|| [MEMBERS, TEXT].concat());
 
 /// The routes of outgoing mail.
-pub(crate) fn resource() -> Resource {
+pub(crate) fn resource(retry: Handler) -> Resource {
     Resource::without_records(&SHAPE, "Mail", "invoices", &[])
         .at("/v1/mails")
         .route(Method::Get, "", "List outgoing mail, newest first", list)
@@ -123,6 +124,12 @@ fn list(call: Call) -> Result<Work> {
     });
     let statuses: Vec<Standing> = statuses.filter_map(|status| faults.take("status", status)).collect();
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten().unwrap_or(LIMIT);
+    if call.query.get("before").is_some_and(|id| !is_id(id)) {
+        faults.add(
+            "before",
+            violation(FieldCode::InvalidFormat, "must be the id of a mail, such as meta.last_id of a page"),
+        );
+    }
     faults.into_result()?;
     Ok(Box::new(move |tx, ctx| {
         let text = |name: &str| call.query.get(name).unwrap_or_default().to_string();
@@ -132,6 +139,13 @@ fn list(call: Call) -> Result<Work> {
         answer.meta.push(format!("\"has_more\":{more},\"last_id\":{}", json!(last)));
         Ok(answer)
     }))
+}
+
+/// Whether a text has the form of an id.
+fn is_id(text: &str) -> bool {
+    let is_dash = |place: usize| matches!(place, 8 | 13 | 18 | 23);
+    let fits = |(place, byte): (usize, u8)| if is_dash(place) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+    text.len() == 36 && text.bytes().enumerate().all(fits)
 }
 
 /// Which mail to list.
@@ -269,7 +283,7 @@ fn get(call: Call) -> Result<Work> {
 }
 
 /// `POST /v1/mails/{id}/retry`
-fn retry(call: Call) -> Result<Work> {
+pub(crate) fn retry(call: Call, followers: &'static Followers) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mail = find(tx, ctx, call.id())?;
@@ -282,13 +296,16 @@ fn retry(call: Call) -> Result<Work> {
             return Err(Error::new(Code::InvalidTransition, message));
         }
         check_link(tx, ctx, call.id(), &mail)?;
-        usage::count_mails(tx, ctx, 1)?;
-        let delivery = call.id().to_string();
+        let mut queued = readdressing::follow_client(tx, ctx, followers, call.id())?;
         tx.execute(
             "UPDATE deliveries SET status = $1, changed_at = $2 WHERE account_id = $3 AND id = $4",
-            &[Standing::Queued.wire().into(), ctx.machine_now.0.into(), ctx.account.into(), (&delivery).into()],
+            &[Standing::Queued.wire().into(), ctx.now.0.into(), ctx.account.into(), call.id().into()],
         )?;
-        jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &Deliver { delivery })?, ctx.machine_now)?;
+        queued.push(call.id().to_string());
+        usage::count_mails(tx, ctx, queued.len())?;
+        for delivery in queued {
+            jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &Deliver { delivery })?, ctx.machine_now)?;
+        }
         // Without the recipient and the subject: whoever reads this line may not read the record.
         let data = json!({"id": mail["id"], "about": mail["about"], "about_id": mail["about_id"]}).to_string();
         let event = Event { name: "mail.retried", entity_type: SHAPE.name, entity_id: call.id(), data: &data };

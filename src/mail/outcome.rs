@@ -160,6 +160,8 @@ pub struct Follower {
     pub given_up: fn(&mut Tx, &Ctx, &str, &str, &str) -> Result<()>,
     /// Writes a mail of this send type about the record with this id again, from the source that it was written from.
     pub rewrite: fn(&mut Tx, &Ctx, &str, &str, &str) -> Result<Rewritten>,
+    /// Returns the addresses that the client has now for mail of this send type about the record with this id.
+    pub addresses: fn(&mut Tx, &Ctx, &str, &str) -> Result<Vec<String>>,
 }
 
 /// A mail that is written again when it leaves.

@@ -1,11 +1,11 @@
-//! Mail that waited goes to the address that its client has when it leaves.
+//! Mail that waited goes to the address that its client has when it leaves, and so does mail that is sent again.
 
 use engine::context::Ctx;
-use engine::error::{Error, Result};
+use engine::error::{Class, Code, Error, Result};
 use engine::jobs::{self, NewJob};
 use store::Tx;
 
-use super::outcome::Told;
+use super::outcome::{Followers, Told};
 use super::{Deliver, Standing, distinct, write_delivery};
 
 /// Why a delivery was canceled.
@@ -69,11 +69,80 @@ pub(super) fn readdress(tx: &mut Tx, ctx: &Ctx, told: &Told, to: &[String]) -> R
     Ok(canceled)
 }
 
+/// Gives a delivery that is tried again the address that its client has now, if the mail went to that of the client; a client
+/// that has more addresses now gets more deliveries. Returns these.
+pub(super) fn follow_client(tx: &mut Tx, ctx: &Ctx, followers: &Followers, delivery: &str) -> Result<Vec<String>> {
+    let Some(Addressed { mail, about, about_id, kind, to, recipient }) = Addressed::find(tx, ctx, delivery)? else {
+        return Ok(Vec::new());
+    };
+    let Some(follower) = followers.of(&about) else { return Ok(Vec::new()) };
+    let now = match (follower.addresses)(tx, ctx, &about_id, &kind) {
+        Err(error) if error.code.class() == Class::NotFound => return Ok(Vec::new()),
+        now => now?,
+    };
+    let has = |all: &[String], one: &str| all.iter().any(|own| own.to_lowercase() == one.to_lowercase());
+    if !has(&to, &recipient) || has(&now, &recipient) {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT recipient FROM deliveries WHERE account_id = $1 AND about_id = $2 AND mail_id = $3";
+    let values = [ctx.account.into(), (&about_id).into(), (&mail).into()];
+    let reached = tx.all(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    let new: Vec<&String> = now.iter().filter(|address| !has(&reached, address)).collect();
+    let Some((first, more)) = new.split_first() else {
+        let message = match now.as_slice() {
+            [] => "The client has no e-mail address any more. Add one, or send the mail to an address of your own."
+                .to_string(),
+            now => format!("The client now has the address {}, which has its own delivery.", now.join(", ")),
+        };
+        return Err(Error::new(Code::InvalidTransition, message));
+    };
+    let to: Vec<String> = to.into_iter().filter(|own| *own != recipient).chain(new.iter().copied().cloned()).collect();
+    let sql = "UPDATE mails SET recipients = $1 WHERE account_id = $2 AND id = $3";
+    tx.execute(sql, &[to.join(", ").into(), ctx.account.into(), (&mail).into()])?;
+    let sql = "UPDATE deliveries SET recipient = $1 WHERE account_id = $2 AND id = $3";
+    tx.execute(sql, &[(*first).into(), ctx.account.into(), delivery.into()])?;
+    let mut added = Vec::new();
+    for address in more {
+        added.push(write_delivery(tx, ctx, (&mail, &about_id), address, (Standing::Queued, ""))?);
+    }
+    Ok(added)
+}
+
+/// A delivery of a mail to the addresses of a client.
+struct Addressed {
+    mail: String,
+    about: String,
+    about_id: String,
+    kind: String,
+    to: Vec<String>,
+    recipient: String,
+}
+
+impl Addressed {
+    fn find(tx: &mut Tx, ctx: &Ctx, delivery: &str) -> Result<Option<Addressed>> {
+        let sql = "SELECT mails.id, mails.about, mails.about_id, mails.kind, mails.recipients, deliveries.recipient
+                   FROM deliveries JOIN mails ON mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id
+                   WHERE deliveries.account_id = $1 AND deliveries.id = $2 AND mails.to_client = 1";
+        tx.first(sql, &[ctx.account.into(), delivery.into()], |row| {
+            let text = |column: usize| row.text(column).map(str::to_string);
+            let to = text(4)?.split(", ").map(str::to_string).collect();
+            Ok(Addressed {
+                mail: text(0)?,
+                about: text(1)?,
+                about_id: text(2)?,
+                kind: text(3)?,
+                to,
+                recipient: text(5)?,
+            })
+        })
+    }
+}
+
 /// Records the status of a delivery, and why it has it.
 pub(super) fn set(tx: &mut Tx, ctx: &Ctx, delivery: &str, status: Standing, reason: &str) -> Result<()> {
     tx.execute(
         "UPDATE deliveries SET status = $1, reason = $2, changed_at = $3 WHERE account_id = $4 AND id = $5",
-        &[status.wire().into(), reason.into(), ctx.machine_now.0.into(), ctx.account.into(), delivery.into()],
+        &[status.wire().into(), reason.into(), ctx.now.0.into(), ctx.account.into(), delivery.into()],
     )?;
     Ok(())
 }

@@ -218,6 +218,13 @@ pub(crate) const WAITING: Migration = Migration {
     sql: "CREATE INDEX mails_waiting ON mails (account_id, leaves_at) WHERE leaves_at > created_at;",
 };
 
+/// Whether a mail goes to the addresses that its client has. That of earlier versions keeps its recipients.
+pub(crate) const TO_CLIENT: Migration = Migration {
+    number: 122,
+    name: "mail to the client",
+    sql: "ALTER TABLE mails ADD COLUMN to_client BIGINT NOT NULL DEFAULT 0;",
+};
+
 /// What the text of mail was written from, so that it is written again when it leaves. Mail of earlier versions stays as it is.
 pub(crate) const SOURCES: Migration = Migration {
     number: 119,

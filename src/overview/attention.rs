@@ -291,7 +291,7 @@ fn mails(tx: &mut Tx, ctx: &Ctx) -> Result<Value> {
         listed::readable(ctx),
         MOST_MAILS + 1
     );
-    let since = ctx.machine_now.plus_seconds(-30 * DAY);
+    let since = ctx.now.plus_seconds(-30 * DAY);
     let found = three(tx, &sql, &[ctx.account.into(), since.0.into()])?;
     Ok(shown(&MAILS, MOST_MAILS, found))
 }

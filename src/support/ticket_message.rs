@@ -154,8 +154,8 @@ fn address_of(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket) -> Result<String> {
     if !ticket.client_email.0.is_empty() || ticket.client_id.0.is_empty() {
         return Ok(ticket.client_email.0.clone());
     }
-    let client: Client = records::find(tx, ctx, &ticket.client_id.0)?;
-    Ok(client.email.0)
+    let client = records::known::<Client>(tx, ctx, &ticket.client_id.0)?;
+    Ok(client.email.0.clone())
 }
 
 /// Updates the status of a ticket: a reply moves it on from new, and a message from the client reopens it.
@@ -304,7 +304,7 @@ fn post(tx: &mut Tx, ctx: &Ctx, message: &TicketMessage) -> Result<()> {
         Some(channel) => (channel.from_name, channel.from_email.0),
         None => mail::identity_of(tx, ctx, "")?,
     };
-    let split = |emails: &Emails| emails.0.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect();
+    let to_client = message.to.0.eq_ignore_ascii_case(&address_of(tx, ctx, &ticket)?);
     mail::put(
         tx,
         ctx,
@@ -312,8 +312,9 @@ fn post(tx: &mut Tx, ctx: &Ctx, message: &TicketMessage) -> Result<()> {
             about: "ticket",
             about_id: ticket.base.id.clone(),
             kind: "ticket".to_string(),
-            to: split(&message.to),
-            cc: split(&message.cc),
+            to: split(&message.to.0),
+            cc: split(&message.cc.0),
+            to_client,
             subject: format!("Re: {} [{}]", ticket.subject.replace(['\n', '\r'], " "), ticket.number),
             body: message.body.clone(),
             html: if message.plain_text_body { String::new() } else { message.html.0.clone() },
@@ -337,7 +338,15 @@ pub(crate) const FOLLOWER: Follower = Follower {
     },
     // A reply has no source: it stays as it is.
     rewrite: |_, _, _, _, _| Ok(Rewritten::default()),
+    addresses: |tx, ctx, id, _| {
+        let ticket: Ticket = records::find(tx, ctx, id)?;
+        Ok(split(&address_of(tx, ctx, &ticket)?))
+    },
 };
+
+fn split(emails: &str) -> Vec<String> {
+    emails.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect()
+}
 
 const MIGRATIONS: &[Migration] = &[Migration {
     number: 22,

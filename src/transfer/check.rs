@@ -31,7 +31,10 @@ pub fn content(app: &App, file: &File) -> Result<Vec<u8>> {
 pub fn unreadable(problem: Problem) -> Error {
     match problem {
         Problem::TooLarge(sentence) => Error::new(Code::BodyTooLarge, sentence),
-        Problem::Malformed(sentence) => Error::field("file_id", violation(FieldCode::InvalidFormat, sentence)),
+        Problem::Malformed(sentence) => {
+            let error = Error::field("file_id", violation(FieldCode::InvalidFormat, sentence.clone()));
+            Error { message: sentence, ..error }
+        }
         Problem::Io(error) => Error::internal(error.to_string()),
     }
 }

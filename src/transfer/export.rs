@@ -80,9 +80,11 @@ fn create(call: Call) -> Result<Work> {
         let resource = subject::to_export(&export.resource)?;
         export.resource = resource.shape.table.to_string();
         subject::check_reads(ctx, resource)?;
-        (resource.check_filters)(&filters(&export)?).map_err(within_filters)?;
+        let doubts = (resource.check_filters)(tx, ctx, &filters(&export)?).map_err(within_filters)?;
         let image = records::add_as(tx, ctx, &mut export, "created")?;
-        Ok(image.created(ctx, &export, CREATED).with_texts("warnings", &input.warnings))
+        let doubts = doubts.into_iter().map(|doubt| format!("filters.{doubt}"));
+        let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
+        Ok(image.created(ctx, &export, CREATED).with_texts("warnings", &warnings))
     }))
 }
 

@@ -203,6 +203,23 @@ fn a_flow_lists_all_errors(db: Db) {
             "steps[3].to: invalid_format",
         ]
     );
+    // Each says what to write instead, and a template says all that is wrong with it.
+    let steps = json!([
+        {"type": "create_task", "title": "{{ data.title | uper }} {% set x = 1 %} {{ data.number | lowr }}"},
+        {"type": "create_task", "title": "x", "deadline": "3 days"},
+    ]);
+    let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.paid", "steps": steps});
+    let refused = client.post("/v1/automation/flows", flow).expect(422);
+    for said in [
+        "uses the unknown filter 'uper'; did you mean 'upper'?; it uses the tag 'set'; supported tags are",
+        "it uses the unknown filter 'lowr'; did you mean 'lower'?",
+        "must be a date in the format YYYY-MM-DD, or a duration such as P3D",
+    ] {
+        assert!(refused.text.contains(said), "{said}: {}", refused.text);
+    }
+    let number = json!({"company_name": "x", "vat_number": "NL123456789B01"});
+    let refused = client.post("/v1/clients", number).expect(422);
+    assert!(refused.text.contains("'vat_number' has check digits that do not match"), "{}", refused.text);
 }
 
 fn private_addresses_do_not_hide_other_errors(db: Db) {
@@ -266,6 +283,14 @@ fn errors_suggest_what_was_meant(db: Db) {
         ),
         ("POST", "/v1/subscriptions", json!({"title": "x", "term": "monthly", "lines": lines}), "term", "frequency"),
         ("POST", "/v1/clients", json!({"type": "compny", "company_name": "x"}), "type", "company"),
+        (
+            "POST",
+            "/v1/invoices",
+            json!({"title": "x", "rows": [{"name": "a", "vat_code": "NL12"}]}),
+            "rows[0].vat_code",
+            "NL21",
+        ),
+        ("PATCH", "/v1/settings", json!({"default_vat_code": "NL12"}), "default_vat_code", "NL21"),
         ("POST", "/v1/clients", json!({"type": "Company", "company_name": "x"}), "type", "company"),
     ] {
         let refused = client.send(method, path, &[], &body.to_string()).expect(422);

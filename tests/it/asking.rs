@@ -11,6 +11,8 @@ on_both![
     a_settled_invoice_asks_nothing,
     a_partly_settled_invoice_asks_for_the_rest,
     a_revoked_mandate_ends_collections,
+    an_answered_quote_asks_for_no_answer,
+    no_day_that_has_passed_is_promised,
 ];
 
 /// An account that collects through its bank, and a client with a signed mandate.
@@ -74,8 +76,9 @@ fn an_invoice_that_is_collected_asks_nothing(db: Db) {
     assert_eq!(failed["payment_status"], "overdue");
     assert!(server.events(&client, before).contains(&"invoice.late".to_string()));
     assert!(
-        message(&client, &path, "invoice")
-            .contains("Wij verzoeken u €\u{a0}121,00 uiterlijk 24 mei 2026 over te maken.")
+        message(&client, &path, "invoice").contains(
+            "uiterlijk op 24 mei 2026 betaald moeten zijn. Wij verzoeken u €\u{a0}121,00 alsnog over te maken."
+        )
     );
     assert!(page(&client, &failed).contains("Deze factuur had uiterlijk op 24 mei 2026 betaald moeten zijn."));
     // Collecting it again makes it wait again.
@@ -166,4 +169,73 @@ fn a_revoked_mandate_ends_collections(db: Db) {
     let path = format!("/v1/invoices/{}", invoice["id"].as_str().unwrap());
     assert_eq!(payments[0]["status"], "canceled");
     assert_eq!(client.get(&path).data()["meta"]["collection_date"], json!(null));
+}
+
+fn an_answered_quote_asks_for_no_answer(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let body = json!({"title": "Ketel", "generate": true, "due_date": "2026-05-18", "rows": [{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]});
+    let quote = || format!("/v1/quotes/{}", client.post("/v1/quotes", body.clone()).expect(201).id());
+    let (open, accepted, rejected, invoiced) = (quote(), quote(), quote(), quote());
+    client.act(&format!("{accepted}/accept")).expect(200);
+    client.act(&format!("{rejected}/reject")).expect(200);
+    client.act(&format!("{invoiced}/invoice")).expect(201);
+    for kind in ["quote", "quote_rem1", "quote_rem2", "quote_rem3"] {
+        for (path, said) in [
+            (&accepted, "U hebt deze offerte geaccepteerd; u hoeft niets meer te doen."),
+            (&rejected, "U hebt deze offerte afgewezen."),
+            (&invoiced, "Voor deze offerte is al een factuur opgesteld; u hoeft niet meer te reageren."),
+        ] {
+            let says = message(&client, path, kind);
+            let asks = ["accepteren", "geldig tot", "reactie van u", "bekijken"];
+            assert!(says.contains(said) && !asks.iter().any(|part| says.contains(part)), "{kind}: {says}");
+        }
+        assert!(message(&client, &open, kind).contains("geldig tot en met 18 mei 2026"), "{kind}");
+    }
+    assert!(message(&client, &accepted, "order_confirmation").contains("bevestigen"));
+    // A text of the account is used for the quote itself, and never for a reminder of what was answered.
+    for kind in ["quote", "quote_rem1"] {
+        let own = json!({"send_type": kind, "language": "nl", "subject": "s", "message": "Van ons: {number}."});
+        client.post("/v1/mail-templates", own).expect(201);
+    }
+    assert!(message(&client, &accepted, "quote").starts_with("Van ons: "));
+    assert!(message(&client, &accepted, "quote_rem1").contains("U hebt deze offerte geaccepteerd"));
+    assert!(message(&client, &open, "quote_rem1").starts_with("Van ons: "));
+    advance(&client, "2026-06-01T10:00:00Z");
+    let says = message(&client, &open, "quote_rem2");
+    assert!(says.contains("De offerte was geldig tot en met 18 mei 2026.") && !says.contains("reactie"), "{says}");
+}
+
+fn no_day_that_has_passed_is_promised(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = with_mandate(&client);
+    let subscription = subscribe(&client, &firm);
+    advance(&client, "2026-05-10T10:00:00Z");
+    let path = format!("/v1/invoices/{}", billed(&client, &subscription).0["id"].as_str().unwrap());
+    let row = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+    let body = json!({"title": "Ketel", "generate": true, "rows": row, "language": "nl"});
+    let asked = client.post("/v1/invoices", body).expect(201).data();
+    let transfer = format!("/v1/invoices/{}", asked["id"].as_str().unwrap());
+    assert!(message(&client, &transfer, "invoice").contains("uiterlijk 24 mei 2026 over te maken."));
+    // Nobody has made a bank file, and nobody has paid.
+    advance(&client, "2026-06-01T10:00:00Z");
+    let shown = client.get(&path).data();
+    let passed =
+        "Wij schrijven €\u{a0}121,00 automatisch af van rekening NL**\u{a0}ABNA\u{a0}****\u{a0}**43\u{a0}00. U hoeft";
+    for says in
+        [message(&client, &path, "subscription"), message(&client, &path, "invoice_rem1"), page(&client, &shown)]
+    {
+        assert!(says.contains(passed) && !says.contains("op of rond"), "{says}");
+    }
+    let html = client.get(&format!("{path}/send-preview/html")).expect(200).text;
+    assert!(html.contains("Wordt afgeschreven") && !html.contains("Afschrijving op"), "{html}");
+    let late = "Deze factuur had uiterlijk op 24 mei 2026 betaald moeten zijn. Wij verzoeken u €\u{a0}121,00 alsnog over te maken.";
+    for kind in ["invoice", "subscription"] {
+        let says = message(&client, &transfer, kind);
+        assert!(says.contains(late) && !says.contains("uiterlijk 24 mei"), "{says}");
+    }
+    let preview = json!({"send_type": "invoice", "language": "en", "document_id": asked["id"]});
+    let english = client.post("/v1/mail-templates/preview", preview).expect(200).data()["message"].to_string();
+    assert!(english.contains("This invoice was due on 24 May 2026. Please transfer €121.00."), "{english}");
 }

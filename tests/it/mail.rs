@@ -81,6 +81,7 @@ on_both![
     a_reply_to_a_ticket_is_mailed,
     a_test_mail_tells_whether_mail_arrives,
     the_owner_learns_of_a_refused_mail,
+    a_further_try_goes_to_the_address_that_the_client_has_now,
 ];
 
 fn a_document_is_mailed_with_its_pdf(db: Db) {
@@ -93,7 +94,8 @@ fn a_document_is_mailed_with_its_pdf(db: Db) {
     assert_eq!(
         sent["data"],
         json!({"success": true, "recipients": ["anna@ster.example", "bob@ster.example", "boss@ster.example"],
-            "recipients_list": "anna@ster.example, bob@ster.example, boss@ster.example"})
+            "recipients_list": "anna@ster.example, bob@ster.example, boss@ster.example",
+            "leaves_at": sent["data"]["leaves_at"]})
     );
     assert_eq!(sent["meta"]["finalized"], true);
     assert_eq!(client.get(&path).data()["sent_at"], json!(null), "no mail server has accepted it yet");
@@ -488,4 +490,61 @@ fn the_owner_learns_of_a_refused_mail(db: Db) {
         settle(&format!("2026-05-04T10:00:0{second}Z"));
     }
     assert_eq!((sink.mails().len(), client.get("/v1/tasks").json()["meta"]["total"].as_i64()), (3, Some(5)));
+}
+
+fn a_further_try_goes_to_the_address_that_the_client_has_now(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    sink.rule(Rule::new(Verb::Rcpt, Act::answer("550 No such user")).having("wrong"));
+    let path = invoice(&client);
+    let firm = format!("/v1/clients/{}", client.get(&path).data()["client_id"].as_str().unwrap());
+    let address = |email: &str| {
+        drop(client.patch(&firm, json!({"email": email.split(", ").next(), "email_invoices": email})).expect(200))
+    };
+    let sent_to = |to: &str| {
+        let body =
+            json!({"to": to, "cc": "wrong-boss@ster.example", "subject": "x", "message": "y", "include_pdf": false});
+        client.post(&format!("{path}/send"), body).expect(200);
+        work_off(&server);
+    };
+    let failed = |start: &str| {
+        let list = client.get("/v1/mails?status=failed").expect(200).data();
+        let found = list.as_array().unwrap().iter().find(|mail| mail["recipient"].as_str().unwrap().starts_with(start));
+        format!("/v1/mails/{}/retry", found.unwrap()["id"].as_str().unwrap())
+    };
+    address("wrong-anna@ster.example");
+    sent_to("wrong-anna@ster.example");
+    let deliveries = client.get(&format!("{path}/deliveries")).data();
+    assert!(
+        deliveries[0]["updated_at"].as_str().unwrap().starts_with("2026-05-04T"),
+        "the clock of the account: {deliveries}"
+    );
+    let (to_client, copy) = (failed("wrong-anna"), failed("wrong-boss"));
+    // It has none: nobody guesses.
+    address("");
+    let refused = client.act(&to_client).expect(409);
+    assert!(refused.text.contains("The client has no e-mail address any more."), "{}", refused.text);
+    address("anna@ster.example, post@ster.example");
+    assert_eq!(client.act(&to_client).expect(200).data()["recipient"], "anna@ster.example");
+    assert_eq!(client.act(&copy).expect(200).data()["recipient"], "wrong-boss@ster.example", "a copy stays");
+    work_off(&server);
+    let mut arrived: Vec<String> = sink.mails().iter().flat_map(|mail| mail.to.clone()).collect();
+    arrived.sort();
+    assert_eq!(arrived, ["anna@ster.example", "post@ster.example"]);
+    let text = String::from_utf8_lossy(&sink.mails()[0].message).to_string();
+    assert!(text.contains("To: anna@ster.example, post@ster.example"), "{text}");
+    // An address of one's own stays.
+    sent_to("wrong-bob@ster.example");
+    assert_eq!(client.act(&failed("wrong-bob")).expect(200).data()["recipient"], "wrong-bob@ster.example");
+    // So it is with the reply to a ticket.
+    address("wrong-anna@ster.example");
+    let id = firm.rsplit('/').next().unwrap();
+    let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_id": id})).expect(201).id();
+    client.post(&format!("/v1/tickets/{ticket}/messages"), json!({"body": "b"})).expect(201);
+    work_off(&server);
+    let reply = failed("wrong-anna");
+    address("carla@ster.example");
+    assert_eq!(client.act(&reply).expect(200).data()["recipient"], "carla@ster.example");
+    work_off(&server);
 }

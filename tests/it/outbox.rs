@@ -23,6 +23,8 @@ on_both![
     texts_are_the_accounts_own,
     reminders_of_a_quote_differ,
     ready_flows_follow_the_language,
+    braces_in_a_title_are_text,
+    a_send_says_when_its_mail_leaves,
 ];
 
 fn quote(client: &Client) -> String {
@@ -519,4 +521,46 @@ fn ready_flows_follow_the_language(db: Db) {
     assert_eq!(kept, ["Follow up on a stale ticket"], "one that is in use stays as it is");
     client.patch("/v1/settings", json!({"language": "en"})).expect(200);
     assert_eq!(names(), english);
+}
+
+fn braces_in_a_title_are_text(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let own = json!({"send_type": "invoice", "language": "nl", "subject": "{title}: {number}", "message": "{title} {amount}"});
+    client.post("/v1/mail-templates", own).expect(201);
+    for title in ["Set {amount} groot", "{amount}", "{{number}} {link}"] {
+        let path = invoice(&client);
+        client.patch(&path, json!({"title": title})).expect(200);
+        let number = client.get(&path).data()["number"].as_str().unwrap().to_string();
+        let sent = |subject: &str, message: &str| {
+            let body = json!({"to": "a@ster.example", "subject": subject, "message": message, "include_pdf": false});
+            client.post(&format!("{path}/send"), body).expect(200);
+            let mail = texts(&client).pop().unwrap();
+            (mail["subject"].as_str().unwrap().to_string(), mail["text"].as_str().unwrap().to_string())
+        };
+        let usual = client.get(&format!("{path}/send-preview")).expect(200).data();
+        let part = |name: &str| usual[name].as_str().unwrap().to_string();
+        assert_eq!(part("subject"), format!("{title}: {number}"));
+        let (subject, text) = sent(&part("subject"), &part("message"));
+        assert_eq!(subject, part("subject"));
+        assert!(text.starts_with(&format!("{title} €\u{a0}121,00\n")), "{text}");
+        // Placeholders that somebody adds are filled.
+        let (subject, text) = sent(&part("subject"), &format!("{} ({{number}})", part("message")));
+        assert_eq!(subject, part("subject"));
+        assert!(text.starts_with(&format!("{title} €\u{a0}121,00 ({number})")), "{text}");
+    }
+}
+
+fn a_send_says_when_its_mail_leaves(db: Db) {
+    let server = Server::start(db);
+    // Saturday evening in Amsterdam.
+    let client = server.recorded_client(Moment::parse("2026-05-09T18:00:00Z"));
+    let path = quote(&client);
+    for (kind, leaves) in [("quote", "2026-05-09T18:00:00.000Z"), ("quote_rem1", "2026-05-11T06:00:00.000Z")] {
+        let body =
+            json!({"to": "a@ster.example", "subject": "s", "message": "m", "send_type": kind, "include_pdf": false});
+        let sent = client.post(&format!("{path}/send"), body).expect(200).data();
+        assert_eq!(sent["leaves_at"], leaves, "{kind}");
+        assert_eq!(deliveries(&client, &path).pop().unwrap()["leaves_at"], leaves, "{kind}");
+    }
 }

@@ -210,6 +210,9 @@ fn unknown_values_of_filters_are_reported(db: Db) {
         ("/v1/invoices?payment_status=open,overdu", "overdu", "; did you mean 'overdue'?"),
         ("/v1/invoices?payment_status=Open", "Open", "; did you mean 'open'?"),
         ("/v1/quotes?payment_status=acepted", "acepted", "; did you mean 'accepted'?"),
+        ("/v1/quotes?payment_status=open,paid", "paid", "expired, invoiced"),
+        ("/v1/invoices?payment_status=acepted", "acepted", "overdue, credited"),
+        ("/v1/workorders?payment_status=expired", "expired", "completed, invoiced"),
         ("/v1/automation/runs?status=faild", "faild", "; did you mean 'failed'?"),
         ("/v1/tickets?status=Opne", "Opne", "; did you mean 'Open'?"),
         (
@@ -237,6 +240,11 @@ fn unknown_values_of_filters_are_reported(db: Db) {
     assert_eq!(refused.faults(), ["status: invalid_choice", "status: invalid_choice"]);
     assert!(refused.text.contains("did you mean 'won'?") && refused.text.contains("did you mean 'open'?"));
     assert_eq!(client.get("/v1/mails?status=snt,x").expect(422).faults().len(), 2);
+    for wrong in ["garbage", "", "2026-05-04"] {
+        let refused = client.get(&format!("/v1/mails?before={wrong}")).expect(422);
+        assert_eq!(refused.faults(), ["before: invalid_format"], "{wrong}");
+    }
+    client.get("/v1/mails?before=019df263-b4af-739d-95b6-5a14849e885a").expect(200);
     let sorted = client.get("/v1/clients?sort=company_nam").expect(422);
     assert!(sorted.text.contains("did you mean 'company_name'?"), "{}", sorted.text);
     // What is known, also to this account alone.

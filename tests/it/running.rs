@@ -110,8 +110,12 @@ fn all_wrong_settings_are_reported_at_once() {
     let file = db.folder.path().join("kantoor.toml");
     let text = "listen = \"8080\"\nmetrics_listen = \"localhost\"\nsecret_key = \"hush\"\ntrusted_proxies = \"10.0.0.0/8, lan\"\n\
                 allow_private_addresses = \"10.1.2.3/8 wan\"\nbackup_at = \"noon\"\nbackup_keep = \"some\"\nbackup_check = \"often\"\n\
-                backup_recipient = \"me\"\ndns_server = \"one\"\ntrace_to = \"x\"\nworkers = \"two\"\nlog_format = \"xml\"\nlisten_on = 1\n";
-    std::fs::write(&file, text).unwrap();
+                backup_recipient = \"me\"\ndns_server = \"one\"\ntrace_to = \"x\"\nworkers = \"two\"\nlog_format = \"xml\"\nlisten_on = 1\n\
+                template = \"/nowhere/x.typ\"\nsmtp_ca_file = \"FILE\"\ndatabase_url = \"postgres://db:port/k\"\n\
+                database_standby = \"nowhere\"\noidc_issuer = \"login.example\"\nmollie_url = \"https://\"\n\
+                s3_endpoint = \"s3.example\"\nfiles = \"s4://x\"\n";
+    // It has no certificate.
+    std::fs::write(&file, text.replace("FILE", file.to_str().unwrap())).unwrap();
     let names = [
         "trusted_proxies",
         "allow_private_addresses",
@@ -127,6 +131,14 @@ fn all_wrong_settings_are_reported_at_once() {
         "trace_to",
         "workers",
         "log_format",
+        "template",
+        "smtp_ca_file",
+        "database_url",
+        "database_standby",
+        "oidc_issuer",
+        "mollie_url",
+        "s3_endpoint",
+        "files",
     ];
     for command in ["config", "serve"] {
         let mut kantoor = Command::new(env!("CARGO_BIN_EXE_kantoor"));
@@ -180,6 +192,10 @@ fn misspelled_settings_are_refused_with_a_guess() {
         words.contains(&line("mail_form", "mail_from")) && words.contains(&line("log_leve", "log_level")),
         "{words}"
     );
+    std::fs::write(&file, "workers = 1\nworkers = 2\nlog_leve = \"info\"\n[smtp]\nhost = \"x\"\n").unwrap();
+    let words = complained(&run(&[], &["config", "--config", file.to_str().unwrap()]));
+    assert!(words.contains("duplicate key") && words.contains(&line("log_leve", "log_level")), "{words}");
+    assert!(words.contains("unknown setting 'smtp'") && !words.contains("'host'"), "{words}");
     let words = complained(&run(&[], &["account", "list", "--dta", "x"]));
     assert!(words.contains("a similar argument exists: '--data'"), "{words}");
     // Variables of tests, of programs that call the API, and of Kubernetes for a service of this name.

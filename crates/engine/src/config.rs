@@ -285,18 +285,26 @@ fn read_file(text: &str) -> (toml::Table, Vec<String>) {
         Ok(own) => return (own, Vec::new()),
         Err(error) => error.to_string().trim_end().to_string(),
     };
-    let (mut good, mut wrong) = (String::new(), Vec::new());
+    let (mut own, mut wrong, mut in_table) = (toml::Table::new(), Vec::new(), false);
     for (number, line) in (1..).zip(text.lines()) {
-        match line.parse::<toml::Table>() {
-            Ok(_) => good.extend([line, "\n"]),
-            Err(error) => wrong.push(format!("line {number}: {}", error.message())),
+        let found = match line.parse::<toml::Table>() {
+            Ok(found) => found,
+            Err(error) => {
+                wrong.push(format!("line {number}: {}", error.message()));
+                continue;
+            }
+        };
+        let begins_table = line.trim_start().starts_with('[');
+        in_table |= begins_table;
+        for (key, value) in found.into_iter().filter(|_| begins_table || !in_table) {
+            if own.contains_key(&key) {
+                wrong.push(format!("line {number}: duplicate key '{key}'"));
+            } else {
+                own.insert(key, value);
+            }
         }
     }
-    match good.parse() {
-        Ok(own) if wrong.len() > 1 => (own, wrong),
-        Ok(own) => (own, vec![error]),
-        Err(_) => (toml::Table::new(), vec![error]),
-    }
+    (own, if wrong.len() > 1 { wrong } else { vec![error] })
 }
 
 /// Sets a value that was given as text.

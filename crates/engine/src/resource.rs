@@ -259,8 +259,8 @@ pub struct Resource {
     pub relink: RelinkRecords,
     /// Returns the record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
-    /// Checks the filters of an export.
-    pub check_filters: fn(&Call) -> Result<()>,
+    /// Checks the filters of an export; returns warnings.
+    pub check_filters: fn(&mut Tx, &Ctx, &Call) -> Result<Vec<String>>,
     /// Returns a batch of records after an id, for exports.
     pub batch: ReadBatch,
     /// Checks a batch of an account's records after an id.

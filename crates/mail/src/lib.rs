@@ -21,3 +21,4 @@ pub use failure::Failure;
 pub use message::{Attachment, Invalid, Mail, NamedAddress};
 pub use sender::{Receipt, Sender};
 pub use settings::{Route, Security, SmtpSettings};
+pub use tls::check_certificates;

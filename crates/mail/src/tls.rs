@@ -48,6 +48,11 @@ impl Trust {
     }
 }
 
+/// Checks that a file has certificates (PEM).
+pub fn check_certificates(path: &Path) -> Result<(), String> {
+    add_file(&mut RootCertStore::empty(), path).map(drop)
+}
+
 /// Adds the certificates in a file to the authorities, and returns them.
 fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let mut own = Vec::new();

@@ -78,7 +78,30 @@ fn a_footer_is_never_alone_on_a_page() {
             alone += usize::from(pages == 2 && texts.len() < 20);
             let has = |part: &str| texts.iter().any(|text| text.contains(part));
             assert!(has("Ook op zondag.") && has(before), "{count} rows: {texts:?}");
+            assert!(!notes.is_empty() || has("Totaal incl. btw"), "{count} rows: the request is alone: {texts:?}");
         }
     }
     assert!(alone > 2, "{alone} documents just did not fit a page");
+}
+
+#[test]
+fn a_request_stands_with_the_totals() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
+    let read = |name: &str| fs::read(folder.join(name)).unwrap();
+    let labels: Value = serde_json::from_slice(&read("labels.json")).unwrap();
+    let typesetter = Typesetter::new(&String::from_utf8(read("document.typ")).unwrap()).unwrap();
+    for (kind, request) in [("invoice", "onder vermelding van F2026-0042."), ("quote", "accepteren")] {
+        let mut data: Value = serde_json::from_slice(&read(&format!("sample-{kind}-nl.json"))).unwrap();
+        data["labels"] = labels["nl"].clone();
+        data["notes"] = Value::from("");
+        let (row, mut pages) = (data["rows"][0].clone(), Vec::new());
+        for count in 6..16 {
+            data["rows"] = Value::from(vec![row.clone(); count]);
+            let (texts, all) = last_page(&typesetter, &data);
+            let has = |part: &str| texts.iter().any(|text| text.contains(part));
+            assert!(has("Totaal incl. btw") && has(request), "{kind} with {count} rows: {texts:?}");
+            pages.push(all);
+        }
+        assert!(pages.contains(&1) && pages.contains(&2), "{kind}: {pages:?}");
+    }
 }

@@ -35,6 +35,24 @@ pub(crate) struct Address {
     pooled: bool,
 }
 
+/// Checks the form of the URL of a database; an empty one is that of none. Nothing is called.
+pub fn check_url(url: &str) -> Result<(), String> {
+    explained(url, Address::parse)
+}
+
+/// Checks the form of the URL of a standby.
+pub fn check_standby_url(url: &str) -> Result<(), String> {
+    explained(url, Address::parse_standby)
+}
+
+fn explained(url: &str, parse: fn(&str) -> Result<Address>) -> Result<(), String> {
+    match if url.is_empty() { return Ok(()) } else { parse(url) } {
+        Err(Error::Unavailable(why)) => Err(why),
+        Err(error) => Err(error.to_string()),
+        Ok(_) => Ok(()),
+    }
+}
+
 /// How much a connection is protected, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Mode {

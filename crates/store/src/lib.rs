@@ -40,6 +40,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use address::{check_standby_url, check_url};
 pub use copy::{POSTGRES_COPY, SQLITE_COPY};
 pub use dialect::Dialect;
 pub use error::{Error, Result};

@@ -1,8 +1,9 @@
 //! Warnings for steps that do not fit the record of the event.
 
 use engine::input::did_you_mean;
-use engine::record::FieldInfo;
+use engine::record::{FieldInfo, other_spelling};
 use engine::registry::registry;
+use engine::text::unknown_value;
 use serde_json::{Map, Value};
 
 use super::lists::Lists;
@@ -150,6 +151,7 @@ fn fields(
         let text = value.as_str().unwrap_or_default();
         if !text.is_empty() && !is_template(text) {
             let why = lists.exclude(kind, &[name.as_str()], text, str::eq_ignore_ascii_case);
+            let why = why.or_else(|| not_in_set(field.choices_of(kind), text));
             warnings.extend(why.map(|why| format!("{at}.{name}: '{name}' {why}")));
         }
         for (key, value) in value.as_object().into_iter().flatten() {
@@ -160,6 +162,16 @@ fn fields(
         }
         warnings.extend(other_record(subject, field, text).map(|why| format!("{at}.{name}: {why}")));
     }
+}
+
+/// Returns why a value is probably not meant: the set of the field does not have it. Some sets take other values too, and others
+/// replace them by a default.
+fn not_in_set(choices: &[&str], text: &str) -> Option<String> {
+    if choices.is_empty() || choices.contains(&text) || other_spelling(text).is_some_and(|one| choices.contains(&one)) {
+        return None;
+    }
+    let choices = choices.iter().copied().filter(|choice| !choice.is_empty());
+    Some(unknown_value(text, choices).message)
 }
 
 /// Returns why a single placeholder is the id of another type of record than a field refers to, if so.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::sync::LazyLock;
 
+use engine::input::did_you_mean;
 use minijinja::value::{Kwargs, Rest, Value as Jinja};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 
@@ -52,6 +53,9 @@ const GO_THROUGH: &[&str] = &[
     "upper",
 ];
 
+/// The other filters that people look for.
+const OTHERS: &[&str] = &["attr", "d", "default", "join", "map", "replace", "string", "tojson", "times", "urlencode"];
+
 /// The original filters of minijinja.
 static USUAL: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut usual = Environment::new();
@@ -83,6 +87,11 @@ pub fn change(engine: &mut Environment) {
 pub fn is_known(name: &str) -> bool {
     let tried = ENGINE.empty_state().apply_filter(name, &[]);
     !tried.is_err_and(|error| error.kind() == ErrorKind::UnknownFilter)
+}
+
+/// Returns the filter that was probably meant.
+pub fn guess(name: &str) -> String {
+    did_you_mean(name, GO_THROUGH.iter().chain(OTHERS).copied())
 }
 
 /// Creates an error with our own message.
@@ -150,4 +159,17 @@ fn range(first: i64, end: Option<i64>) -> Result<Vec<i64>, minijinja::Error> {
         return Err(refuse(format!("has a range of more than {FURTHEST} numbers")));
     }
     Ok(range.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guesses_are_filters() {
+        for name in GO_THROUGH.iter().chain(OTHERS) {
+            assert!(is_known(name), "{name}");
+        }
+        assert_eq!(guess("uper"), "; did you mean 'upper'?");
+    }
 }

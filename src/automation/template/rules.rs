@@ -2,6 +2,8 @@
 //! of three lines could exhaust memory. So no construct can produce large output from small input: loops iterate over
 //! existing data, only numbers can be multiplied, and the number of tokens in an expression is limited.
 
+use std::collections::HashSet;
+
 use minijinja::machinery::{Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
@@ -14,12 +16,31 @@ const MAX_NODES: usize = 200;
 /// Maximum number of tags in a template. The engine parses them recursively.
 const MAX_TAGS: usize = 200;
 
-/// Checks the placeholders and tags of a template. Leaves syntax errors for minijinja to report.
-pub fn check(text: &str) -> Result<(), String> {
+/// How the error of a filter that does not exist begins.
+pub const UNKNOWN_FILTER: &str = "uses the unknown filter";
+/// The most errors that are reported of one template.
+const MAX_ERRORS: usize = 10;
+
+/// Checks the placeholders and tags of a template; returns what is wrong with it. Leaves syntax errors for minijinja to report.
+pub fn errors(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if let Err(last) = check_all(text, &mut wrong) {
+        wrong.push(last);
+    }
+    let mut seen = HashSet::new();
+    wrong.retain(|error| seen.insert(error.clone()));
+    wrong
+}
+
+/// Adds the errors of placeholders and tags, and returns the one after which nothing else is checked.
+fn check_all(text: &str, wrong: &mut Vec<String>) -> Result<(), String> {
     let mut hole: Vec<Token> = Vec::new();
     let mut tags = 0;
     for token in tokenize(text, false, SyntaxConfig::default()) {
         let Ok((token, _)) = token else { return Ok(()) };
+        if wrong.len() == MAX_ERRORS {
+            return Err("has more errors".to_string());
+        }
         tags += usize::from(matches!(token, Token::BlockStart));
         match token {
             _ if tags > MAX_TAGS => return Err(format!("has more than {MAX_TAGS} tags")),
@@ -31,12 +52,14 @@ pub fn check(text: &str) -> Result<(), String> {
         hole.push(token);
         match hole.as_slice() {
             [Token::BlockStart, Token::Ident(tag)] if !TAGS.contains(tag) => {
-                return Err(format!("uses the tag '{tag}'; supported tags are: {}", TAGS.join(", ")));
+                wrong.push(format!("uses the tag '{tag}'; supported tags are: {}", TAGS.join(", ")));
             }
             [.., Token::Pipe, Token::Ident(filter)] if !filters::is_known(filter) => {
-                return Err(format!("uses the unknown filter '{filter}'"));
+                wrong.push(format!("{UNKNOWN_FILTER} '{filter}'{}", filters::guess(filter)));
             }
-            [Token::BlockStart, Token::Ident("for"), .., Token::BlockEnd] => check_loop(&hole)?,
+            [Token::BlockStart, Token::Ident("for"), .., Token::BlockEnd] => {
+                wrong.extend(check_loop(&hole).err());
+            }
             _ => {}
         }
     }

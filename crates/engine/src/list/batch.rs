@@ -2,7 +2,7 @@
 
 use store::{Row, Tx, Value};
 
-use super::{Form, ListQuery};
+use super::{Form, ListQuery, doubts};
 use crate::call::Call;
 use crate::context::Ctx;
 use crate::error::Result;
@@ -26,9 +26,10 @@ pub struct Batch {
 /// Returns the records after an id. The query has filters only.
 pub type ReadBatch = fn(&mut Tx, &Ctx, &Call, &str) -> Result<Batch>;
 
-/// Checks the filters of an export.
-pub fn check<R: Record>(call: &Call) -> Result<()> {
-    ListQuery::parse(&R::layout(), call, Form::Batch).map(drop)
+/// Checks the filters of an export; returns warnings about values that no record has.
+pub fn check<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<Vec<String>> {
+    let query = ListQuery::parse(&R::layout(), call, Form::Batch)?;
+    doubts::warnings(R::shape().table, tx, ctx, &query.doubts, false)
 }
 
 /// Returns the records after an id.

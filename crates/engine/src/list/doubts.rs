@@ -30,15 +30,16 @@ impl Doubt {
             if !info.takes_several() {
                 return None;
             }
+            let choices = info.choices_of(R::shape().name);
             let is_known = |value: &String| {
                 let spellings = [Some(value.as_str()), other_spelling(value)];
                 *value == rules.any && !value.is_empty()
-                    || spellings.into_iter().flatten().any(|one| info.choices.contains(&one))
+                    || spellings.into_iter().flatten().any(|one| choices.contains(&one))
             };
             let mut values = ids(text).unwrap_or_default();
             values.retain(|value| !is_known(value));
             values.dedup();
-            let (choices, named_in, is_closed) = (info.choices, rules.named_in, info.is_closed());
+            let (named_in, is_closed) = (rules.named_in, info.is_closed());
             let doubt =
                 Doubt { parameter, column: info.name, whole: text.to_string(), values, choices, named_in, is_closed };
             return (!doubt.values.is_empty()).then_some(doubt);

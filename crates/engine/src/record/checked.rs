@@ -214,12 +214,16 @@ fn bic(text: &str) -> Result<String, Violation> {
 fn vat_number(text: &str) -> Result<String, Violation> {
     let compact: String = text.chars().filter(|c| !matches!(c, ' ' | '.' | '-')).collect::<String>().to_uppercase();
     let european = compact.get(..2).and_then(eu_vat::Country::from_code).is_some();
-    let good = if european {
-        eu_vat::validate(&compact).is_ok()
-    } else {
-        (4..=20).contains(&compact.len()) && compact.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    let is_plain = || (4..=20).contains(&compact.len()) && compact.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let why = match eu_vat::validate(&compact) {
+        Ok(()) if european => None,
+        Err(eu_vat::Error::BadChecksum) if european => {
+            Some("has check digits that do not match the rest of the number; check it for a typing error")
+        }
+        _ if !european && is_plain() => None,
+        _ => Some("must be a VAT number such as NL123456782B01"),
     };
-    if good { Ok(compact) } else { Err(malformed("must be a VAT number such as NL123456782B01")) }
+    why.map_or(Ok(compact), |why| Err(malformed(why)))
 }
 
 /// The native names of nearby countries, in addition to the English names of the standard.

@@ -47,6 +47,11 @@ impl FieldInfo {
         self.rules.filter_many || !self.choices.is_empty()
     }
 
+    /// Returns the values of its set in records of this name.
+    pub fn choices_of(&self, record: &str) -> &'static [&'static str] {
+        (self.rules.choices_of)(record).unwrap_or(self.choices)
+    }
+
     /// Whether it is an enumeration that callers cannot extend, and that filters check.
     pub fn is_closed(&self) -> bool {
         (self.schema)(&self.rules).get("enum").is_some()

@@ -72,6 +72,8 @@ pub struct Rules {
     pub filter_many: bool,
     /// The table whose records have the values of that filter as their names; or empty.
     pub named_in: &'static str,
+    /// Returns the values of its set that records of this name have, if those are not all.
+    pub choices_of: fn(&str) -> Option<&'static [&'static str]>,
     /// The field by which callers send the value, if only the server sets this one; or empty.
     pub sent_as: &'static str,
     /// The default value of that filter.
@@ -129,6 +131,7 @@ pub const INPUT: Rules = Rules {
     filter_also: "",
     filter_many: false,
     named_in: "",
+    choices_of: |_| None,
     sent_as: "",
     assumed: "",
     any: "",
@@ -240,6 +243,11 @@ impl Rules {
     /// The values of the filter are the names of the records in `table`.
     pub const fn named_in(self, table: &'static str) -> Rules {
         Rules { named_in: table, ..self }
+    }
+
+    /// Records of this name have only some of the values of its set.
+    pub const fn choices_of(self, choices: fn(&str) -> Option<&'static [&'static str]>) -> Rules {
+        Rules { choices_of: choices, ..self }
     }
 
     /// Callers send the value in another field.

@@ -58,7 +58,7 @@ impl Resource {
             migrations: &[],
             relink: |_, _, _, _| Ok(true),
             show: |_, _, _| Ok(None),
-            check_filters: |_| Ok(()),
+            check_filters: |_, _, _| Ok(Vec::new()),
             batch: |_, _, _, _| Ok(Batch::default()),
             inspect: Box::new(|_, _, _, _| Ok(Inspected::default())),
             fleeting: false,
