@@ -6,9 +6,14 @@ import { moment, ago } from "./format.js";
 import { a, button, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
 import { me } from "./schema.js";
-import { choiceName, errorText, t, tableName } from "./words.js";
+import { choiceName, errorText, said, t, tableName } from "./words.js";
 
 /** @typedef {import("./html.js").Children} Children */
+
+const narrow = matchMedia("(max-width: 720px)");
+/** Whether rows are cards and sheets replace menus, as the style has it. */
+export const onPhone = signal(narrow.matches);
+narrow.addEventListener("change", () => { onPhone.value = narrow.matches; });
 
 /** @param {{ icon?: string, primary?: boolean, danger?: boolean, quiet?: boolean, small?: boolean, href?: string, type?: "button" | "submit",
  *   disabled?: boolean, busy?: boolean, label?: string, name?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, download?: string, class?: string }} properties `name` tells buttons with the same word apart; it begins with that word. */
@@ -84,7 +89,8 @@ export function Problem({ error, retry }) {
  * @param {ApiError | null} error */
 const more = (error) => {
   if (error?.code === "in_use" && error.details.length > 0) return error.details.map((one) => one.count === undefined ? one.message : `${one.count} ${tableName(one.field, one.count).toLowerCase()}`).join(", ");
-  return error && VAGUE.has(error.code) && errorText(error) !== error.message ? error.message : "";
+  if (error && error.details.length > 0) return [...new Set(error.details.map((one) => said(one.message)))].filter(Boolean).join(" ");
+  return error && VAGUE.has(error.code) && !said(error.message) && errorText(error) !== error.message ? error.message : "";
 };
 const VAGUE = new Set(["invalid_transition", "forbidden", "in_use", "locked", "quota_exceeded", "limit_reached", "conflict"]);
 
