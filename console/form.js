@@ -14,7 +14,7 @@ import { Button, Card, Head, Problem, Skeleton, saySaved } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place } from "./router.js";
 import { itemPath, may, titleOf, valueOf } from "./schema.js";
-import { errorText, fieldName, t, tableName, word } from "./words.js";
+import { errorText, fieldName, said, t, tableName, word } from "./words.js";
 import { ChangedNotice, openConflict } from "./conflict.js";
 
 /** @typedef {import("./schema.js").Table} Table */
@@ -150,7 +150,7 @@ export function ErrorList({ table, error, fields }) {
 }
 
 /** @param {import("./api.js").FieldError} detail */
-export const detailText = (detail) => word([`field_error.${detail.code}.${last(detail.field)}`, `field_error.${detail.code}`], detail.message);
+export const detailText = (detail) => said(detail.message) || word([`field_error.${detail.code}.${last(detail.field)}`, `field_error.${detail.code}`], detail.message);
 
 /** The field at the end of a path: unit_price of rows[2].unit_price.
  * @param {string} path */
