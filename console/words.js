@@ -100,6 +100,14 @@ export function said(sentence) {
   return "";
 }
 
+/** What is wrong with a field.
+ * @param {import("./api.js").FieldError} detail */
+export const detailText = (detail) => said(detail.message) || word([`field_error.${detail.code}.${lastOf(detail.field)}`, `field_error.${detail.code}`], detail.message);
+
+/** The field at the end of a path: unit_price of rows[2].unit_price.
+ * @param {string} path */
+export const lastOf = (path) => path.slice(path.lastIndexOf(".") + 1).replace(/\[\d+\]$/, "");
+
 /** @param {string} name @param {string} part @returns {string} */
 const meant = (name, part) => (name === "table" ? tableName(part.replace(/ /g, "_")).toLowerCase() : name === "why" ? said(part) || part : part);
 

@@ -74,8 +74,9 @@ fn the_console_turns_no_text_into_html_and_calls_nobody() {
 /// Comments are left out of what is served without reading the language: nothing else may look like one.
 #[test]
 fn only_comments_look_like_comments() {
-    let is_own =
-        |path: &&PathBuf| path.extension().is_some_and(|own| own == "js") && !path.to_string_lossy().contains("/vendor/");
+    let is_own = |path: &&PathBuf| {
+        path.extension().is_some_and(|own| own == "js") && !path.to_string_lossy().contains("/vendor/")
+    };
     let mut wrong = Vec::new();
     for path in files().iter().filter(is_own) {
         let text = std::fs::read_to_string(path).unwrap();
@@ -161,7 +162,8 @@ fn the_console_stays_small() {
     assert!((20_000..60_000).contains(&first), "the first screen has {first} bytes gzipped");
     // The modules of the folder itself are served in two files.
     let folder_of = |path: &PathBuf| path.parent().and_then(|own| own.file_name()).unwrap_or_default().to_os_string();
-    let apart = files().into_iter().filter(|path| folder_of(path) != "vendor" && !path.to_string_lossy().contains("package"));
+    let apart =
+        files().into_iter().filter(|path| folder_of(path) != "vendor" && !path.to_string_lossy().contains("package"));
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let served: BTreeSet<String> = apart
         .filter(|path| name(path) != "tsconfig.json")

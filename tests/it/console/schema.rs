@@ -161,10 +161,27 @@ fn the_translated_sentences_are_those_of_the_server() {
     // What differs, such as an amount, has a name in braces.
     let parts = |key: &str| -> Vec<String> {
         let pieces = key.split('{').enumerate();
-        let outside = pieces.map(|(place, part)| if place == 0 { part } else { part.split_once('}').map_or("", |one| one.1) });
-        outside.map(|part| part.trim_matches([' ', '.', ':', ',', '\'']).to_string()).filter(|part| part.len() > 3).collect()
+        let outside =
+            pieces.map(|(place, part)| if place == 0 { part } else { part.split_once('}').map_or("", |one| one.1) });
+        outside
+            .map(|part| part.trim_matches([' ', '.', ':', ',', '\'']).to_string())
+            .filter(|part| part.len() > 3)
+            .collect()
     };
     let keys: Vec<&str> = keys.collect();
-    let unknown: Vec<&&str> = keys.iter().filter(|key| parts(key).iter().any(|part| !sources.contains(part.as_str()))).collect();
+    let unknown: Vec<&&str> =
+        keys.iter().filter(|key| parts(key).iter().any(|part| !sources.contains(part.as_str()))).collect();
     assert!(keys.len() > 40 && unknown.is_empty(), "{unknown:#?}");
+}
+
+/// The flows of a new account are in English; the console shows them in the reader's language.
+#[test]
+fn the_flows_of_a_new_account_have_dutch_words() {
+    let server = Server::start(Db::sqlite());
+    let client = client(&server);
+    let (flows, words) = (client.get("/v1/automation/flows").data(), words("nl"));
+    let flows = flows.as_array().unwrap();
+    let said = flows.iter().flat_map(|flow| [&flow["name"], &flow["description"]]).filter_map(Value::as_str);
+    let unknown: Vec<&str> = said.filter(|text| words.get(format!("default.{text}")).is_none()).collect();
+    assert!(flows.len() > 5 && unknown.is_empty(), "{unknown:#?}");
 }
