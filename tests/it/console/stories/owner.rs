@@ -23,6 +23,7 @@ fn an_owner_needs_no_program() {
     browser.call("Network.setExtraHTTPHeaders", json!({"headers": {"Accept-Language": "nl"}}));
     the_account_is_set_up(browser, &token);
     the_details_are_filled_in(browser, &client);
+    the_menu_leads_to_the_files_that_there_are(browser, &client);
     automatic_mail_gets_its_hours(browser, &client);
     let customer = a_mandate_is_recorded(browser, &client);
     a_subscription_is_collected(browser, &client, &customer);
@@ -30,7 +31,6 @@ fn an_owner_needs_no_program() {
     hours_are_submitted_and_approved(browser, &client, &customer);
     a_ticket_is_made_by_hand(browser, &client, &customer);
     a_ticket_is_changed(browser, &client);
-    the_menu_leads_to_the_files_that_there_are(browser, &client);
     clients_are_imported(browser, &server, &client);
     a_client_has_files(browser, &client, &customer);
     a_ready_flow_is_switched_on(browser, &client);
