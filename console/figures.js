@@ -1,5 +1,6 @@
 // Figures beside the rows of a list that are no fields of its records: what is still to be paid of an invoice or by a client,
 // how much of its budget a project has used. One request brings those of all rows, after the rows are drawn.
+import { useMemo } from "preact/hooks";
 import { useLoad } from "./api.js";
 import { money, moneyOfCents } from "./format.js";
 import { h, span } from "./html.js";
@@ -25,9 +26,12 @@ export function useFigures(table, rows) {
   const ids = rows.slice(0, MAX_IDS).map((row) => row.id).sort().join();
   const { answer, loading } = useLoad(report && ids && report.scopes.every(may) ? `${report.path}?${report.by}=${ids}` : null);
   // While those of other rows are loading, the ones that are known say nothing about these.
-  if (!report || !answer || loading) return rows;
-  const found = new Map(answer.data.map((/** @type {Item} */ one) => [one[report.by], one]));
-  return rows.map((row) => ({ ...row, ...(table.key === "projects" ? { budget_used: found.get(row.id)?.invoiced_amount ?? 0 } : { open_amount: found.get(row.id)?.open_amount ?? 0 }) }));
+  const figures = report && !loading ? answer : null;
+  return useMemo(() => {
+    if (!figures) return rows;
+    const found = new Map(figures.data.map((/** @type {Item} */ one) => [one[report?.by ?? ""], one]));
+    return rows.map((row) => ({ ...row, ...(table.key === "projects" ? { budget_used: found.get(row.id)?.invoiced_amount ?? 0 } : { open_amount: found.get(row.id)?.open_amount ?? 0 }) }));
+  }, [figures, rows]);
 }
 
 /** What a cell shows that is more than the value of a field; undefined if it is not.

@@ -14,7 +14,7 @@ import { Button, Card, Head, Problem, Skeleton, saySaved } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place } from "./router.js";
 import { itemPath, may, titleOf, valueOf } from "./schema.js";
-import { errorText, fieldName, t, tableName, word } from "./words.js";
+import { detailText, errorText, fieldName, t, tableName, word } from "./words.js";
 import { ChangedNotice, openConflict } from "./conflict.js";
 
 /** @typedef {import("./schema.js").Table} Table */
@@ -148,13 +148,6 @@ export function ErrorList({ table, error, fields }) {
       return li({ key: detail.field }, known ? a({ href: `#f-${name}`, onClick: (event) => { event.preventDefault(); document.getElementById(`f-${name}`)?.focus(); } }, text) : text);
     }))));
 }
-
-/** @param {import("./api.js").FieldError} detail */
-export const detailText = (detail) => word([`field_error.${detail.code}.${last(detail.field)}`, `field_error.${detail.code}`], detail.message);
-
-/** The field at the end of a path: unit_price of rows[2].unit_price.
- * @param {string} path */
-const last = (path) => path.slice(path.lastIndexOf(".") + 1).replace(/\[\d+\]$/, "");
 
 /** @param {ApiError} error @returns {Record<string, string>} */
 export const errorsByField = (error) => Object.fromEntries(error.details.map((detail) => [root(detail.field), detailText(detail)]));

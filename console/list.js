@@ -1,6 +1,6 @@
 // The generic list. Search, filters, sort and page stand in the address, so a list is a link.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post, useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
 import { figure, useFigures } from "./figures.js";
@@ -9,7 +9,7 @@ import { count, daysUntil, money, moneyOfCents, today } from "./format.js";
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
-import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs, say, sayError } from "./parts.js";
+import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs, onPhone, say, sayError } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery, wentBack } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
@@ -120,8 +120,11 @@ export function viewQuery() {
 function ListCard({ table, loaded, add }) {
   const selected = useSignal(/** @type {ReadonlySet<string>} */ (new Set()));
   const columns = useSignal(columnsOf(table));
-  const found = /** @type {Item[]} */ (loaded.answer?.data ?? []);
-  const rows = useFigures(table, byDeadline(table) ? [...found].sort((one, other) => deadline(one).localeCompare(deadline(other))) : found);
+  const sorted = byDeadline(table);
+  const rows = useFigures(table, useMemo(() => {
+    const found = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+    return sorted ? [...found].sort((one, other) => deadline(one).localeCompare(deadline(other))) : found;
+  }, [loaded.answer, sorted]));
   const meta = loaded.answer?.meta ?? {};
   const searching = useRef(/** @type {HTMLInputElement | null} */ (null));
   // Those that people uploaded are the files that one looks for.
@@ -232,25 +235,60 @@ function Rows({ table, rows, columns, selected, dim }) {
     { key: "Enter", label: t("list.open"), run: () => { const row = current(); if (row && opens) go(`${table.address}/${row.id}`); } },
   ]);
   const all = rows.length > 0 && rows.every((row) => selected.value.has(row.id));
-  // The rows that fit on a screen come first; the others are drawn after the first paint, unless the page is to be scrolled.
-  const [drawn, setDrawn] = useState(wentBack.value ? Infinity : FIRST_ROWS);
-  useEffect(() => setDrawn(Infinity), []);
+  const drawn = useDrawn();
+  // The same objects in every rendering, so that a row is drawn again only if something of its own changes.
+  const latest = useRef({ toggle, fields });
+  latest.current.toggle = toggle;
+  if (namesOf(latest.current.fields) !== namesOf(fields)) latest.current.fields = fields;
+  const actions = useMemo(() => ({ focused: (/** @type {number} */ place) => { at.current = place; }, toggle: (/** @type {string} */ id, /** @type {boolean} */ several) => latest.current.toggle(id, several) }), []);
   return div({ class: fields.length > 8 ? "table-box scrolls" : "table-box", role: "region", "aria-label": tableName(table.key), tabIndex: -1 },
     tableElement({ "aria-label": tableName(table.key), class: ["table", dim && "dim", fields.length < 7 && "few"].filter(Boolean).join(" ") },
       thead(null, tr(null,
         th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
-        fields.map((field) => h(Heading, { key: field.name, table, field, roomy: field.name === roomy, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
-      tbody({ ref: body, onMouseOver: tellWhole }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length), tr({
-        key: row.id, id: `row-${row.id}`, tabIndex: place === Math.max(0, at.current) ? 0 : -1, "aria-selected": selected.value.has(row.id) || undefined, class: opens ? "opens" : "",
-        onFocus: () => { at.current = place; },
-        onClick: (event) => {
-          if (event.target instanceof Element && event.target.closest("a, button, input, label")) return;
-          if (opens && !getSelection()?.toString()) go(`${table.address}/${row.id}`);
-        },
-      },
-        td({ class: "pick" }, input({ type: "checkbox", checked: selected.value.has(row.id), "aria-label": t("list.choose_one", { name: titleOf(table, row) }), onClick: (event) => toggle(row.id, event.shiftKey) })),
-        fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column) + (field.name === roomy ? " roomy" : "") }, cell(table, row, field, column, opens))),
-        td({ class: "card-line", "aria-hidden": "true" }, cardLine(table, row)))]))));
+        fields.map((field, column) => h(Heading, { key: field.name, table, field, first: column === 0, roomy: field.name === roomy, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
+      tbody({ ref: body, onMouseOver: tellWhole }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length),
+        h(Row, { key: row.id, table, row, place, stop: place === Math.max(0, at.current), fields: latest.current.fields, roomy, opens, selected, actions })]))));
+}
+
+/** @param {Field[]} fields */
+const namesOf = (fields) => fields.map((field) => field.name).join();
+
+/** How many rows are drawn: first those that fit on a screen; the others when these are painted, unless the page is to be scrolled. */
+function useDrawn() {
+  const [drawn, setDrawn] = useState(() => (wentBack.value ? Infinity : Math.ceil((innerHeight - ABOVE_ROWS) / LOWEST_ROW)));
+  useEffect(() => {
+    if (drawn === Infinity) return;
+    // Effects run right after a frame, and what they change would be drawn before anything else is done.
+    const timer = setTimeout(() => setDrawn(Infinity), REST_OF_ROWS_AFTER);
+    return () => clearTimeout(timer);
+  }, []);
+  return drawn;
+}
+
+/** What a list has above its rows at least, and the height of a row in the compact view. */
+const ABOVE_ROWS = 200;
+const LOWEST_ROW = 32;
+const REST_OF_ROWS_AFTER = 50;
+
+/** @typedef {{ focused: (place: number) => void, toggle: (id: string, several: boolean) => void }} RowActions */
+
+/** It reads signals, so it is drawn again only if they or its properties change.
+ * @param {{ table: Table, row: Item, place: number, stop: boolean, fields: Field[], roomy: string, opens: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
+function Row({ table, row, place, stop, fields, roomy, opens, selected, actions }) {
+  const taste = tasteOf(table.key);
+  const chosen = selected.value.has(row.id);
+  const phone = onPhone.value;
+  return tr({
+    id: `row-${row.id}`, tabIndex: stop ? 0 : -1, "aria-selected": chosen || undefined, class: opens ? "opens" : "",
+    onFocus: () => actions.focused(place),
+    onClick: (event) => {
+      if (event.target instanceof Element && event.target.closest("a, button, input, label")) return;
+      if (opens && !getSelection()?.toString()) go(`${table.address}/${row.id}`);
+    },
+  },
+    td({ class: "pick" }, input({ type: "checkbox", checked: chosen, "aria-label": t("list.choose_one", { name: titleOf(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
+    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column) + (field.name === roomy ? " roomy" : "") }, cell(table, row, field, column, opens))),
+    phone ? td({ class: "card-line", "aria-hidden": "true" }, cardLine(table, row)) : null);
 }
 
 /** The name of a group of tasks, before its first one.
@@ -260,8 +298,6 @@ function groupHead(table, row, before, columns) {
   if (!group || (before && deadlineGroup(before) === group)) return null;
   return tr({ key: group, class: "group" }, th({ scope: "rowgroup", colSpan: columns + 1 }, t(/** @type {any} */ (`tasks.${group}`))));
 }
-
-const FIRST_ROWS = 24;
 
 /** The second line of a row on a phone.
  * @param {Table} table @param {Item} row */
@@ -286,6 +322,8 @@ function cell(table, row, field, column, opens) {
   if (field.name === "deadline" && row.status === "open" && row.deadline && daysUntil(row.deadline) < 0) return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   const own = figure(table, row, field.name);
   if (own !== undefined) return own;
+  // A card has no heading that says what yes and no are about.
+  if (field.name === "active" && onPhone.value) return value ? null : span({ class: "pill calm" }, t("list.inactive"));
   if (field.name === "firstname") return [row.firstname, row.lastname].filter(Boolean).join(" ");
   if (field.name === "due_date" && row.payment_status === "overdue") return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   return h(Value, { table: table.key, field, value, plain: true });
@@ -307,10 +345,10 @@ function tellWhole(event) {
   if (cell instanceof HTMLElement && !cell.title && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent ?? "";
 }
 
-/** @param {{ table: Table, field: Field, roomy: boolean, sort: string, order: string }} properties */
-function Heading({ table, field, roomy, sort, order }) {
+/** @param {{ table: Table, field: Field, first: boolean, roomy: boolean, sort: string, order: string }} properties */
+function Heading({ table, field, first: isFirst, roomy, sort, order }) {
   const name = field.name === "firstname" && table.names?.includes("lastname") ? t("field.contact") : fieldName(table.key, field.name);
-  const numeric = widthOf(table, field) + (roomy ? " roomy" : "");
+  const numeric = widthOf(table, field) + (roomy ? " roomy" : "") + (isFirst ? " first" : "");
   if (!field.sort && !table.sorts?.includes(field.name)) return th({ class: numeric, scope: "col" }, name);
   const sorted = sort === field.name;
   const first = ["text", "choice", "link", "email"].includes(field.kind) ? "asc" : "desc";

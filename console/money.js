@@ -33,19 +33,24 @@ export const fromCents = (value) => unscaled(value, CENT_DECIMALS);
 /** @typedef {{ rate: string, category: string, net: bigint, tax: bigint }} Group */
 /** @typedef {{ lines: bigint[], groups: Group[], net: bigint, tax: bigint, gross: bigint }} Totals All in cents. */
 
+/** @typedef {{ net: bigint, scaledRate: bigint, category: string }} Part What a line adds to the totals. */
+
 /** @param {Line[]} lines @returns {Totals} */
-export function totals(lines) {
+export const totals = (lines) => totalsOf(lines.map(partOfLine));
+
+/** @param {Line} line @returns {Part} */
+export const partOfLine = (line) => ({ net: lineTotal(line.quantity, line.unitPrice), scaledRate: scaled(line.rate, CENT_DECIMALS) ?? 0n, category: line.category });
+
+/** @param {Part[]} parts @returns {Totals} */
+export function totalsOf(parts) {
   /** @type {Map<string, Group & { scaledRate: bigint }>} */
   const groups = new Map();
-  const nets = lines.map((line) => {
-    const net = lineTotal(line.quantity, line.unitPrice);
-    const scaledRate = scaled(line.rate, CENT_DECIMALS) ?? 0n;
-    const key = `${scaledRate} ${line.category}`;
-    const group = groups.get(key) ?? { rate: unscaled(scaledRate, CENT_DECIMALS), category: line.category, scaledRate, net: 0n, tax: 0n };
+  for (const { net, scaledRate, category } of parts) {
+    const key = `${scaledRate} ${category}`;
+    const group = groups.get(key) ?? { rate: unscaled(scaledRate, CENT_DECIMALS), category, scaledRate, net: 0n, tax: 0n };
     group.net += net;
     groups.set(key, group);
-    return net;
-  });
+  }
   const sorted = [...groups.values()].sort((one, other) =>
     one.scaledRate === other.scaledRate ? (one.category < other.category ? -1 : 1) : one.scaledRate > other.scaledRate ? -1 : 1);
   let net = 0n;
@@ -55,7 +60,7 @@ export function totals(lines) {
     net += group.net;
     tax += group.tax;
   }
-  return { lines: nets, groups: sorted, net, tax, gross: net + tax };
+  return { lines: parts.map((part) => part.net), groups: sorted, net, tax, gross: net + tax };
 }
 
 /** The total of a line in cents. What is not a number yet counts as zero.

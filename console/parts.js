@@ -6,9 +6,14 @@ import { moment, ago } from "./format.js";
 import { a, button, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
 import { me } from "./schema.js";
-import { choiceName, errorText, t, tableName } from "./words.js";
+import { choiceName, detailText, errorText, fieldName, lastOf, said, t, tableName } from "./words.js";
 
 /** @typedef {import("./html.js").Children} Children */
+
+const narrow = matchMedia("(max-width: 720px)");
+/** Whether rows are cards and sheets replace menus, as the style has it. */
+export const onPhone = signal(narrow.matches);
+narrow.addEventListener("change", () => { onPhone.value = narrow.matches; });
 
 /** @param {{ icon?: string, primary?: boolean, danger?: boolean, quiet?: boolean, small?: boolean, href?: string, type?: "button" | "submit",
  *   disabled?: boolean, busy?: boolean, label?: string, name?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, download?: string, class?: string }} properties `name` tells buttons with the same word apart; it begins with that word. */
@@ -75,16 +80,20 @@ export function Progress({ on }) {
 export function Problem({ error, retry }) {
   const known = error instanceof ApiError ? error : null;
   return div({ class: "problem", role: "alert" }, h(Icon, { name: "alert" }),
-    div(null, strong(null, errorText(known ?? { message: error instanceof Error ? error.message : "" })), more(known) ? p(null, more(known)) : null,
+    div(null, strong(null, told(known) || errorText(known ?? { message: error instanceof Error ? error.message : "" })), more(known) ? p(null, more(known)) : null,
       known?.requestId ? p({ class: "soft" }, `${t("error.request")} ${known.requestId}`) : null),
     retry ? h(Button, { small: true, onClick: retry }, t("again")) : null);
 }
+
+/** What is wrong with the fields, as far as it makes a sentence without them.
+ * @param {ApiError | null} error */
+const told = (error) => (error?.code === "validation_failed" ? [...new Set(error.details.map((one) => said(one.message)))].filter(Boolean).join(" ") : "");
 
 /** What the server adds to an error whose code says too little.
  * @param {ApiError | null} error */
 const more = (error) => {
   if (error?.code === "in_use" && error.details.length > 0) return error.details.map((one) => one.count === undefined ? one.message : `${one.count} ${tableName(one.field, one.count).toLowerCase()}`).join(", ");
-  return error && VAGUE.has(error.code) && errorText(error) !== error.message ? error.message : "";
+  return error && VAGUE.has(error.code) && !said(error.message) && errorText(error) !== error.message ? error.message : "";
 };
 const VAGUE = new Set(["invalid_transition", "forbidden", "in_use", "locked", "quota_exceeded", "limit_reached", "conflict"]);
 
@@ -178,9 +187,9 @@ export function saySaved(answer) {
  * @param {unknown} error */
 export function sayError(error) {
   const known = error instanceof ApiError ? error : null;
-  const first = known?.details[0];
-  const sentence = errorText(known ?? { message: error instanceof Error ? error.message : String(error) });
-  say(first && known?.code === "validation_failed" ? `${sentence} ${known.message}` : sentence, { error: true, detail: [more(known), known?.requestId ? `${t("error.request")} ${known.requestId}` : ""].filter(Boolean).join(" · ") });
+  const first = known?.code === "validation_failed" ? known.details[0] : undefined;
+  const sentence = told(known) || errorText(known ?? { message: error instanceof Error ? error.message : String(error) });
+  say(first && !told(known) ? `${sentence} ${fieldName("", lastOf(first.field))}: ${detailText(first)}` : sentence, { error: true, detail: [more(known), known?.requestId ? `${t("error.request")} ${known.requestId}` : ""].filter(Boolean).join(" · ") });
 }
 
 /** @param {number} id */

@@ -80,6 +80,13 @@ function keepScroll() {
   history.replaceState({ ...history.state, scroll: scrollY, row }, "");
 }
 
+/** @param {() => void} run */
+function whenIdle(run) {
+  // Not every browser has it.
+  if ("requestIdleCallback" in window) requestIdleCallback(run, { timeout: 500 });
+  else setTimeout(run);
+}
+
 const OUTSIDE = /^\/(console|v1|d|docs|sign-in|sign-out|two-factor|assets)(\/|$)/;
 
 export function startRouter() {
@@ -92,7 +99,8 @@ export function startRouter() {
   let timer = 0;
   addEventListener("scroll", () => {
     clearTimeout(timer);
-    timer = setTimeout(keepScroll, 150);
+    // Reading the position lays the page out, which a long document must not do between a key and its frame.
+    timer = setTimeout(() => whenIdle(keepScroll), 150);
   });
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a") : null;

@@ -7,7 +7,7 @@ import { useSearch } from "./combobox.js";
 import { NumberBox } from "./field.js";
 import { moneyOfCents, percent, price } from "./format.js";
 import { button, div, h, input, li, option, select, span, textarea, ul } from "./html.js";
-import { lineTotal, totals } from "./money.js";
+import { lineTotal, partOfLine, totalsOf } from "./money.js";
 import { Icon, useOutside } from "./parts.js";
 import { t } from "./words.js";
 
@@ -48,12 +48,23 @@ export function unreadable() {
   return box !== null;
 }
 
-/** The totals of edited rows, kept up to date.
+/** The totals of edited rows, kept up to date. What a row adds is worked out again only if that row changes.
  * @param {Signal<EditedRow[]>} rows @param {Rate[]} rates */
-export const liveTotals = (rows, rates) => computed(() => totals(rows.value.filter((row) => !isBlank(row)).map((row) => {
-  const rate = rates.find((one) => one.code === row.vat.value);
-  return { quantity: row.quantity.value || "1", unitPrice: row.price.value, rate: rate?.rate ?? (row.vat.value || "0"), category: rate?.category ?? (Number(row.vat.value) ? "S" : "Z") };
-})));
+export function liveTotals(rows, rates) {
+  /** @type {WeakMap<EditedRow, import("@preact/signals").ReadonlySignal<import("./money.js").Part | null>>} */
+  const parts = new WeakMap();
+  /** @param {EditedRow} row */
+  const partOf = (row) => {
+    const known = parts.get(row) ?? computed(() => {
+      if (isBlank(row)) return null;
+      const rate = rates.find((one) => one.code === row.vat.value);
+      return partOfLine({ quantity: row.quantity.value || "1", unitPrice: row.price.value, rate: rate?.rate ?? (row.vat.value || "0"), category: rate?.category ?? (Number(row.vat.value) ? "S" : "Z") });
+    });
+    parts.set(row, known);
+    return known.value;
+  };
+  return computed(() => totalsOf(rows.value.map(partOf).filter((part) => part !== null)));
+}
 
 /** @param {{ rows: Signal<EditedRow[]>, rates: Rate[], onChange: () => void, disabled?: boolean }} properties */
 export function RowsEditor({ rows, rates, onChange, disabled }) {

@@ -34,7 +34,7 @@ export function Side({ close }) {
           const number = counted[entry] ?? 0;
           // The PDFs of documents are files too; those that people uploaded come first.
           return a({ key: entry, href: entry === "files" ? `${href}?origin=uploaded` : href, "aria-current": current ? "page" : undefined }, h(Icon, { name: entry }), span(null, word([`menu.${entry}`], tableName(entry))),
-            number > 0 ? span({ class: entry === "invoices" ? "badge" : "badge calm" }, number > 99 ? "99+" : String(number), span({ class: "hidden" }, ` ${t(/** @type {any} */ (`badge.${entry}`))}`)) : null);
+            number > 0 ? span({ class: entry === "invoices" ? "badge" : "badge calm" }, number > 99 ? "99+" : String(number), span({ class: "hidden" }, ` ${word([`badge.${entry}`], "")}`)) : null);
         }));
     })));
 }

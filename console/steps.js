@@ -1,5 +1,5 @@
 // What the steps of a flow have, until the server tells it: types, fields, operators, events.
-import { word } from "./words.js";
+import { fieldName, t, word } from "./words.js";
 
 /** @typedef {{ name: string, kind: "text" | "long" | "json" | "choice" | "boolean" | "conditions" | "duration", choices?: string[] }} StepField */
 /** @typedef {import("./api.js").Item} Item */
@@ -55,8 +55,19 @@ export function stepLine(step) {
   }
 }
 
-/** @param {Item} condition */
-export const conditionLine = (condition) => [condition.field, word([`operator.${condition.op}`], condition.op), condition.op === "exists" ? (condition.value === false ? word(["no"], "") : "") : JSON.stringify(condition.value ?? "")].filter(Boolean).join(" ");
+/** A condition as people say it: "Payment status is one of Overdue or Partly paid".
+ * @param {Item} condition */
+export function conditionLine(condition) {
+  const { field = "", op, value } = condition;
+  const name = field.slice(field.lastIndexOf(".") + 1);
+  // The record has what it had when the flow was started.
+  if (op === "eq" && typeof value === "string" && /^\{\{ *data\.(\w+) *\}\}$/.exec(value)?.[1] === name) return `${fieldName("", name)} ${t("operator.unchanged")}`;
+  const said = op === "exists" ? (value === false ? t("no") : "") : (Array.isArray(value) ? value : [value ?? ""]).map((one) => valueWord(name, one)).join(` ${t("flow.or")} `);
+  return [fieldName("", name), word([`operator.${op}`], op), said].filter(Boolean).join(" ");
+}
+
+/** @param {string} field @param {unknown} value */
+const valueWord = (field, value) => (typeof value === "boolean" ? t(value ? "yes" : "no") : typeof value === "string" ? word([`choice.${field}.${value}`, `status.${value}`, `mail.${value}`], `“${value}”`) : JSON.stringify(value));
 
 /** P3D as "3 days".
  * @param {string | undefined} text */

@@ -83,6 +83,49 @@ export const actionName = (table, action) => word([`action.${table}.${action}`, 
  * @param {string} table @param {string} action */
 export const doneText = (table, action) => word([`done.${table}.${action}`, `done.${action}`], t("done", { what: actionName(table, action) }));
 
-/** What an error says to the reader: our words for its code, else the server's sentence.
+/** What an error says to the reader: our words for the server's sentence or for its code, else the sentence itself.
  * @param {{ code?: string, message?: string }} error */
-export const errorText = (error) => word([`error.${error.code}`], error.message || t("error.unknown"));
+export const errorText = (error) => said(error.message ?? "") || word([`error.${error.code}`], error.message || t("error.unknown"));
+
+/** What a sentence of the server is in the reader's words; empty if it has none. The key is the sentence, with names for
+ * what differs; the name of a table is translated, and so is a reason.
+ * @param {string} sentence @returns {string} */
+export function said(sentence) {
+  for (const { key, names, pattern } of sentences()) {
+    const found = pattern.exec(sentence);
+    if (!found) continue;
+    const parts = names.map((name, place) => [name, meant(name, found[place + 1] ?? "")]);
+    return fill(words[key], Object.fromEntries(parts));
+  }
+  return "";
+}
+
+/** What is wrong with a field.
+ * @param {import("./api.js").FieldError} detail */
+export const detailText = (detail) => said(detail.message) || word([`field_error.${detail.code}.${lastOf(detail.field)}`, `field_error.${detail.code}`], detail.message);
+
+/** The field at the end of a path: unit_price of rows[2].unit_price.
+ * @param {string} path */
+export const lastOf = (path) => path.slice(path.lastIndexOf(".") + 1).replace(/\[\d+\]$/, "");
+
+/** @param {string} name @param {string} part @returns {string} */
+const meant = (name, part) => (name === "table" ? tableName(part.replace(/ /g, "_")).toLowerCase() : name === "why" ? said(part) || part : part);
+
+/** @type {{ of: Record<string, any>, all: { key: string, names: string[], pattern: RegExp }[] } | null} */
+let patterns = null;
+
+/** Made when the first error is shown. */
+function sentences() {
+  if (patterns?.of !== words) {
+    const all = Object.keys(words).filter((key) => key.startsWith("said.")).map((key) => {
+      const [first = "", ...rest] = key.slice("said.".length).split("{");
+      const parts = rest.map((part) => part.slice(part.indexOf("}") + 1));
+      return { key, names: rest.map((part) => part.slice(0, part.indexOf("}"))), pattern: new RegExp(`^${[first, ...parts].map(literal).join("(.+?)")}$`, "s") };
+    });
+    patterns = { of: words, all };
+  }
+  return patterns.all;
+}
+
+/** @param {string} text */
+const literal = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

@@ -9,7 +9,7 @@ import { useIdentity } from "../identity.js";
 import { useKeys } from "../keys.js";
 import { Button, Empty, Head, Problem, Skeleton, say } from "../parts.js";
 import { can } from "../schema.js";
-import { choiceName, t, tableName } from "../words.js";
+import { choiceName, errorText, t, tableName } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -77,8 +77,8 @@ function New({ table, close }) {
     setRefused("");
     const { data, meta } = await post(table.path, body, { key }).catch((problem) => {
       if (!(problem instanceof ApiError) || problem.code !== "invalid_transition") throw problem;
-      // What is missing is shown above; else nothing waits for a file.
-      setRefused(missing.length > 0 ? "" : t("batches.nothing"));
+      // What is missing is shown above.
+      setRefused(missing.length > 0 ? "" : errorText(problem));
       throw null;
     });
     setWarnings(meta.warnings ?? []);

@@ -8,7 +8,7 @@ import { removeItem } from "../detail.js";
 import { confirm } from "../dialog.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { DayBox, TextBox } from "../field.js";
-import { ErrorList, detailText } from "../form.js";
+import { ErrorList } from "../form.js";
 import { plusDays, today } from "../format.js";
 import { Others } from "../here.js";
 import { a, div, form, h, label, p, span } from "../html.js";
@@ -19,7 +19,7 @@ import { Button, Card, Head, Menu, Pill, Problem, Skeleton, say } from "../parts
 import { go, place } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
-import { fieldName, t, tableName, word } from "../words.js";
+import { detailText, fieldName, t, tableName, word } from "../words.js";
 import { openQuickClient } from "./quick_client.js";
 import { openSend } from "./send.js";
 import { linked, pdfOf, shortNumber } from "../value.js";

@@ -4,7 +4,7 @@ import { patch, post, useLoad } from "../api.js";
 import { Missing, removeItem } from "../detail.js";
 import { Dialog, confirm, openDialog } from "../dialog.js";
 import { count, moment, plusDays, today } from "../format.js";
-import { a, button, div, h, li, ol, p, pre, span, strong, ul } from "../html.js";
+import { a, button, details, div, h, li, ol, p, pre, span, strong, summary, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Button, Card, Empty, Facts, Head, Icon, Menu, Moment, Pill, Problem, Skeleton, say, sayError } from "../parts.js";
 import { go } from "../router.js";
@@ -111,6 +111,6 @@ export function RunPage({ table, id }) {
     h(Head, { title: given(run.flow_name) || tableName("runs", 1), over: a({ href: "/runs" }, tableName("runs")), beside: h(Pill, { table: "runs", field: "status", value: run.status }) }, can(table, "get") ? allowed.map((name, place) => h(Button, { key: name, primary: place === 0, onClick: () => act(name) }, actionName("runs", name))) : null),
     run.error ? div({ class: "problem", role: "alert" }, div(null, run.error)) : null,
     div({ class: "columns" },
-      div({ class: "column-main" }, h(Card, { title: t("field.steps") }, ol({ class: "lines" }, (/** @type {Item[]} */ (steps?.data ?? [])).map((step, place) => li({ key: place }, div(null, strong(null, stepName(step.type ?? step.step_type ?? "")), step.error ? p({ class: "late" }, step.error) : null, step.result && Object.keys(step.result).length ? pre({ class: "json" }, JSON.stringify(step.result, null, 2).slice(0, 2000)) : null), h(Pill, { table: "runs", field: "status", value: step.status })))))),
+      div({ class: "column-main" }, h(Card, { title: t("field.steps") }, ol({ class: "lines" }, (/** @type {Item[]} */ (steps?.data ?? [])).map((step, place) => li({ key: place }, div(null, strong(null, stepName(step.type ?? step.step_type ?? "")), step.error ? p({ class: "late" }, step.error) : null, step.result && Object.keys(step.result).length ? details({ class: "step-result" }, summary(null, t("run.result")), pre({ class: "json" }, JSON.stringify(step.result, null, 2).slice(0, 2000))) : null), h(Pill, { table: "runs", field: "status", value: step.status })))))),
       div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.event"), word([`trigger.${run.trigger_key}`], run.trigger_key ?? "")], [t("field.entity_id"), about && (run.entity_id ?? run.meta?.entity_id) ? a({ href: `${about.address}/${run.entity_id ?? run.meta.entity_id}` }, tableName(about.key, 1)) : run.entity_type], [t("field.attempts"), run.attempts ? String(run.attempts) : ""], [t("field.next_attempt_at"), run.next_attempt_at ? moment(run.next_attempt_at) : ""], [t("field.created_at"), h(Moment, { at: run.created_at ?? run.meta?.created_at })], [t("field.finished_at"), run.finished_at ? moment(run.finished_at) : ""]] })))));
 }

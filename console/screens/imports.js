@@ -10,7 +10,7 @@ import { Button, Card, Empty, Head, Icon, Menu, Moment, Pill, Problem, Skeleton,
 import { go } from "../router.js";
 import { can, itemPath, tables } from "../schema.js";
 import { LinkName } from "../value.js";
-import { choiceName, fieldName, language, t, tableName, word } from "../words.js";
+import { choiceName, fieldName, language, said, t, tableName, word } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -110,7 +110,7 @@ export function ImportPage({ table, id }) {
       item.status === "done" && tables[item.resource] ? h(Button, { primary: true, href: tables[item.resource]?.address }, t("import.show", { many: tableName(item.resource).toLowerCase(), Many: tableName(item.resource) })) : null,
       edits && ["done", "failed"].includes(item.status) && item.created > 0 ? h(Button, { onClick: undo }, t("import.undo")) : null,
       h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: moving || !can(table, "delete"), run: () => { go(table.address); deleteLater(t("deleted", { name: tableName("imports", 1) }), () => remove(itemPath(table, id), { etag })); } }] })),
-    item.failure ? div({ class: "problem", role: "alert" }, h(Icon, { name: "alert" }), div(null, strong(null, t("import.stopped")), p(null, item.failure))) : null,
+    item.failure ? div({ class: "problem", role: "alert" }, h(Icon, { name: "alert" }), div(null, strong(null, t("import.stopped")), p(null, said(item.failure) || item.failure))) : null,
     moving ? h(Running, { item }) : null,
     item.status === "checked" ? h(Checked, { table, item, etag, edits }) : h(Result, { item }));
 }
@@ -164,7 +164,7 @@ function Problems({ rows, total, resource }) {
 }
 
 /** @param {Item} row */
-const problemText = (row) => (row.code && language !== "en" ? word([`field_error.${row.code}.${row.field}`, `field_error.${row.code}`], row.message) : row.message);
+const problemText = (row) => said(row.message) || (row.code && language !== "en" ? word([`field_error.${row.code}.${row.field}`, `field_error.${row.code}`], row.message) : row.message);
 
 /** Which field each column becomes.
  * @param {{ item: Item, busy: boolean, edits: boolean, change: (body: Item) => Promise<void> }} properties */
@@ -199,7 +199,16 @@ const shown = (value) => (value === null || value === undefined ? "" : typeof va
  * @param {Item} item @param {Item} error */
 function errorOf(item, error) {
   const known = (/** @type {Item[]} */ (item.problems ?? [])).find((problem) => problem.line === error.line);
-  return known && item.status !== "undone" ? `${known.column || known.field}: ${problemText(known)}` : error.message;
+  if (known && item.status !== "undone") return `${known.column || known.field}: ${problemText(known)}`;
+  return said(error.message) || error.message.split("; ").map(ofColumn).join(" ");
+}
+
+/** What is wrong with a column: the server's sentence begins with its name.
+ * @param {string} sentence */
+function ofColumn(sentence) {
+  const parts = sentence.split(" ");
+  const at = parts.findIndex((_, place) => place > 0 && said(parts.slice(place).join(" ")));
+  return at > 0 ? `${parts.slice(0, at).join(" ")}: ${said(parts.slice(at).join(" "))}` : sentence;
 }
 
 /** What an import did.

@@ -7,7 +7,7 @@ import { ChangedNotice, openConflict } from "../conflict.js";
 import { confirm } from "../dialog.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
-import { ErrorList, detailText } from "../form.js";
+import { ErrorList } from "../form.js";
 import { day, today } from "../format.js";
 import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
@@ -15,7 +15,7 @@ import { Button, Card, Head, Problem, Skeleton, say } from "../parts.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
 import { go, place } from "../router.js";
 import { fieldOf, itemPath } from "../schema.js";
-import { choiceName, fieldName, t, tableName, word } from "../words.js";
+import { choiceName, detailText, fieldName, t, tableName, word } from "../words.js";
 import { openQuickClient } from "./quick_client.js";
 
 /** @typedef {import("../schema.js").Table} Table */

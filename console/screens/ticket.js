@@ -41,7 +41,7 @@ export function Inbox({ table, id }) {
         rows.map((row) => a({ key: row.id, class: waits(row) ? "inbox-row unanswered" : "inbox-row", href: `/tickets/${row.id}${query ? `?${query}` : ""}`, "aria-current": row.id === id ? "true" : undefined },
           span({ class: "who" }, row.client_name || (row.client_id ? h(LinkName, { table: "clients", id: row.client_id, plain: true }) : row.client_email || "–"), waits(row) ? span({ class: "hidden" }, ` (${t("ticket.unanswered")})`) : null), span({ class: "when" }, h(Moment, { at: row.meta?.last_message_at || row.created_at })), span({ class: "topic" }, row.subject),
           span({ class: "state" }, h(Pill, { table: "tickets", field: "status", value: row.status }), row.priority === "high" || row.priority === "urgent" ? h(Pill, { table: "tickets", field: "priority", value: row.priority }) : null, row.number))))),
-    id ? h(Conversation, { key: id, table, id, statuses }) : h(Empty, { icon: "tickets", title: t("ticket.choose"), text: t("ticket.choose_text") }));
+    id ? h(Conversation, { key: id, table, id, statuses }) : loaded.answer && rows.length === 0 ? div({ class: "empty" }) : h(Empty, { icon: "tickets", title: t("ticket.choose"), text: t("ticket.choose_text") }));
 }
 
 /** Whether the client had the last word.

@@ -283,7 +283,7 @@ fn file(ctx: &Ctx, batch: &Batch, creditor: debits::Creditor, date: Date, waitin
         let whose = invalid.debit.and_then(|place| waiting.get(place)).map(|one| format!("{}: ", one.number));
         Error::new(
             Code::InvalidTransition,
-            format!("The file cannot be created: {}{invalid}.", whose.unwrap_or_default()),
+            format!("The file cannot be created: {}{}", whose.unwrap_or_default(), invalid.reason),
         )
     })
 }

@@ -139,3 +139,49 @@ fn both_languages_have_the_same_words() {
     let different: Vec<&String> = english.symmetric_difference(&dutch).collect();
     assert!(different.is_empty(), "{different:#?}");
 }
+
+/// Sentences of the server that the console translates are those that the server has: their keys are the sentences.
+#[test]
+fn the_translated_sentences_are_those_of_the_server() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = String::new();
+    let mut folders = vec![root.join("src"), root.join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|own| own == "rs") {
+                sources.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let words = words("en");
+    let keys = words.as_object().unwrap().keys().filter_map(|key| key.strip_prefix("said."));
+    // What differs, such as an amount, has a name in braces.
+    let parts = |key: &str| -> Vec<String> {
+        let pieces = key.split('{').enumerate();
+        let outside =
+            pieces.map(|(place, part)| if place == 0 { part } else { part.split_once('}').map_or("", |one| one.1) });
+        outside
+            .map(|part| part.trim_matches([' ', '.', ':', ',', '\'']).to_string())
+            .filter(|part| part.len() > 3)
+            .collect()
+    };
+    let keys: Vec<&str> = keys.collect();
+    let unknown: Vec<&&str> =
+        keys.iter().filter(|key| parts(key).iter().any(|part| !sources.contains(part.as_str()))).collect();
+    assert!(keys.len() > 40 && unknown.is_empty(), "{unknown:#?}");
+}
+
+/// The flows of a new account are in English; the console shows them in the reader's language.
+#[test]
+fn the_flows_of_a_new_account_have_dutch_words() {
+    let server = Server::start(Db::sqlite());
+    let client = client(&server);
+    let (flows, words) = (client.get("/v1/automation/flows").data(), words("nl"));
+    let flows = flows.as_array().unwrap();
+    let said = flows.iter().flat_map(|flow| [&flow["name"], &flow["description"]]).filter_map(Value::as_str);
+    let unknown: Vec<&str> = said.filter(|text| words.get(format!("default.{text}")).is_none()).collect();
+    assert!(flows.len() > 5 && unknown.is_empty(), "{unknown:#?}");
+}

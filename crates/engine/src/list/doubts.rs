@@ -30,7 +30,7 @@ impl Doubt {
             if !info.takes_several() {
                 return None;
             }
-            let choices = info.choices_of(R::shape().name);
+            let choices = info.choices_of(layout.shape.name);
             let is_known = |value: &String| {
                 let spellings = [Some(value.as_str()), other_spelling(value)];
                 *value == rules.any && !value.is_empty()

@@ -23,6 +23,7 @@ fn an_owner_needs_no_program() {
     browser.call("Network.setExtraHTTPHeaders", json!({"headers": {"Accept-Language": "nl"}}));
     the_account_is_set_up(browser, &token);
     the_details_are_filled_in(browser, &client);
+    the_menu_leads_to_the_files_that_there_are(browser, &client);
     automatic_mail_gets_its_hours(browser, &client);
     let customer = a_mandate_is_recorded(browser, &client);
     a_subscription_is_collected(browser, &client, &customer);
@@ -203,6 +204,14 @@ fn a_file_for_the_bank_says_what_it_needs(browser: &mut Chromium, client: &Clien
     );
     browser.press("button", "Annuleren");
     client.patch("/v1/settings", json!({"creditor_id": "NL69ZZZ123456780000"})).expect(200);
+    // The first file has taken what was waiting.
+    browser.go("/subscriptions");
+    browser.sees("Onderhoud");
+    browser.go("/batches");
+    browser.press("button", "Nieuw incassobestand");
+    browser.press("button", "Bestand maken");
+    browser.sees("Er staan geen incasso’s klaar van klanten met een getekende machtiging. Verstuur een factuur");
+    browser.press("button", "Annuleren");
     // A client without an IBAN would be left out of the file.
     let customer = client.post("/v1/clients", json!({"company_name": "Garage Smit"})).expect(201).id();
     browser.go(&format!("/clients/{customer}"));
@@ -284,6 +293,26 @@ fn clients_are_imported(browser: &mut Chromium, server: &Server, client: &Client
     work_on("undoing");
     browser.sees("Ongedaan gemaakt");
     assert_eq!(total(), 0);
+    a_file_that_is_no_table_is_refused(browser);
+}
+
+/// What the server says is told in the reader's language, with what to do.
+fn a_file_that_is_no_table_is_refused(browser: &mut Chromium) {
+    browser.go("/imports/new");
+    browser.wait_until("document.getElementById('import-file') !== null");
+    browser.upload("import-file", "console/icon.png");
+    browser.wait_until("!document.querySelector('form.page [type=submit]').disabled");
+    browser.press("button", "Bestand controleren");
+    browser.sees("Dit is geen tabel. Exporteer het als CSV of Excel (.xlsx).");
+}
+
+/// The menu leads to the files that people uploaded; as long as there are none, to all of them.
+fn the_menu_leads_to_the_files_that_there_are(browser: &mut Chromium, client: &Client) {
+    assert_eq!(client.get("/v1/files?origin=uploaded").json()["meta"]["total"], 0);
+    browser.go("/");
+    browser.settles("/");
+    browser.evaluate("document.querySelector('nav a[href=\"/files?origin=uploaded\"]').click()");
+    browser.wait_until("location.pathname === '/files' && location.search === ''");
 }
 
 fn a_client_has_files(browser: &mut Chromium, client: &Client, customer: &str) {

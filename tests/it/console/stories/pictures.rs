@@ -63,11 +63,14 @@ fn take(browser: &mut Chromium, client: &Client, Picture(name, (list, part), add
     browser.open(&address);
     browser.settles(&address);
     browser.wait_until("!document.querySelector('.loading-name, .progress.on, .pdf.waiting')");
-    // The viewer of PDFs draws by itself, and what others did comes last.
-    std::thread::sleep(Duration::from_secs(3));
+    // The viewer of PDFs draws by itself, slowly the first time, and what others did comes last.
+    let has_pdf = browser.evaluate("document.querySelector('iframe') !== null") == true;
+    std::thread::sleep(Duration::from_secs(if has_pdf { 12 } else { 3 }));
     if !act.is_empty() {
         browser.evaluate(act);
         std::thread::sleep(Duration::from_secs(2));
+        // A ring says where the keyboard is, which a picture need not.
+        browser.evaluate("document.activeElement?.blur()");
     }
     let taken = browser.call("Page.captureScreenshot", json!({"format": "webp", "quality": 82}));
     let bytes = STANDARD.decode(taken["data"].as_str().unwrap()).unwrap();
