@@ -61,6 +61,13 @@ pub fn measure(rows: i64, measured: Duration) -> String {
         let (sample, _) = open_loop(&server, Workload::Mixed { rows }, measured, rate);
         line(&format!("Mixed, open loop at {percent} %"), OPEN, &Figure::of(&[sample]), memory(&server));
     }
+    eprintln!("Measuring beside {SLOW} slow readers.");
+    let before = server.megabytes();
+    let readers = SlowReaders::start(&server);
+    let beside = load::run_with(&server, Workload::Get { rows }, measured, 32);
+    let each = (server.megabytes() - before) * 1000.0 / SLOW as f64;
+    let note = format!("{}; {each:.1} kB per slow reader, {} still reading", memory(&server), readers.stop());
+    line(&format!("GET beside {} slow readers", thousands(SLOW as i64)), 32, &Figure::of(&[beside]), note);
     eprintln!("Measuring beside {IDLE} idle connections.");
     let before = server.megabytes();
     let (idle, runtime) = idle(&server);
@@ -69,13 +76,6 @@ pub fn measure(rows: i64, measured: Duration) -> String {
     let note = format!("{}; {each:.1} kB per idle connection", memory(&server));
     line(&format!("GET beside {} idle connections", thousands(IDLE as i64)), 32, &Figure::of(&[beside]), note);
     drop((idle, runtime));
-    eprintln!("Measuring beside {SLOW} slow readers.");
-    let before = server.megabytes();
-    let readers = SlowReaders::start(&server);
-    let beside = load::run_with(&server, Workload::Get { rows }, measured, 32);
-    let each = (server.megabytes() - before) * 1000.0 / SLOW as f64;
-    let note = format!("{}; {each:.1} kB per slow reader, {} still reading", memory(&server), readers.stop());
-    line(&format!("GET beside {} slow readers", thousands(SLOW as i64)), 32, &Figure::of(&[beside]), note);
     server.stop();
     let how = format!("{} documents; {} s per measurement, once", thousands(rows), measured.as_secs_f64());
     format!(
