@@ -54,7 +54,7 @@ const GO_THROUGH: &[&str] = &[
 ];
 
 /// The other filters that people look for.
-const OTHERS: &[&str] = &["attr", "d", "default", "join", "map", "replace", "string", "tojson", "times", "urlencode"];
+const OTHERS: &[&str] = &["attr", "d", "default", "join", "map", "replace", "string", "times"];
 
 /// The original filters of minijinja.
 static USUAL: LazyLock<Environment<'static>> = LazyLock::new(|| {

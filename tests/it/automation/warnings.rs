@@ -6,6 +6,7 @@ on_both![
     warns_of_data_that_the_record_never_has,
     warns_of_steps_that_do_not_fit_the_record,
     warns_of_values_outside_a_list,
+    warns_of_values_outside_a_set,
     warns_of_records_that_are_gone_or_final,
     warns_of_references_that_lead_nowhere,
     warns_of_events_that_never_happen,
@@ -227,6 +228,25 @@ fn warns_of_steps_that_do_not_fit_the_record(db: Db) {
     }
 }
 
+fn warns_of_values_outside_a_set(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    // Values that are replaced by a default, or that a set takes although it does not have them.
+    let told = warnings(&client, "event", "ticket.created", json!([{"type": "update", "fields": {"priority": "hgh"}}]));
+    let expected = "steps[0].fields.priority: 'priority' has the unknown value 'hgh', which is none of low, normal, high, urgent; did you mean 'high'?";
+    assert_eq!(told, [expected]);
+    for (event, value, guess) in
+        [("invoice.created", "acepted", "credited"), ("quote.created", "acepted", "'accepted'?")]
+    {
+        let step = json!([{"type": "update", "fields": {"payment_status": value}}]);
+        let told = warnings(&client, "event", event, step);
+        let start = format!("steps[0].fields.payment_status: 'payment_status' has the unknown value '{value}'");
+        assert!(told.len() == 1 && told[0].starts_with(&start) && told[0].ends_with(guess), "{told:?}");
+        let known = json!([{"type": "update", "fields": {"payment_status": "open"}}]);
+        assert_eq!(warnings(&client, "event", event, known), Vec::<String>::new());
+    }
+}
+
 fn warns_of_values_outside_a_list(db: Db) {
     let server = Server::start(db);
     let client = server.client();
@@ -289,20 +309,6 @@ fn warns_of_values_outside_a_list(db: Db) {
     let told =
         warnings(&client, "event", "invoice.paid", json!([{"type": "create_ticket", "subject": "s", "status": "opn"}]));
     assert!(told.len() == 1 && told[0].starts_with("steps[0].status: 'status' is never \"opn\""), "{told:?}");
-    // Values that are replaced by a default, or that a set takes although it does not have them.
-    let told = warnings(&client, "event", "ticket.created", json!([{"type": "update", "fields": {"priority": "hgh"}}]));
-    let expected = "steps[0].fields.priority: 'priority' has the unknown value 'hgh', which is none of low, normal, high, urgent; did you mean 'high'?";
-    assert_eq!(told, [expected]);
-    for (event, value, guess) in
-        [("invoice.created", "acepted", "credited"), ("quote.created", "acepted", "'accepted'?")]
-    {
-        let step = json!([{"type": "update", "fields": {"payment_status": value}}]);
-        let told = warnings(&client, "event", event, step);
-        let start = format!("steps[0].fields.payment_status: 'payment_status' has the unknown value '{value}'");
-        assert!(told.len() == 1 && told[0].starts_with(&start) && told[0].ends_with(guess), "{told:?}");
-        let known = json!([{"type": "update", "fields": {"payment_status": "open"}}]);
-        assert_eq!(warnings(&client, "event", event, known), Vec::<String>::new());
-    }
     let lower = json!([{"type": "create_ticket", "subject": "s", "status": "open"}]);
     assert_eq!(warnings(&client, "event", "invoice.paid", lower), Vec::<String>::new());
     let told = warnings(
