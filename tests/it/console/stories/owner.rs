@@ -22,6 +22,7 @@ fn an_owner_needs_no_program() {
     browser.without_motion();
     browser.call("Network.setExtraHTTPHeaders", json!({"headers": {"Accept-Language": "nl"}}));
     the_account_is_set_up(browser, &token);
+    the_menu_leads_to_the_files_that_there_are(browser, &client);
     the_details_are_filled_in(browser, &client);
     the_menu_leads_to_the_files_that_there_are(browser, &client);
     automatic_mail_gets_its_hours(browser, &client);
@@ -48,10 +49,11 @@ fn the_account_is_set_up(browser: &mut Chromium, token: &str) {
     browser.type_in("password", PASSWORD);
     browser.key("Enter");
     browser.settles("/");
-    browser.press("link", "Gegevens invullen");
 }
 
 fn the_details_are_filled_in(browser: &mut Chromium, client: &Client) {
+    browser.go("/");
+    browser.press("link", "Gegevens invullen");
     browser.wait_until("document.getElementById('f-iban') !== null && document.querySelector('.identity') !== null");
     for (field, text) in [
         ("f-name", "Jansen & Zn"),
@@ -309,8 +311,6 @@ fn a_file_that_is_no_table_is_refused(browser: &mut Chromium) {
 /// The menu leads to the files that people uploaded; as long as there are none, to all of them.
 fn the_menu_leads_to_the_files_that_there_are(browser: &mut Chromium, client: &Client) {
     assert_eq!(client.get("/v1/files?origin=uploaded").json()["meta"]["total"], 0);
-    browser.go("/");
-    browser.settles("/");
     browser.evaluate("document.querySelector('nav a[href=\"/files?origin=uploaded\"]').click()");
     browser.wait_until("location.pathname === '/files' && location.search === ''");
 }
