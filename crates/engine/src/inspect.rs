@@ -34,25 +34,10 @@ pub fn inspect<R: Record>(
     lines: Option<&Lines>,
     own: impl Fn(&mut Tx, i64, &R) -> Result<Vec<String>>,
 ) -> Result<Inspected> {
-    let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {BATCH}", R::sql().select);
-    let rows = tx.all(&sql, &[account.into(), after.into()], |row| {
-        Ok::<_, Error>((row.text(0)?.to_string(), R::from_row(row)))
-    })?;
-    let mut found = Inspected { seen: rows.len() as u64, ..Inspected::default() };
-    if rows.len() == BATCH {
-        found.last = rows.last().map(|(id, _)| id.clone()).unwrap_or_default();
-    }
-    let mut records = Vec::with_capacity(rows.len());
-    for (id, record) in rows {
-        lines.into_iter().for_each(|lines| lines.saw(R::shape().name, &id));
-        match record {
-            Ok(record) => records.push(record),
-            Err(store::Error::Unreadable { column, why, .. }) => {
-                found.problems.push((id, format!("Column {column} cannot be read: {why}")));
-            }
-            Err(error) => found.problems.push((id, format!("It cannot be read: {error}"))),
-        }
-    }
+    let (last, records, problems) = read_some::<R>(tx, account, after, BATCH)?;
+    let mut found = Inspected { last, seen: (records.len() + problems.len()) as u64, problems };
+    let ids = records.iter().map(|record| &record.base().id).chain(found.problems.iter().map(|(id, _)| id));
+    lines.into_iter().for_each(|lines| ids.clone().for_each(|id| lines.saw(R::shape().name, id)));
     references(tx, account, &records, &mut found.problems)?;
     texts(tx, account, &records, &mut found.problems)?;
     if let (Some(lines), Logged::Except(silent)) = (lines, logged::<R>()) {
@@ -65,7 +50,29 @@ pub fn inspect<R: Record>(
     Ok(found)
 }
 
-type Problems = Vec<(String, String)>;
+/// An id and a sentence for each record with a problem.
+pub type Problems = Vec<(String, String)>;
+
+/// Reads records of an account after an id; returns the last id, if there may be more, and a sentence for each record that
+/// cannot be read.
+pub fn read_some<R: Record>(tx: &mut Tx, account: i64, after: &str, most: usize) -> Result<(String, Vec<R>, Problems)> {
+    let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {most}", R::sql().select);
+    let rows = tx.all(&sql, &[account.into(), after.into()], |row| {
+        Ok::<_, Error>((row.text(0)?.to_string(), R::from_row(row)))
+    })?;
+    let last = rows.last().filter(|_| rows.len() == most).map(|(id, _)| id.clone()).unwrap_or_default();
+    let (mut records, mut problems) = (Vec::with_capacity(rows.len()), Vec::new());
+    for (id, record) in rows {
+        match record {
+            Ok(record) => records.push(record),
+            Err(store::Error::Unreadable { column, why, .. }) => {
+                problems.push((id, format!("Column {column} cannot be read: {why}")));
+            }
+            Err(error) => problems.push((id, format!("It cannot be read: {error}"))),
+        }
+    }
+    Ok((last, records, problems))
+}
 
 fn logged<R: Record>() -> Logged {
     tables::named(R::shape().table).map_or(Logged::No, |table| table.logged)
