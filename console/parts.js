@@ -95,7 +95,7 @@ const more = (error) => {
   if (error?.code === "in_use" && error.details.length > 0) return error.details.map((one) => one.count === undefined ? one.message : `${one.count} ${tableName(one.field, one.count).toLowerCase()}`).join(", ");
   return error && VAGUE.has(error.code) && !said(error.message) && errorText(error) !== error.message ? error.message : "";
 };
-const VAGUE = new Set(["invalid_transition", "forbidden", "in_use", "locked", "quota_exceeded", "limit_reached", "conflict"]);
+const VAGUE = new Set(["invalid_transition", "forbidden", "in_use", "locked", "quota_exceeded", "limit_reached", "conflict", "unreadable"]);
 
 /** @param {{ items: { href: string, label: Children, count?: number | string | undefined, current?: boolean }[], label: string }} properties */
 export const Tabs = ({ items, label }) =>

@@ -17,7 +17,7 @@ use engine::records::{self, Work};
 use engine::registry::check_confirmed;
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::tables::Logged;
-use engine::text::check_line;
+use engine::text::check_name;
 use engine::{input, record};
 use store::{Migration, Tx};
 
@@ -63,7 +63,7 @@ record! {
 impl Model for ApiKey {
     fn before_save(&mut self, _: &mut Tx, _: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_none_or(|before| before.name != self.name) {
-            check_line(&self.name).map_err(|wrong| Error::field("name", wrong))?;
+            check_name(&self.name).map_err(|wrong| Error::field("name", wrong))?;
         }
         Ok(())
     }

@@ -12,14 +12,17 @@ use serde_json::json;
 
 use super::{error_line, grouped, open, say};
 use crate::automation::versions;
+use crate::keys::old;
 use crate::opening;
+use crate::people::operator;
+use crate::settings::account;
 use crate::webhooks::endpoint;
 
 #[derive(Subcommand)]
 pub enum Secrets {
     /// Create a new key and encrypt all secrets with it
     Rotate,
-    /// Accept a database of an earlier version, or users, keys, settings, identities, mandates, e-mail domains, webhook endpoints
+    /// Accept a database of an earlier version, or accounts, users, keys, settings, identities, mandates, e-mail domains, webhook endpoints
     /// and flows that were changed with SQL: encrypt secrets, log the changes and sign the logs
     Trust,
     /// Start over after the key was lost: links stop working, Mollie keys, webhook secrets and authenticator apps must be set again
@@ -59,16 +62,25 @@ fn rotate(app: &App) -> Result<(), String> {
 /// Otherwise only the start that brings a database up to date accepts what an earlier version left in it.
 fn trust(config: Config) -> Result<(), String> {
     let app = opening::open_and_trust(config).map_err(error_line)?;
-    log_changes(&app)?;
+    let unreadable = log_changes(&app)?;
     tell(&app, accounts::TRUSTED)?;
     heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;
     say(
-        "Users, keys, settings, identities, mandates, e-mail domains, webhook endpoints and flows are accepted as they are and logged, secrets are encrypted and logs are signed. `kantoor verify` names what else does not match.",
-    )
+        "Accounts, users, keys, settings, identities, mandates, e-mail domains, webhook endpoints and flows are accepted as they are and logged, secrets are encrypted and logs are signed. `kantoor verify` names what else does not match.",
+    )?;
+    match unreadable.as_slice() {
+        [] => Ok(()),
+        some => Err(format!(
+            "These records cannot be read, so they were left as they are. Restore them from a backup, then run this again:\n{}",
+            some.join("\n")
+        )),
+    }
 }
 
-/// Logs users, keys, settings and the like that were changed outside the program, so that the logs show them as they are.
-fn log_changes(app: &App) -> Result<(), String> {
+/// Logs users, keys, settings and the like that were changed outside the program, so that the logs show them as they are. Returns
+/// a line about each record that cannot be read.
+fn log_changes(app: &App) -> Result<Vec<String>, String> {
+    let mut unreadable = Vec::new();
     for account in app.store.read_now(Account::all).map_err(error_line)? {
         for resource in registry().resources.iter().filter(|resource| resource.guarded) {
             let mut after = String::new();
@@ -78,7 +90,10 @@ fn log_changes(app: &App) -> Result<(), String> {
                     let ctx = caller.writing(tx)?;
                     (resource.accept)(tx, &ctx, &from)
                 });
-                after = noted.map_err(error_line)?;
+                let accepted = noted.map_err(error_line)?;
+                let table = resource.shape.table;
+                unreadable.extend(accepted.unreadable.iter().map(|(id, what)| format!("{table}  {id}  {what}")));
+                after = accepted.last;
                 if after.is_empty() {
                     break;
                 }
@@ -89,9 +104,17 @@ fn log_changes(app: &App) -> Result<(), String> {
             let restored = app.store.write_now(number, move |tx| versions::restore_some(tx, number, &from));
             after = restored.map_err(error_line)?;
         }
-        app.store.write_now(number, move |tx| endpoint::restore_places(tx, number)).map_err(error_line)?;
+        let caller = app.acting(account, "operator");
+        let accepted = app.store.write_now(number, move |tx| {
+            let ctx = caller.writing(tx)?;
+            endpoint::restore_places(tx, number)?;
+            old::accept_missing(tx, &ctx)?;
+            operator::accept_missing(tx, &ctx)?;
+            account::accept(tx, &ctx)
+        });
+        accepted.map_err(error_line)?;
     }
-    Ok(())
+    Ok(unreadable)
 }
 
 /// Writes to all logs what the operator did.

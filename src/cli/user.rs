@@ -73,12 +73,14 @@ impl User {
             User::List { account, json } => list(app, &chosen(app, account.as_deref())?, *json)?,
             User::Reset { email } => {
                 let link = operator::reset(app, email).map_err(error_line)?;
-                format!("Open this link within an hour to choose a new password. It works once:\n{link}")
+                let where_to = address(app);
+                format!("Open this link within an hour to choose a new password. It works once:\n{link}{where_to}")
             }
             User::SignInLink { email } => {
                 let link = operator::sign_in_link(app, email).map_err(error_line)?;
                 format!(
-                    "Open this link within 15 minutes to sign in as {email}. It works once, without a password or a second factor, and is logged:\n{link}"
+                    "Open this link within 15 minutes to sign in as {email}. It works once, without a password or a second factor, and is logged:\n{link}{}",
+                    address(app)
                 )
             }
             User::RemoveTwoFactor { email } => match operator::remove_factors(app, email).map_err(error_line)? {
@@ -92,6 +94,18 @@ impl User {
             },
         };
         say(&done)
+    }
+}
+
+/// Returns what to do if the address in a link is not that of the server: only `public_url` is known to be, since a server may have
+/// been started with another `listen` than this command.
+fn address(app: &App) -> String {
+    let listen = &app.config.listen;
+    match app.config.public_url.is_empty() {
+        true => format!(
+            "\nThe setting public_url is empty, so the link has the address of the setting listen. If the server is reached at another one, replace {listen} in the link, or set public_url."
+        ),
+        false => String::new(),
     }
 }
 
@@ -111,7 +125,8 @@ fn chosen(app: &App, id: Option<&str>) -> Result<Account, String> {
 fn create(app: &App, account: Account, email: Option<&str>, name: &str, role: &str) -> Result<String, String> {
     let Some(email) = email else {
         let link = operator::set_up(app, account).map_err(error_line)?;
-        return Ok(format!("Open this link within a day to sign in as an owner. It works once:\n{link}"));
+        let where_to = address(app);
+        return Ok(format!("Open this link within a day to sign in as an owner. It works once:\n{link}{where_to}"));
     };
     let parsed = Email::from_json(&Json::Text(email.to_string()), &INPUT);
     let email = parsed.map_err(|wrong| format!("--email {email}: {}", wrong.message))?.0;
@@ -119,7 +134,7 @@ fn create(app: &App, account: Account, email: Option<&str>, name: &str, role: &s
     let role = Role::from_wire(role).ok_or_else(unknown)?;
     let name = if name.trim().is_empty() { email.split('@').next().unwrap_or_default() } else { name.trim() };
     let link = operator::invite(app, account, &email, name, role).map_err(error_line)?;
-    Ok(format!("Invited {email}. The link works once, for seven days:\n{link}"))
+    Ok(format!("Invited {email}. The link works once, for seven days:\n{link}{}", address(app)))
 }
 
 fn list(app: &App, account: &Account, json: bool) -> Result<String, String> {

@@ -6,10 +6,15 @@ use std::sync::Arc;
 use engine::accounts::Account;
 use engine::app::App;
 use engine::contents::hex;
-use engine::error::{Error, Result};
+use engine::context::Ctx;
+use engine::error::{Code, Error, Result};
+use engine::record::When;
+use engine::records;
 use engine::secrets::signing::Proof;
 use engine::secrets::vault::Vault;
 use store::{Tx, Value};
+
+use crate::keys::ApiKey;
 
 /// An old secret with its signature.
 type Old = (Vec<u8>, String, i64, Vec<u8>);
@@ -55,15 +60,42 @@ pub fn sign_all(app: &App, vault: &Arc<Vault>, trusts_all: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the keys of an account with an old secret that was added or changed outside the program, each with a problem.
+/// Returns the keys of an account with an old secret that was added, changed or deleted outside the program, each with a problem.
 pub fn check(tx: &mut Tx, vault: &Vault, account: i64) -> Result<Vec<(String, String)>> {
-    let mut problems = Vec::new();
+    let mut problems: Vec<(String, String)> = Vec::new();
     for (hash, key, until, signature) in all(tx, account)? {
         if vault.proof(&text(&hash, account, &key, until), &signature)? != Proof::Signed {
             problems.push((key, "An old secret of this key was added or changed outside the log".to_string()));
         }
     }
+    for key in missing(tx, account)? {
+        // One whose time was changed is there.
+        if problems.iter().all(|(other, _)| *other != key) {
+            problems.push((key, "The old secret of this key was deleted outside the log".to_string()));
+        }
+    }
     Ok(problems)
+}
+
+/// Returns the keys whose old secret is not there, although it works or worked until the time that they say.
+fn missing(tx: &mut Tx, account: i64) -> Result<Vec<String>> {
+    let sql = "SELECT id FROM keys WHERE account_id = $1 AND revoked_at = 0 AND old_secret_until > 0 AND NOT EXISTS (
+                   SELECT 1 FROM old_key_secrets AS own WHERE own.account_id = $1 AND own.key_id = keys.id
+                   AND own.until = keys.old_secret_until)";
+    tx.all(sql, &[account.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
+}
+
+/// Accepts that old secrets were deleted: their keys say that they have none.
+pub fn accept_missing(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    for id in missing(tx, ctx.account)? {
+        let before: ApiKey = match records::find(tx, ctx, &id) {
+            Err(error) if error.code == Code::Unreadable => continue,
+            found => found?,
+        };
+        let mut key = ApiKey { old_secret_until: When(None), ..before.clone() };
+        records::change(tx, ctx, &before, &mut key, "updated")?;
+    }
+    Ok(())
 }
 
 fn all(tx: &mut Tx, account: i64) -> Result<Vec<Old>> {

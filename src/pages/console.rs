@@ -58,7 +58,7 @@ input! {
     name: String = REQUIRED.example("\"Anna Jansen\"");
     /// Password.
     password: String = REQUIRED.at_most(LONGEST).example("\"correct horse battery\"");
-    /// Name of the business; by default that of the account.
+    /// Name of the business; required if the account has not been given a name yet, and by default that of the account.
     business: String = INPUT.at_most(255).example("\"Jansen Installaties\"");
     /// Language of the owner and of the account; by default that of the browser, or else of the account.
     language: Language = INPUT.example("\"nl\"");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, LOCATION,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION,
     ORIGIN, RETRY_AFTER, USER_AGENT,
 };
 use axum::http::request::Parts;
@@ -386,11 +386,7 @@ pub fn comes_from_us(head: &Parts, site: &Site) -> bool {
     match told(ORIGIN.as_str()) {
         // Browsers send null on pages without a referrer, such as ours.
         None | Some("null") => true,
-        Some(origin) => {
-            let host = head.uri.authority().map(|host| host.as_str()).or_else(|| told(HOST.as_str()));
-            let same_host = origin.split_once("://").is_some_and(|(_, from)| Some(from) == host);
-            same_host || site.address("/").starts_with(&format!("{origin}/"))
-        }
+        Some(origin) => session::is_own_origin(head, site, origin),
     }
 }
 

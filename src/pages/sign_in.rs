@@ -10,7 +10,7 @@ use engine::app::App;
 use engine::error::{Code, Error, Result};
 use engine::http::{authentication, dispatch, reply, session};
 use engine::json::Json;
-use engine::record::{Email, INPUT, Kind, REQUIRED};
+use engine::record::{Email, Kind, REQUIRED};
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 
@@ -91,8 +91,8 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     if head.uri.path() == CALLBACK {
         oidc::forget(&app.site, &mut response);
     }
-    // Passkeys need a script, which fills in the form.
-    if page.fields["options"].is_string() {
+    // Passkeys need a script, which fills in the form; after a session, another one looks for what was typed.
+    if page.fields["options"].is_string() || page.error == "ended" {
         let policy = format!(
             "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; form-action 'self'; \
              base-uri 'none'; frame-ancestors 'none'"
@@ -291,7 +291,7 @@ async fn set_up(visit: &Visit, token: &str, owner: FirstOwner, password: String)
     let read = |field: &'static str| move |wrong| Error::field(field, wrong);
     let email = Email::read(&Json::Text(owner.email), &REQUIRED).map_err(read("email"))?.0;
     let name = String::read(&Json::Text(owner.name), &REQUIRED).map_err(read("name"))?;
-    let business = String::read(&Json::Text(owner.business), &INPUT.at_most(255)).map_err(read("business"))?;
+    let business = String::read(&Json::Text(owner.business), &REQUIRED.at_most(255)).map_err(read("business"))?;
     visit.set_up(token, FirstOwner { email, name, business, ..owner }, password).await
 }
 
@@ -360,6 +360,7 @@ impl Page {
             Code::AccountClosed => "closed",
             Code::ValidationFailed if is_about("email") => "email",
             Code::ValidationFailed if self.name != "totp" && is_about("name") => "name",
+            Code::ValidationFailed if is_about("business") => "business",
             Code::ValidationFailed if self.name == "totp" => "code",
             Code::ValidationFailed => "password",
             Code::Duplicate => "taken",

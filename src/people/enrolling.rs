@@ -5,6 +5,7 @@ use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::records;
+use engine::text::check_name;
 use engine::who::Who;
 use store::Tx;
 
@@ -115,6 +116,7 @@ impl Visit {
             let begun = factor::unfinished(tx, &person, &id, ctx.machine_now)?;
             let begun = begun.filter(|begun| begun.method == method).ok_or_else(missing)?;
             let factor = work(&begun, ctx.machine_now)?;
+            check_name(&factor.name).map_err(|wrong| Error::field("name", wrong))?;
             if !factor::complete(tx, &factor, ctx.machine_now)? {
                 return Err(missing());
             }

@@ -7,7 +7,7 @@ use engine::accounts::{Account, SHARED};
 use engine::app::App;
 use engine::clock::Moment;
 use engine::context::{Actor, Ctx};
-use engine::error::{Code, Error, Result};
+use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
 use engine::record::Email;
 use engine::records;
@@ -111,7 +111,7 @@ pub struct FirstOwner {
     pub name: String,
     /// The language that they, or their browser, asked for.
     pub language: Option<Language>,
-    /// The name of the business; empty if the account keeps its name.
+    /// The name of the business; empty if the account keeps its name, which it must have been given then.
     pub business: String,
 }
 
@@ -174,6 +174,9 @@ impl Visit {
     /// Creates the first owner of an account, with the link of its set-up.
     pub async fn set_up(&self, secret: &str, owner: FirstOwner, password: String) -> Result<Outcome> {
         let (token, account) = self.open_link(Purpose::SetUp, secret).await?;
+        if owner.business.is_empty() && account.name == account::UNNAMED {
+            return Err(Error::field("business", violation(FieldCode::Required, "is required")));
+        }
         let email = owner.email.clone();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &email)).await?;
         self.check_choosing(person.as_ref()).await?;

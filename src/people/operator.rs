@@ -17,7 +17,7 @@ use crate::people::role::Role;
 use crate::people::status::{Language, Status};
 use crate::people::token::{self, Purpose};
 use crate::people::user::{User, of_any_status};
-use crate::people::{factor, session};
+use crate::people::{factor, sealing, session};
 
 /// The actor of commands in the log.
 const OPERATOR: &str = "operator";
@@ -75,6 +75,21 @@ pub fn invite(app: &App, account: Account, email: &str, name: &str, role: Role) 
         records::happened(tx, ctx, &user, "invited")
     })?;
     Ok(Purpose::Invite.link(&app.site, &secret))
+}
+
+/// Accepts that people were deleted in the database: their users are new people, without a password, and signed out.
+pub fn accept_missing(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    for (id, _) in sealing::missing(tx, ctx.account)? {
+        let before: User = match records::find(tx, ctx, &id) {
+            Err(error) if error.code == Code::Unreadable => continue,
+            found => found?,
+        };
+        let person_id = Person::of_email(tx, ctx, &before.email.0)?;
+        let mut user = User { person_id, ..before.clone() };
+        records::change(tx, ctx, &before, &mut user, "updated")?;
+        session::end_all_of_user(tx, ctx, &id)?;
+    }
+    Ok(())
 }
 
 /// Returns the users of an account, oldest first.

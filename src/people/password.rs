@@ -110,10 +110,11 @@ impl Passwords {
     /// Whether the password has this hash. Without a hash, it takes as long and does not.
     pub async fn matches(&self, password: String, hash: String) -> Result<bool> {
         let matched = self.apart(move || {
-            let stored = if hash.is_empty() { NOBODYS } else { &hash };
-            let parsed = PasswordHash::new(stored).map_err(failed)?;
+            // Nothing matches a hash that was damaged in the database.
+            let is_usable = PasswordHash::new(&hash).is_ok();
+            let parsed = PasswordHash::new(if is_usable { &hash } else { NOBODYS }).map_err(failed)?;
             let matches = argon2()?.verify_password(password.as_bytes(), &parsed).is_ok();
-            Ok(matches && !hash.is_empty())
+            Ok(matches && is_usable)
         });
         matched.await
     }

@@ -85,7 +85,9 @@ impl Person {
     /// Finds the person with this id.
     pub fn find(tx: &mut Tx, id: &str) -> Result<Person> {
         let found = tx.first(&format!("{PERSON} WHERE id = $1"), &[id.into()], Person::from_row)?;
-        found.ok_or_else(|| Error::internal(format!("no person has the id {id}")))
+        // The program deletes nobody.
+        let gone = || store::Error::unreadable("the person was deleted outside the program").at("people", id, "id");
+        found.ok_or_else(|| gone().into())
     }
 
     /// Returns the id of the person with this e-mail address, who is created without a password if necessary.

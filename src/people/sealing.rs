@@ -109,6 +109,13 @@ pub fn check_some(tx: &mut Tx, vault: &Vault, after: &str) -> Result<(String, Ve
     Ok((ids.into_iter().last().unwrap_or_default(), problems))
 }
 
+/// Returns the users of an account whose person was deleted outside the program: the program deletes nobody.
+pub fn missing(tx: &mut Tx, account: i64) -> Result<Vec<(String, String)>> {
+    let sql = "SELECT id, person_id FROM users WHERE account_id = $1
+               AND NOT EXISTS (SELECT 1 FROM people WHERE people.id = users.person_id)";
+    tx.all(sql, &[account.into()], |row| Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string())))
+}
+
 fn ids(tx: &mut Tx, after: &str) -> Result<Vec<String>> {
     let sql = "SELECT id FROM people WHERE id > $1 ORDER BY id LIMIT $2";
     tx.all(sql, &[after.into(), BATCH.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))

@@ -4,7 +4,7 @@ use engine::context::Ctx;
 use engine::error::{Error, FieldErrors, Result};
 use engine::record;
 use engine::record::{ALL, COMPUTED, Email, INPUT, Model, NOWHERE, REQUIRED, Record, Rules};
-use engine::text::check_line;
+use engine::text::{check_line, check_name};
 use engine::who::Who;
 use store::{Migration, Tx};
 
@@ -36,13 +36,15 @@ impl Model for User {
     const MOST: i64 = 1000;
 
     fn check(&self, faults: &mut FieldErrors) {
-        faults.take("name", check_line(&self.name));
+        // A name of an earlier version stays until somebody changes it.
+        let check = if self.base.id.is_empty() { check_name } else { check_line };
+        faults.take("name", check(&self.name));
     }
 
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         // Not every caller checks it.
         if before.is_none_or(|before| before.name != self.name) {
-            check_line(&self.name).map_err(|wrong| Error::field("name", wrong))?;
+            check_name(&self.name).map_err(|wrong| Error::field("name", wrong))?;
         }
         let Some(before) = before else {
             self.email.0 = folded(&self.email.0);

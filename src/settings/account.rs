@@ -12,7 +12,7 @@ use engine::log::{self, Event};
 use engine::record::{Body, REQUIRED, Shape};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
-use engine::text::check_line;
+use engine::text::check_name;
 use store::Tx;
 
 use super::corporate_identity::{self, CorporateIdentity};
@@ -74,7 +74,7 @@ pub(crate) fn one_line(field: &str, name: &str) -> Result<String> {
     if name.is_empty() {
         return Err(Error::field(field, violation(FieldCode::Required, "is required")));
     }
-    check_line(name).map_err(|wrong| Error::field(field, wrong))?;
+    check_name(name).map_err(|wrong| Error::field(field, wrong))?;
     Ok(name.to_string())
 }
 
@@ -125,6 +125,60 @@ pub(crate) fn reopen(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
     jobs::resume(tx)?;
     tell(tx, ctx, &account, accounts::REOPENED)?;
     Ok(true)
+}
+
+/// How the row of an account differs from the log.
+#[derive(Default)]
+pub(crate) struct Differences {
+    /// A sentence for each field.
+    pub fields: Vec<String>,
+    /// A sentence, if only one of them says that it is closed.
+    pub closing: Option<String>,
+}
+
+/// Compares the row of an account with the first line of its log, or with that of its last change, and with the last line about
+/// its closing. Accounts of an earlier version have no such lines.
+pub(crate) fn differences(tx: &mut Tx, account: &Account) -> Result<Differences> {
+    let number = account.number;
+    let first = log::line(tx, number, 1)?.filter(|line| line.name == accounts::CREATED);
+    let Some(line) = log::latest(tx, number, accounts::UPDATED)?.or(first) else { return Ok(Differences::default()) };
+    let logged: serde_json::Value = serde_json::from_str(line.data()).unwrap_or_default();
+    let own = account.shown();
+    let differing = own.as_object().into_iter().flatten().filter(|(name, own)| {
+        let logged = logged.get(name.as_str());
+        logged.is_some_and(|logged| logged != *own)
+    });
+    let sentence =
+        |(name, own)| format!("Changed outside the log: {name} is {own}, but the log says {}", logged[name as &String]);
+    let fields = differing.map(sentence).collect();
+    let seq = |line: Option<log::Line>| line.map_or(0, |line| line.seq);
+    let is_closed = seq(log::latest(tx, number, accounts::CLOSED)?) > seq(log::latest(tx, number, accounts::REOPENED)?);
+    let word = |is_closed: bool| if is_closed { "closed" } else { "open" };
+    let closing = (is_closed != account.is_closed()).then(|| {
+        format!(
+            "Changed outside the log: the account is {}, but the log says that it is {}",
+            word(account.is_closed()),
+            word(is_closed)
+        )
+    });
+    Ok(Differences { fields, closing })
+}
+
+/// Logs the row of the account as it is, where it differs from the log.
+pub(crate) fn accept(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let account = Account::numbered(tx, ctx.account)?;
+    let Differences { fields, closing } = differences(tx, &account)?;
+    if !fields.is_empty() {
+        tell(tx, ctx, &account, accounts::UPDATED)?;
+    }
+    match (closing, account.is_closed()) {
+        (None, _) => Ok(()),
+        (Some(_), true) => tell(tx, ctx, &account, accounts::CLOSED),
+        (Some(_), false) => {
+            jobs::resume(tx)?;
+            tell(tx, ctx, &account, accounts::REOPENED)
+        }
+    }
 }
 
 fn tell(tx: &mut Tx, ctx: &Ctx, account: &Account, name: &str) -> Result<()> {

@@ -13,7 +13,7 @@ mod secrets;
 use std::collections::HashMap;
 
 use blobs::Blobs;
-use engine::accounts::{self, Account};
+use engine::accounts::Account;
 use engine::error::{Error, Result};
 use engine::heads::Head;
 use engine::inspect::lines::Lines;
@@ -23,6 +23,8 @@ use engine::resource::Resource;
 use engine::secrets::vault::Vault;
 use store::{Store, Tx};
 use tokio::runtime::Handle;
+
+use crate::settings::account;
 
 /// A problem that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +164,7 @@ impl<'i> Inspection<'i> {
             }
             self.vault.into_iter().for_each(|vault| self.secrets(account, vault));
             self.vault.into_iter().for_each(|vault| self.old_secrets(account, vault));
+            self.vault.into_iter().for_each(|_| self.persons(account));
             self.own_row(account);
             if with_files {
                 self.files(account);
@@ -228,39 +231,10 @@ impl<'i> Inspection<'i> {
         }
     }
 
-    /// Compares the row of an account with the first line of its log, or with that of its last change. Accounts of an
-    /// earlier version have no such line.
+    /// Compares the row of an account with the log.
     fn own_row(&mut self, account: &Account) {
-        let number = account.number;
-        let line = self.look(account, "log", |tx| log::line(tx, number, 1)).flatten();
-        let changed = self.look(account, "log", |tx| log::latest(tx, number, accounts::UPDATED)).flatten();
-        let Some(line) = changed.or(line.filter(|line| line.name == accounts::CREATED)) else { return };
-        let logged: serde_json::Value = serde_json::from_str(line.data()).unwrap_or_default();
-        let own = account.shown();
-        for (name, own) in own.as_object().into_iter().flatten() {
-            if logged.get(name).is_some_and(|logged| logged != own) {
-                let what = format!("Changed outside the log: {name} is {own}, but the log says {}", logged[name]);
-                self.problem(&account.uid, "accounts", "", what);
-            }
-        }
-        self.closing(account);
-    }
-
-    /// Compares whether an account is closed with the last line about it.
-    fn closing(&mut self, account: &Account) {
-        let number = account.number;
-        let lines = self.look(account, "log", |tx| {
-            Ok((log::latest(tx, number, accounts::CLOSED)?, log::latest(tx, number, accounts::REOPENED)?))
-        });
-        let Some((closed, reopened)) = lines else { return };
-        let logged = closed.map_or(0, |line| line.seq) > reopened.map_or(0, |line| line.seq);
-        if logged != account.is_closed() {
-            let word = |is_closed: bool| if is_closed { "closed" } else { "open" };
-            let what = format!(
-                "Changed outside the log: the account is {}, but the log says that it is {}",
-                word(account.is_closed()),
-                word(logged)
-            );
+        let found = self.look(account, "log", |tx| account::differences(tx, account)).unwrap_or_default();
+        for what in found.fields.into_iter().chain(found.closing) {
             self.problem(&account.uid, "accounts", "", what);
         }
     }

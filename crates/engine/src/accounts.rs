@@ -10,7 +10,7 @@ use web::Network;
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
 use crate::random;
-use crate::text::check_line;
+use crate::text;
 
 /// The tables of accounts and keys.
 pub const MIGRATION: Migration = Migration {
@@ -236,7 +236,7 @@ pub fn check_name(name: &str) -> Result<()> {
     if name.trim().is_empty() || name.chars().count() > 255 {
         return Err(Error::new(Code::ValidationFailed, "The name of an account must have 1 to 255 characters."));
     }
-    check_line(name)
+    text::check_name(name)
         .map_err(|wrong| Error::new(Code::ValidationFailed, format!("The name of an account {}.", wrong.message)))
 }
 

@@ -123,6 +123,8 @@ shared_codes! {
     InUse = "in_use", Conflict, retry: true;
     /// The account has the maximum number of these records.
     LimitReached = "limit_reached", Conflict, retry: true;
+    /// A stored value cannot be read: somebody changed or damaged it outside the program. The message names the record and its column; the operator finds it with `kantoor verify`.
+    Unreadable = "unreadable", Conflict, retry: true;
     /// The version of the record differs from the one in `If-Match`.
     PreconditionFailed = "precondition_failed", PreconditionFailed, retry: true;
     /// The body exceeds 2 MiB, or a file 25 MiB.
@@ -445,8 +447,17 @@ impl From<store::Error> for Error {
             | Cause::NewerSchema { .. }
             | Cause::Panic(_)
             | Cause::Copy(_)
-            | Cause::Unreadable { .. }
             | Cause::Database(_) => Error::internal(why),
+            Cause::Unreadable { table, id, column, .. } if !table.is_empty() => Error {
+                internal: Some(why),
+                ..Error::new(
+                    Code::Unreadable,
+                    format!(
+                        "The column '{column}' of {table} {id} cannot be read: it was changed outside the program. Nothing was changed. The operator of the server finds it with `kantoor verify`, and can restore it from a backup."
+                    ),
+                )
+            },
+            Cause::Unreadable { .. } => Error::internal(why),
         }
     }
 }

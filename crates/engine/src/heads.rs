@@ -23,7 +23,7 @@ use crate::log;
 use crate::loops::{self, Poll};
 use crate::secrets::signing::Proof;
 use crate::secrets::vault::Vault;
-pub use checking::{check, compare, unproven};
+pub use checking::{check, compare, unlisted, unproven};
 pub use file::{read, written};
 pub use head::Head;
 
@@ -355,6 +355,13 @@ impl State {
         let mut hasher = Sha256::new();
         first.for_each(|account| hasher.update(format!("{}\n", account.uid)));
         hasher.finalize().to_vec()
+    }
+
+    /// Whether an account comes after those of the signed list, which has all others.
+    pub fn is_unlisted(&self, account: &Account) -> bool {
+        let place = self.accounts.iter().position(|own| own.number == account.number);
+        let Some(list) = self.heads.get(&SHARED) else { return false };
+        self.begins_with(list) && place.is_some_and(|place| place >= self.listed_accounts())
     }
 
     /// Whether a list has exactly the first accounts.

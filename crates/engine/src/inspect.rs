@@ -34,22 +34,8 @@ pub fn inspect<R: Record>(
     lines: Option<&Lines>,
     own: impl Fn(&mut Tx, i64, &R) -> Result<Vec<String>>,
 ) -> Result<Inspected> {
-    let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {BATCH}", R::sql().select);
-    let rows = tx.all(&sql, &[account.into(), after.into()], |row| {
-        Ok::<_, Error>((row.text(0)?.to_string(), R::from_row(row)))
-    })?;
-    let mut found = Inspected { seen: rows.len() as u64, ..Inspected::default() };
-    if rows.len() == BATCH {
-        found.last = rows.last().map(|(id, _)| id.clone()).unwrap_or_default();
-    }
-    let mut records = Vec::with_capacity(rows.len());
-    for (id, record) in rows {
-        lines.into_iter().for_each(|lines| lines.saw(R::shape().name, &id));
-        match record {
-            Ok(record) => records.push(record),
-            Err(error) => found.problems.push((id, unreadable(&error))),
-        }
-    }
+    let (last, records, problems) = read_some::<R>(tx, account, after, BATCH)?;
+    let mut found = Inspected { last, seen: (records.len() + problems.len()) as u64, problems };
     let readable: Vec<&dyn AnyRecord> = records.iter().map(|record| record as &dyn AnyRecord).collect();
     check(&R::layout(), tx, account, &readable, lines, &mut found.problems)?;
     for record in &records {
@@ -59,6 +45,27 @@ pub fn inspect<R: Record>(
     Ok(found)
 }
 
+/// An id and a sentence for each record with a problem.
+pub type Problems = Vec<(String, String)>;
+
+/// Reads records of an account after an id; returns the last id, if there may be more, and a sentence for each record that
+/// cannot be read.
+pub fn read_some<R: Record>(tx: &mut Tx, account: i64, after: &str, most: usize) -> Result<(String, Vec<R>, Problems)> {
+    let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {most}", R::sql().select);
+    let rows = tx.all(&sql, &[account.into(), after.into()], |row| {
+        Ok::<_, Error>((row.text(0)?.to_string(), R::from_row(row)))
+    })?;
+    let last = rows.last().filter(|_| rows.len() == most).map(|(id, _)| id.clone()).unwrap_or_default();
+    let (mut records, mut problems) = (Vec::with_capacity(rows.len()), Vec::new());
+    for (id, record) in rows {
+        match record {
+            Ok(record) => records.push(record),
+            Err(error) => problems.push((id, unreadable(&error))),
+        }
+    }
+    Ok((last, records, problems))
+}
+
 fn unreadable(error: &store::Error) -> String {
     match error {
         store::Error::Unreadable { column, why, .. } => format!("Column {column} cannot be read: {why}"),
@@ -66,6 +73,7 @@ fn unreadable(error: &store::Error) -> String {
     }
 }
 
+/// Checks records that can be read; `problems` has those that cannot.
 fn check(
     layout: &Layout,
     tx: &mut Tx,
@@ -74,6 +82,8 @@ fn check(
     lines: Option<&Lines>,
     problems: &mut Problems,
 ) -> Result<()> {
+    let ids = records.iter().map(|record| &record.common().id).chain(problems.iter().map(|(id, _)| id));
+    lines.into_iter().for_each(|lines| ids.clone().for_each(|id| lines.saw(layout.shape.name, id)));
     references(layout, tx, account, records, problems)?;
     texts(layout, tx, account, records, problems)?;
     let logged = tables::named(layout.shape.table).map_or(Logged::No, |table| table.logged);
@@ -82,8 +92,6 @@ fn check(
     }
     Ok(())
 }
-
-type Problems = Vec<(String, String)>;
 
 fn references(
     layout: &Layout,

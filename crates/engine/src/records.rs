@@ -25,8 +25,8 @@ pub use counts::count;
 use counts::count_kind;
 pub use image::Image;
 pub use links::{MERGED_INTO, loosen, merged_into, move_links};
-pub use outside::accept_some;
 use outside::note_outside;
+pub use outside::{Accepted, accept_some};
 
 /// `GET …/{id}`
 pub fn get<R: Record>(call: Call) -> Result<Work> {

@@ -13,7 +13,7 @@ use crate::list::batch::ReadBatch;
 use crate::list::{self, Form, Statements};
 pub use crate::record::Part;
 use crate::record::{FieldInfo, LIST, Record, Shape, Views};
-use crate::records::Work;
+use crate::records::{Accepted, Work};
 use crate::tables::{Logged, RelinkRecords};
 
 /// The method of a route.
@@ -271,8 +271,8 @@ pub struct Resource {
     pub logged: Logged,
     /// Whether a record is compared with its last line before it gets a new one.
     pub guarded: bool,
-    /// Makes log, count and search texts match the guarded records after an id; returns the last id.
-    pub accept: fn(&mut Tx, &Ctx, &str) -> Result<String>,
+    /// Makes log, count and search texts match the guarded records after an id.
+    pub accept: fn(&mut Tx, &Ctx, &str) -> Result<Accepted>,
     /// Returns what happened to a record.
     pub history: Option<Handler>,
 }

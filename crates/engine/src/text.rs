@@ -89,9 +89,54 @@ pub fn check_line(text: &str) -> Result<(), Violation> {
     }
 }
 
+/// Rejects what [`check_line`] does and characters that make a name look like another one: people recognize keys, users and
+/// accounts by their names, also in the log.
+pub fn check_name(name: &str) -> Result<(), Violation> {
+    check_line(name)?;
+    match name.chars().find(|c| is_invisible(*c)) {
+        Some(c) => Err(violation(
+            FieldCode::InvalidCharacters,
+            format!("must not contain the invisible character U+{:04X}", u32::from(c)),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether a character shows nothing but makes a name look like another one: it reverses what follows, has no width or is a tag.
+/// Those that join letters and emoji, and the marks of a direction, are part of names.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+        || matches!(
+            c,
+            '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+        )
+        || matches!(c, '\u{e0000}'..='\u{e007f}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_no_invisible_characters() {
+        for name in [
+            "Jan\u{202e}sen",
+            "\u{2066}x\u{2069}",
+            "a\u{200b}b",
+            "\u{feff}a",
+            "a\u{ad}b",
+            "a\u{e0041}",
+            "a\nb",
+            "\u{2028}",
+        ] {
+            assert!(check_name(name).is_err(), "{name:?}");
+        }
+        // A Persian name with a joiner, an Arabic one with a mark, and a family.
+        for name in ["Jansen & Zn", "علی\u{200c}رضا", "א\u{200f}!", "👩\u{200d}👩\u{200d}👧", ""] {
+            assert!(check_name(name).is_ok(), "{name:?}");
+        }
+        assert_eq!(check_name("a\u{202e}").unwrap_err().message, "must not contain the invisible character U+202E");
+    }
 
     #[test]
     fn folds_case_accents_and_wildcards() {

@@ -1,10 +1,14 @@
 use std::time::Duration;
 
+use engine::accounts::{Account, SHARED};
 use engine::clock::Clock;
 use engine::config::Config;
 use engine::jobs;
 use engine::migrations;
 use engine::open::database;
+use engine::registry::registry;
+use engine::secrets;
+use engine::secrets::columns;
 use store::{Database, Error, Options, Result, Store, Tx};
 
 use super::Finding;
@@ -45,7 +49,34 @@ pub fn examine(config: &Config) -> Vec<Finding> {
         return found;
     }
     found.extend(clock_and_queue(&store, !config.database_url.is_empty()));
+    found.extend(unreadable_secrets(&store, config));
     found
+}
+
+/// Looks for secrets that cannot be decrypted: they are not used, and what needs them does not work.
+fn unreadable_secrets(store: &Store, config: &Config) -> Option<Finding> {
+    let looked = secrets::for_database(store, config).and_then(|vault| {
+        let Some(vault) = vault else { return Ok(Vec::new()) };
+        store.read_now(|tx| {
+            let numbers = Account::all(tx)?.into_iter().map(|account| account.number).chain([SHARED]);
+            let mut found = Vec::new();
+            for number in numbers {
+                found.extend(columns::check(tx, registry().secrets, &vault, number)?);
+            }
+            Ok::<_, engine::error::Error>(found)
+        })
+    });
+    let found = match looked {
+        Ok(found) => found,
+        Err(error) => return Some(Finding::problem("secrets", error.message, "Run `kantoor verify`.")),
+    };
+    let (table, id, what) = found.first()?;
+    let others = match found.len() - 1 {
+        0 => String::new(),
+        more => format!(" So are {more} others.").replace("So are 1 others", "So is 1 other"),
+    };
+    let remedy = "Set it again, or accept plain text with `kantoor secrets trust`; `kantoor verify` lists all.";
+    Some(Finding::problem("secrets", format!("{table} {id}: {what}.{others}"), remedy))
 }
 
 fn unreachable(config: &Config, error: &Error) -> Finding {

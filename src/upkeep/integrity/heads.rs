@@ -30,7 +30,10 @@ impl Inspection<'_> {
         let (vault, own) = (self.vault, heads.state.heads.get(&account.number));
         let is_listed = heads.state.accounts.iter().any(|own| own.number == account.number);
         // An account that was created in the meantime has one that was not read.
-        if own.is_some() || is_listed {
+        if own.is_none() && is_listed && heads.state.is_unlisted(account) {
+            let what = self.look(account, "log", |tx| heads::unlisted(tx, vault, account));
+            what.into_iter().for_each(|what| self.problem(&account.uid, "accounts", "", what));
+        } else if own.is_some() || is_listed {
             let found = self.look(account, "log", |tx| heads::check(tx, vault, account, own, is_intact));
             self.findings(account, found);
         }

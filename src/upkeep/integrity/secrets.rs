@@ -32,6 +32,16 @@ impl Inspection<'_> {
         }
     }
 
+    /// Checks that the users of an account can be told who they are.
+    pub(super) fn persons(&mut self, account: &Account) {
+        let number = account.number;
+        let found = self.look(account, "people", |tx| sealing::missing(tx, number));
+        for (user, person) in found.unwrap_or_default() {
+            let what = format!("Deleted outside the log: the user {user} has no password and no second factor left");
+            self.problem(&account.uid, "people", &person, what);
+        }
+    }
+
     /// Checks what people sign in with.
     pub(super) fn people(&mut self, vault: &Vault) {
         let mut after = String::new();

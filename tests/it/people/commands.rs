@@ -21,7 +21,15 @@ fn people_on_the_command_line(db: Db) {
     let first = link(&binary.said());
     assert!(first.contains("/set-up/"), "{first}");
     let mut browser = Browser::new(&binary.client);
-    let owner = json!({"token": token(&first), "email": "olga@a.example", "name": "Olga", "password": PASSWORD});
+    let mut owner = json!({"token": token(&first), "email": "olga@a.example", "name": "Olga", "password": PASSWORD});
+    for business in [Value::Null, json!(""), json!("  ")] {
+        if !business.is_null() {
+            owner["business"] = business;
+        }
+        let refused = browser.post("/console/set-up", owner.clone()).expect(422);
+        assert_eq!(refused.faults(), ["business: required"], "the account has no name yet");
+    }
+    owner["business"] = json!("Ster");
     browser.enter("/console/set-up", owner);
     browser.get("/console/v1/products").expect(200);
 
@@ -41,7 +49,14 @@ fn people_on_the_command_line(db: Db) {
         ]
     );
     assert!(said(&user(&["list"])).contains("ina@a.example  reader  active  Ina"));
-    assert!(link(&said(&user(&["create", "--owner"]))).contains("/set-up/"));
+    let text = said(&user(&["create", "--owner"]));
+    assert!(link(&text).contains("/set-up/"));
+    // The command does not know where the server listens.
+    assert!(text.contains("public_url is empty") && text.contains("replace 127.0.0.1:8080 in the link"), "{text}");
+    let text = said(&user(&["create", "--owner", "--set", "public_url=https://kantoor.example"]));
+    assert!(text.contains("\nhttps://kantoor.example/set-up/") && !text.contains("public_url"), "{text}");
+    let text = said(&user(&["reset", "ina@a.example", "--set", "listen=127.0.0.1:9123"]));
+    assert!(text.contains("\nhttp://127.0.0.1:9123/reset/") && text.contains("replace 127.0.0.1:9123"), "{text}");
     let reset = link(&said(&user(&["reset", "ina@a.example"])));
     assert!(reset.contains("/reset/"), "{reset}");
     reader.enter("/console/reset", json!({"token": token(&reset), "password": "battery staple horse"}));

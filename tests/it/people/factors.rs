@@ -45,6 +45,10 @@ impl App {
 pub fn enrol(browser: &Browser) -> (App, Vec<String>) {
     let new = browser.send("POST", "/console/factors/app", "").expect(200).data();
     let app = App { secret: new["secret"].as_str().unwrap().to_string() };
+    // The owner recognizes it by its name.
+    let body = json!({"id": new["id"], "code": app.code(-1), "name": "Ph\u{202e}one"});
+    let refused = browser.post("/console/factors/confirm", body).expect(422);
+    assert_eq!(refused.faults(), ["name: invalid_characters"]);
     let body = json!({"id": new["id"], "code": app.code(-1), "name": "Phone"});
     let done = browser.post("/console/factors/confirm", body).expect(200).data();
     (app, serde_json::from_value(done["recovery_codes"].clone()).unwrap())
@@ -347,7 +351,8 @@ fn secrets_of_apps_are_encrypted(db: Db) {
     server.execute(&format!("UPDATE second_factors SET secret = '{secret}' WHERE id <> '{id}'"));
     let token = first_step(&browser, "ina@a.example");
     for code in [app.code(1), hers.code(1)] {
-        second_step(&browser, &token, &code).expect(500);
+        let refused = second_step(&browser, &token, &code).expect(409);
+        assert_eq!(refused.code(), "unreadable", "{}", refused.text);
     }
 }
 
@@ -355,7 +360,8 @@ fn the_operator_removes_a_lost_factor(db: Db) {
     let binary = Binary::start(&db, "", &[]);
     let first = super::commands::link(&binary.said());
     let mut browser = Browser::new(&binary.client);
-    let owner = json!({"token": token(&first), "email": "olga@a.example", "name": "Olga", "password": PASSWORD});
+    let owner = json!({"token": token(&first), "email": "olga@a.example", "name": "Olga", "password": PASSWORD,
+                       "business": "Ster"});
     browser.enter("/console/set-up", owner);
     enrol(&browser);
     let user = |arguments: &[&str]| kantoor(&db, &[&["user"], arguments].concat());

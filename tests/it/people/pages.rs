@@ -49,6 +49,11 @@ fn people_sign_in_with_plain_forms(db: Db) {
         weak.text.contains("role=\"alert\"") && weak.text.contains("At least 12 characters".to_lowercase().as_str())
     );
     assert!(weak.text.contains("value=\"Olga &lt;b&gt;\""), "{}", weak.text);
+    for business in ["", "  ", "De\u{202e}Ster"] {
+        let filled = [("business", business), ("name", "O"), ("email", "olga@a.example"), ("password", PASSWORD)];
+        let unnamed = submit(&browser, &path, &filled).expect(422);
+        assert!(unnamed.text.contains("Enter the business name, on one line"), "{}", unnamed.text);
+    }
     let odd = submit(&browser, &path, &fields("olga", PASSWORD)).expect(422);
     assert!(odd.text.contains("This e-mail address is not valid."));
     let entered = submit(&browser, &path, &fields("olga@a.example", PASSWORD)).expect(303);
@@ -65,7 +70,9 @@ fn people_sign_in_with_plain_forms(db: Db) {
     let left = submit(&browser, "/sign-out", &[]).expect(303);
     assert!(left.header("set-cookie").starts_with("kantoor=;"));
     browser.get("/console/v1/me").expect(401);
-    assert!(browser.get("/sign-in?ended&to=%2F").expect(200).text.contains("what you typed has been kept"));
+    let ended = browser.get("/sign-in?ended&to=%2F").expect(200);
+    assert!(ended.text.contains("You have been signed out. Sign in again."), "{}", ended.text);
+    assert!(ended.text.contains("<span id=\"kept\" hidden>"), "only the browser knows of drafts: {}", ended.text);
     let wrong = submit(&browser, "/sign-in", &[("email", "olga@a.example"), ("password", "wrong")]).expect(401);
     check_page(&wrong);
     assert!(

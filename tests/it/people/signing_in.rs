@@ -132,11 +132,26 @@ fn requests_of_other_origins_are_refused(db: Db) {
     assert_eq!(write(&[("origin", "https://evil.example")]), 403);
     assert_eq!(write(&[("origin", "null")]), 403);
     assert_eq!(write(&[]), 403);
+    // Our URL is not one of HTTPS.
+    let secure = own.replace("http://", "https://");
+    assert_eq!(write(&[("origin", &secure)]), 403);
+    assert_eq!(write(&[("origin", &own.replace("http://", "ftp://"))]), 403);
     for headers in [&[fetch("same-origin"), ("origin", own.as_str())][..], &[fetch("same-origin")], &[("origin", &own)]]
     {
         let sent = browser.send_with("POST", "/console/v1/notes", headers, "{\"body\":\"x\"}");
         assert_eq!(sent.status, 201, "{headers:?}: {sent:?}");
     }
+    // A proxy serves HTTPS and passes the name on, and nobody told us our URL; or a wrong one, but the browser has compared.
+    for headers in [
+        &[("host", "kantoor.example"), ("origin", "https://kantoor.example")][..],
+        &[("host", "kantoor.example"), ("origin", "http://kantoor.example")],
+        &[fetch("same-origin"), ("origin", secure.as_str())],
+    ] {
+        let sent = browser.send_with("POST", "/console/v1/notes", headers, "{\"body\":\"x\"}");
+        assert_eq!(sent.status, 201, "{headers:?}: {sent:?}");
+    }
+    let odd = [("host", "kantoor.example"), ("origin", "https://kantoor.example:8443")];
+    browser.send_with("POST", "/console/v1/notes", &odd, "{\"body\":\"x\"}").expect(403);
 }
 
 /// Lets the server send its mail to the sink.

@@ -171,7 +171,28 @@ fn names_of_people_are_one_line(db: Db) {
     assert_eq!(faults, ["name: invalid_characters"]);
     assert_eq!(client.patch("/v1/account", json!({"name": "a\nb"})).expect(422).faults(), ["name: invalid_characters"]);
     let token = super::set_up_token(&server, &client);
-    let body = json!({"token": token, "email": "o@a.example", "name": "O\nO", "password": super::PASSWORD});
-    let refused = super::Browser::new(&client).post("/console/set-up", body).expect(422);
-    assert_eq!(refused.faults(), ["name: invalid_characters"]);
+    for name in ["O\nO", "O\u{202e}O"] {
+        let body = json!({"token": token, "email": "o@a.example", "name": name, "password": super::PASSWORD});
+        let refused = super::Browser::new(&client).post("/console/set-up", body).expect(422);
+        assert_eq!(refused.faults(), ["name: invalid_characters"]);
+    }
+    // What shows nothing but makes a name look like another one.
+    let key = json!({"name": "Shop", "scopes": ["products.read"]});
+    let key = client.post("/v1/api-keys", key).expect(201).id();
+    for name in ["Jan\u{202e}nesn", "\u{2066}Jan\u{2069}", "Jan\u{200b}sen", "Jan\u{feff}", "J\u{ad}an"] {
+        let new = json!({"email": "x@a.example", "name": name, "role": "reader"});
+        for refused in [
+            client.post("/v1/users", new),
+            client.patch(&format!("/v1/users/{id}"), json!({"name": name})),
+            client.post("/v1/api-keys", json!({"name": name, "scopes": ["products.read"]})),
+            client.patch(&format!("/v1/api-keys/{key}"), json!({"name": name})),
+            client.patch("/v1/account", json!({"name": name})),
+        ] {
+            assert_eq!(refused.expect(422).faults(), ["name: invalid_characters"], "{name:?}");
+        }
+    }
+    client.patch(&format!("/v1/users/{id}"), json!({"name": "علی\u{200c}رضا 👩\u{200d}👧"})).expect(200);
+    // A name from before does not keep somebody from being suspended.
+    server.execute("UPDATE users SET name = 'Ina\u{202e}' WHERE email = 'ina@a.example'");
+    client.patch(&format!("/v1/users/{id}"), json!({"role": "reader"})).expect(200);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{spoil, stop, verify};
+use super::{saved, spoil, stop, verify};
 use crate::cli::kantoor;
 use crate::failover::until;
 use crate::on_both;
@@ -10,7 +10,12 @@ use crate::people::{Browser, PASSWORD, commands, token};
 use crate::server::Binary;
 use crate::support::{Client, Db};
 
-on_both![a_change_outside_the_log_is_not_taken_over, the_operator_accepts_what_was_added_and_deleted];
+on_both![
+    a_change_outside_the_log_is_not_taken_over,
+    the_operator_accepts_what_was_added_and_deleted,
+    what_cannot_be_read_is_named_and_the_rest_accepted,
+    flows_and_webhooks_receive_what_the_operator_accepted,
+];
 
 /// What somebody does to the record of a path, how the program changes it then, and the event and the difference.
 struct Harm {
@@ -95,7 +100,7 @@ fn harms(client: &Client) -> Vec<Harm> {
 fn a_change_outside_the_log_is_not_taken_over(db: Db) {
     let mut binary = Binary::start(&db, "", &["--set", "workers=0", "--set", "allow_private_addresses=127.0.0.0/8"]);
     let link = token(&commands::link(&binary.said()));
-    let owner = json!({"token": link, "email": "o@a.example", "name": "O", "password": PASSWORD});
+    let owner = json!({"token": link, "email": "o@a.example", "name": "O", "business": "Ster", "password": PASSWORD});
     Browser::new(&binary.client).enter("/console/set-up", owner);
     let client = &binary.client;
     let all = harms(client);
@@ -191,4 +196,113 @@ fn the_operator_accepts_what_was_added_and_deleted(db: Db) {
 fn trust(db: &Db) {
     let out = kantoor(db, &["secrets", "trust"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+/// One damaged record does not keep the operator from accepting the others.
+fn what_cannot_be_read_is_named_and_the_rest_accepted(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0", "--set", "allow_private_addresses=127.0.0.0/8"]);
+    let key = binary.client.key.clone();
+    let all = harms(&binary.client);
+    let path = |event: &str| all.iter().find(|harm| harm.event == event).map(|harm| harm.path.clone()).unwrap();
+    let (flow, identity) = (path("flow.changed_outside"), path("corporate_identity.changed_outside"));
+    let id = flow.rsplit('/').next().unwrap();
+    stop(&mut binary);
+    let (keep, restore) = saved(&["flows", "keys"]);
+    spoil(&db, &keep);
+    spoil(&db, "UPDATE flows SET definition = '[{' WHERE name = 'Ask'");
+    spoil(&db, "UPDATE keys SET created_at = 9223372036854775807 WHERE name = 'Shop'");
+    spoil(&db, "UPDATE corporate_identities SET city = 'Breda'");
+    let out = kantoor(&db, &["secrets", "trust"]);
+    let (words, wrong) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(!out.status.success() && words.contains("accepted as they are"), "{words}{wrong}");
+    let named =
+        [format!("flows  {id}  Column definition cannot be read: it is not a JSON object"), "keys  ".to_string()];
+    assert!(named.iter().all(|name| wrong.contains(name)), "{wrong}");
+    let (good, words) = verify(&db, &[]);
+    assert!(!good && words.matches("PROBLEM").count() == 2, "only those are left: {words}");
+
+    let mut binary = Binary::start(&db, &key, &["--set", "workers=0", "--set", "allow_private_addresses=127.0.0.0/8"]);
+    let client = &binary.client;
+    let told = client.get("/v1/changes?type=corporate_identity.changed_outside").expect(200).data();
+    assert_eq!(told[0]["data"]["city"], "Breda", "{told}");
+    client.patch(&identity, json!({"city": "Tilburg"})).expect(200);
+    let whole = json!({"name": "Ask", "trigger_type": "custom", "trigger_key": "x",
+                       "steps": [{"type": "create_task", "title": "Ask"}]});
+    for reply in [
+        client.get(&flow),
+        client.get("/v1/automation/flows"),
+        client.patch(&flow, json!({"active": true})),
+        client.send("PUT", &flow, &[], &whole.to_string()),
+        client.delete(&flow),
+        client.get("/v1/api-keys"),
+    ] {
+        let reply = reply.expect(409);
+        assert_eq!(reply.code(), "unreadable");
+        assert!(reply.text.contains("kantoor verify"), "{}", reply.text);
+    }
+    assert!(client.get(&flow).text.contains(&format!("The column 'definition' of flows {id} cannot be read")));
+    stop(&mut binary);
+    spoil(&db, &restore);
+    trust(&db);
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "the operator accepted it: {words}");
+}
+
+/// The events show what the API shows, and that nobody who uses the program did it.
+fn flows_and_webhooks_receive_what_the_operator_accepted(db: Db) {
+    let receiver = web::scripted::Scripted::start(|_| web::scripted::Reply::new(204)).unwrap();
+    let settings = ["--set", "allow_private_addresses=127.0.0.0/8"];
+    let mut binary = Binary::start(&db, "", &settings);
+    let (client, secret) = (&binary.client, binary.client.key.clone());
+    client.post("/v1/webhook-endpoints", json!({"url": receiver.url("/in"), "events": ["*"]})).expect(201);
+    client.patch("/v1/settings", json!({"mollie_key": "live_verysecret", "payment_term": 30})).expect(200);
+    let key = client.post("/v1/api-keys", json!({"name": "Shop", "scopes": ["products.read"]})).expect(201).id();
+    for event in ["settings.changed_outside", "api_key.changed_outside"] {
+        let seen = "{{ data.difference }} {{ data }}";
+        let flow = json!({"name": event, "trigger_type": "event", "trigger_key": event,
+                          "steps": [{"type": "create_task", "title": event, "notes": seen}]});
+        client.post("/v1/automation/flows", flow).expect(201);
+    }
+    stop(&mut binary);
+    spoil(&db, "UPDATE settings SET payment_term = 60, mollie_key = 'live_other'");
+    spoil(&db, "UPDATE keys SET scopes = '*' WHERE name = 'Shop'");
+    trust(&db);
+    let mut binary = Binary::start(&db, &secret, &settings);
+    let told = || -> Vec<Value> {
+        let all = receiver.received().into_iter().map(|one| serde_json::from_slice::<Value>(&one.body).unwrap());
+        all.filter(|one| one["type"].as_str().unwrap().ends_with("changed_outside")).collect()
+    };
+    until("both events", || told().len() >= 2);
+    let mut names: Vec<String> = told().iter().map(|one| one["type"].as_str().unwrap().to_string()).collect();
+    names.sort();
+    assert_eq!(names, ["api_key.changed_outside", "settings.changed_outside"]);
+    for event in told() {
+        assert_eq!(
+            (&event["actor_type"], &event["actor_name"]),
+            (&json!("operator"), &json!("outside Kantoor")),
+            "{event}"
+        );
+        let members = event["data"].as_object().unwrap();
+        for hidden in ["hidden", "hash", "mollie_key", "secret"] {
+            assert!(!members.contains_key(hidden), "{hidden}: {event}");
+        }
+        assert!(members["difference"].as_str().unwrap().contains("outside the log"), "{event}");
+    }
+    for event in ["account.database_trusted"] {
+        let sent = || receiver.received().iter().any(|one| String::from_utf8_lossy(&one.body).contains(event));
+        until("the event of the operator", sent);
+    }
+    until("both tasks", || binary.client.get("/v1/tasks").json()["meta"]["total"] == 2);
+    for task in binary.client.get("/v1/tasks").data().as_array().unwrap() {
+        let id = task["id"].as_str().unwrap();
+        let task = binary.client.get(&format!("/v1/tasks/{id}")).data();
+        let notes = task["notes"].as_str().unwrap();
+        assert!(notes.contains("outside the log") && !notes.contains("hash") && !notes.contains("live_"), "{task}");
+        assert!(!notes.contains("enc:"), "{task}");
+    }
+    let history = binary.client.get(&format!("/v1/api-keys/{key}/history")).expect(200);
+    assert!(!history.text.contains("\"hash\""), "{}", history.text);
+    stop(&mut binary);
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "{words}");
 }

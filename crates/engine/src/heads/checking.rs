@@ -35,6 +35,17 @@ pub fn check(
     Ok(found)
 }
 
+/// Describes an account without a signed head that is not in the signed list of accounts either.
+pub fn unlisted(tx: &mut Tx, vault: Option<&Vault>, account: &Account) -> Result<String> {
+    Ok(match is_own_line(tx, vault, account.number, 1)? {
+        // The list did not hold when it was created, because of another account.
+        true => "The account is not in the signed list of accounts, and its log is not signed".to_string(),
+        false => {
+            "The account was added outside the program: its log does not begin with a line of the program".to_string()
+        }
+    })
+}
+
 /// Compares a log with a head, which problems call `name`.
 pub fn compare(
     tx: &mut Tx,

@@ -547,7 +547,8 @@ fn accepts_problem(headers: &HeaderMap) -> bool {
 
 fn log_failure(error: &Error, seen: &Seen) {
     let status = reply::status(error.code).as_u16();
-    if status >= 500 {
+    // What somebody did to the database is no fault of the program, but the operator must know.
+    if status >= 500 || error.code == Code::Unreadable {
         tracing::error!(
             request_id = %seen.request_id, route = seen.route, status, cause = error.internal.as_deref().unwrap_or(""),
             "A request failed: {}", error.message

@@ -96,7 +96,22 @@ fn is_same_origin(head: &Parts, site: &Site) -> bool {
         (None, None) => return false,
         (_, Some(origin)) => origin,
     };
-    let host = head.uri.authority().map(|host| host.as_str()).or_else(|| told(HOST.as_str()));
-    let same_host = origin.split_once("://").is_some_and(|(_, from)| Some(from) == host);
-    same_host || web::origin(&site.address("/")).as_deref() == Some(origin)
+    is_own_origin(head, site, origin)
+}
+
+/// Whether an origin is ours: that of our URL, or of the host that the request is for. The scheme of another host than that of
+/// our URL is not known, since a proxy may serve it with HTTPS; a browser that sends `Sec-Fetch-Site` has compared it.
+pub fn is_own_origin(head: &Parts, site: &Site, origin: &str) -> bool {
+    let own = web::origin(&site.address("/"));
+    if own.as_deref() == Some(origin) {
+        return true;
+    }
+    let told = head.headers.get(HOST).and_then(|told| told.to_str().ok());
+    let host = head.uri.authority().map(|host| host.as_str()).or(told);
+    let own_host = own.as_deref().and_then(|own| own.split_once("://")).map(|(_, host)| host);
+    let is_compared = head.headers.contains_key("sec-fetch-site");
+    match origin.split_once("://") {
+        Some(("http" | "https", from)) => Some(from) == host && (is_compared || host != own_host),
+        _ => false,
+    }
 }

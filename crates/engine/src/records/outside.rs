@@ -40,28 +40,35 @@ fn name(shape: &Shape) -> String {
     format!("{}.{CHANGED_OUTSIDE}", shape.events)
 }
 
-/// Makes the log, the counts and the search texts of an account match its guarded records, a hundred after an id at a time;
-/// returns the last id, or an empty text after the last record.
-pub fn accept_some<R: Record>(tx: &mut Tx, ctx: &Ctx, after: &str) -> Result<String> {
-    let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {TOGETHER}", R::sql().select);
-    let found = tx.all(&sql, &[ctx.account.into(), after.into()], R::from_row)?;
-    let found: Vec<&dyn AnyRecord> = found.iter().map(|record| record as &dyn AnyRecord).collect();
-    accept(&R::layout(), tx, ctx, &found)
+/// What became of some records that were to be accepted as they are.
+#[derive(Debug, Default)]
+pub struct Accepted {
+    /// The last id, or empty after the last record.
+    pub last: String,
+    /// The records that cannot be read, and so cannot be logged: an id and a sentence for each.
+    pub unreadable: Vec<(String, String)>,
 }
 
-fn accept(layout: &Layout, tx: &mut Tx, ctx: &Ctx, found: &[&dyn AnyRecord]) -> Result<String> {
+/// Makes the log, the counts and the search texts of an account match its guarded records, a hundred after an id at a time.
+pub fn accept_some<R: Record>(tx: &mut Tx, ctx: &Ctx, after: &str) -> Result<Accepted> {
+    let (last, found, unreadable) = inspect::read_some::<R>(tx, ctx.account, after, TOGETHER)?;
+    let found: Vec<&dyn AnyRecord> = found.iter().map(|record| record as &dyn AnyRecord).collect();
+    accept(&R::layout(), tx, ctx, &found, last.is_empty())?;
+    Ok(Accepted { last, unreadable })
+}
+
+fn accept(layout: &Layout, tx: &mut Tx, ctx: &Ctx, found: &[&dyn AnyRecord], are_last: bool) -> Result<()> {
     for record in found {
         note_outside(tx, ctx, *record)?;
     }
     for (id, _) in inspect::unsearched(layout, tx, ctx.account, found)? {
         found.iter().filter(|record| record.common().id == id).try_for_each(|record| search::put(tx, ctx, *record))?;
     }
-    if let Some(last) = found.last().filter(|_| found.len() == TOGETHER) {
-        return Ok(last.common().id.clone());
+    if are_last {
+        note_deleted(layout, tx, ctx)?;
+        recount(layout.shape, tx, ctx)?;
     }
-    note_deleted(layout, tx, ctx)?;
-    recount(layout.shape, tx, ctx)?;
-    Ok(String::new())
+    Ok(())
 }
 
 /// Writes a line about each record that was deleted outside the program.

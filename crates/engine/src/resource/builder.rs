@@ -64,7 +64,7 @@ impl Resource {
             fleeting: false,
             logged: Logged::No,
             guarded: false,
-            accept: |_, _, _| Ok(String::new()),
+            accept: |_, _, _| Ok(records::Accepted::default()),
             history: None,
         }
     }

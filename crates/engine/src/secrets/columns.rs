@@ -75,7 +75,10 @@ pub fn check(tx: &mut Tx, columns: &[SecretColumn], vault: &Vault, account: i64)
         for (_, id, text) in values(tx, table, column, Some(account))? {
             let place = Place { account, table, column, id: &id };
             if let Err(error) = vault.open_text(&place, &text) {
-                let why = error.internal.unwrap_or(error.message);
+                let why = match is_sealed(&text) {
+                    true => error.internal.unwrap_or(error.message),
+                    false => "it is not encrypted".to_string(),
+                };
                 problems.push((*table, id, format!("Column {column} cannot be decrypted: {why}")));
             }
         }

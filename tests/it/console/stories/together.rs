@@ -294,6 +294,24 @@ fn what_was_typed_comes_back(browser: &mut Chromium, client: &Client) {
     browser.settles("/clients/new");
     assert_eq!(browser.value("f-company_name"), "");
     browser.call("Fetch.disable", json!({}));
+    // After a session has ended, the page says that something was kept, if it was.
+    let text = |browser: &mut Chromium| {
+        browser.wait_until("document.readyState === 'complete' && document.getElementById('error')");
+        browser.evaluate("document.getElementById('error').innerText").as_str().unwrap().to_string()
+    };
+    let cookies = browser.call("Network.getCookies", json!({}));
+    browser.call("Network.clearBrowserCookies", json!({}));
+    browser.call("Page.navigate", json!({"url": format!("{}/sign-in?ended", client.base)}));
+    let said = text(browser);
+    assert!(said.starts_with("U bent uitgelogd. Log opnieuw in.") && !said.contains("bewaard"), "{said}");
+    browser.evaluate("localStorage.setItem('draft x /clients/new', JSON.stringify({ at: Date.now(), value: {} }))");
+    browser.call("Page.navigate", json!({"url": format!("{}/sign-in?ended&again", client.base)}));
+    let said = text(browser);
+    assert!(said.contains("Wat u typte, is bewaard."), "{said}");
+    browser.evaluate("localStorage.removeItem('draft x /clients/new')");
+    browser.call("Network.setCookies", json!({"cookies": cookies["cookies"]}));
+    browser.open("/clients/new");
+    browser.settles("/clients/new");
 }
 
 fn the_server_is_updated(browser: &mut Chromium) {
