@@ -22,6 +22,7 @@ fn an_owner_needs_no_program() {
     browser.without_motion();
     browser.call("Network.setExtraHTTPHeaders", json!({"headers": {"Accept-Language": "nl"}}));
     the_account_is_set_up(browser, &token);
+    the_menu_leads_to_the_files_that_there_are(browser, &client);
     the_details_are_filled_in(browser, &client);
     automatic_mail_gets_its_hours(browser, &client);
     let customer = a_mandate_is_recorded(browser, &client);
@@ -30,7 +31,6 @@ fn an_owner_needs_no_program() {
     hours_are_submitted_and_approved(browser, &client, &customer);
     a_ticket_is_made_by_hand(browser, &client, &customer);
     a_ticket_is_changed(browser, &client);
-    the_menu_leads_to_the_files_that_there_are(browser, &client);
     clients_are_imported(browser, &server, &client);
     a_client_has_files(browser, &client, &customer);
     a_ready_flow_is_switched_on(browser, &client);
@@ -48,10 +48,11 @@ fn the_account_is_set_up(browser: &mut Chromium, token: &str) {
     browser.type_in("password", PASSWORD);
     browser.key("Enter");
     browser.settles("/");
-    browser.press("link", "Gegevens invullen");
 }
 
 fn the_details_are_filled_in(browser: &mut Chromium, client: &Client) {
+    browser.go("/");
+    browser.press("link", "Gegevens invullen");
     browser.wait_until("document.getElementById('f-iban') !== null && document.querySelector('.identity') !== null");
     for (field, text) in [
         ("f-name", "Jansen & Zn"),
@@ -211,6 +212,7 @@ fn a_file_for_the_bank_says_what_it_needs(browser: &mut Chromium, client: &Clien
     browser.press("button", "Nieuw incassobestand");
     browser.press("button", "Bestand maken");
     browser.sees("Er staan geen incasso’s klaar van klanten met een getekende machtiging. Verstuur een factuur");
+    was_refused(browser, "409");
     browser.press("button", "Annuleren");
     // A client without an IBAN would be left out of the file.
     let customer = client.post("/v1/clients", json!({"company_name": "Garage Smit"})).expect(201).id();
@@ -304,13 +306,18 @@ fn a_file_that_is_no_table_is_refused(browser: &mut Chromium) {
     browser.wait_until("!document.querySelector('form.page [type=submit]').disabled");
     browser.press("button", "Bestand controleren");
     browser.sees("Dit is geen tabel. Exporteer het als CSV of Excel (.xlsx).");
+    was_refused(browser, "422");
+}
+
+/// The browser reports every refusal of the server; nothing else went wrong.
+fn was_refused(browser: &mut Chromium, status: &str) {
+    let problems = browser.take_problems();
+    assert!(matches!(&problems[..], [one] if one.contains(status)), "{problems:#?}");
 }
 
 /// The menu leads to the files that people uploaded; as long as there are none, to all of them.
 fn the_menu_leads_to_the_files_that_there_are(browser: &mut Chromium, client: &Client) {
     assert_eq!(client.get("/v1/files?origin=uploaded").json()["meta"]["total"], 0);
-    browser.go("/");
-    browser.settles("/");
     browser.evaluate("document.querySelector('nav a[href=\"/files?origin=uploaded\"]').click()");
     browser.wait_until("location.pathname === '/files' && location.search === ''");
 }
