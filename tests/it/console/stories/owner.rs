@@ -213,6 +213,7 @@ fn a_file_for_the_bank_says_what_it_needs(browser: &mut Chromium, client: &Clien
     browser.press("button", "Nieuw incassobestand");
     browser.press("button", "Bestand maken");
     browser.sees("Er staan geen incasso’s klaar van klanten met een getekende machtiging. Verstuur een factuur");
+    was_refused(browser, "409");
     browser.press("button", "Annuleren");
     // A client without an IBAN would be left out of the file.
     let customer = client.post("/v1/clients", json!({"company_name": "Garage Smit"})).expect(201).id();
@@ -306,6 +307,13 @@ fn a_file_that_is_no_table_is_refused(browser: &mut Chromium) {
     browser.wait_until("!document.querySelector('form.page [type=submit]').disabled");
     browser.press("button", "Bestand controleren");
     browser.sees("Dit is geen tabel. Exporteer het als CSV of Excel (.xlsx).");
+    was_refused(browser, "422");
+}
+
+/// The browser reports every refusal of the server; nothing else went wrong.
+fn was_refused(browser: &mut Chromium, status: &str) {
+    let problems = browser.take_problems();
+    assert!(matches!(&problems[..], [one] if one.contains(status)), "{problems:#?}");
 }
 
 /// The menu leads to the files that people uploaded; as long as there are none, to all of them.
