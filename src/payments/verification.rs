@@ -194,6 +194,10 @@ fn begin(
     amount: Amount,
     claim: &str,
 ) -> Result<Verification> {
+    // A key that cannot be decrypted is named before anything happens.
+    if provider == ProviderName::Mollie {
+        Settings::with_key(tx, ctx)?;
+    }
     let mut canceled_previous = false;
     if let Some(before) = awaited(tx, ctx, &client.base.id)? {
         if before.status == Status::Created && before.claim == claim && !claim.is_empty() {

@@ -1,6 +1,7 @@
 //! Each kind of tampering with the database, and what `kantoor verify` calls it.
 
 mod outside;
+mod rows;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,8 +28,6 @@ on_both![
     heads_are_sent_out,
     heads_are_sent_once_a_day,
     rows_without_log_lines_are_signed,
-    rows_without_log_lines_that_were_deleted_are_named,
-    an_added_account_is_named,
     verifying_without_a_key_or_heads_fails,
     an_erased_record_stays_erased,
     an_appended_line_is_named,
@@ -449,100 +448,6 @@ fn rows_without_log_lines_are_signed(db: Db) {
     let binary = Binary::start(&db, &binary.client.key, &["--set", "workers=0"]);
     let rotated = binary.client.get("/v1/changes?type=account.secrets_rotated").expect(200).data();
     assert_eq!((rotated.as_array().unwrap().len(), &rotated[0]["actor"]), (5, &json!("operator")));
-}
-
-/// What people sign in with, replaced secrets and the row of the account, deleted or changed; and accepted by the operator.
-fn rows_without_log_lines_that_were_deleted_are_named(db: Db) {
-    let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
-    let secret = binary.client.key.clone();
-    let link = crate::people::commands::link(&binary.said());
-    let mut browser = crate::people::Browser::new(&binary.client);
-    let token = crate::people::token(&link);
-    let password = crate::people::PASSWORD;
-    let owner = json!({"token": token, "email": "o@a.example", "name": "O", "business": "Ster", "password": password});
-    browser.enter("/console/set-up", owner);
-    let key = binary.client.post("/v1/api-keys", json!({"name": "Shop", "scopes": ["products.read"]})).expect(201);
-    binary.client.act(&format!("/v1/api-keys/{}/rotate", key.id())).expect(200);
-    spoil(&db, "UPDATE people SET password = 'x' || password");
-    let entered = browser.post("/console/sign-in", json!({"email": "o@a.example", "password": password}));
-    assert_eq!(entered.status, 401, "nothing matches a damaged hash: {}", entered.text);
-    spoil(&db, "DELETE FROM old_key_secrets");
-    spoil(&db, "DELETE FROM people");
-    // Nobody is let in, and nothing fails.
-    let entered = browser.post("/console/sign-in", json!({"email": "o@a.example", "password": password}));
-    assert_eq!(entered.status, 401, "{}", entered.text);
-    let user = binary.client.get("/v1/users").expect(200).data()[0]["id"].as_str().unwrap().to_string();
-    for (path, body) in [
-        ("/console/forgot", json!({"email": "o@a.example"})),
-        ("/console/confirm", json!({"password": password})),
-        ("/console/password", json!({"current_password": password, "password": "battery staple horse"})),
-        ("/console/factors/app", json!({})),
-    ] {
-        let reply = browser.post(path, body);
-        assert!(reply.status < 500, "{path}: {reply:?}");
-    }
-    for reply in [
-        browser.get("/console/v1/me"),
-        browser.get("/two-factor"),
-        binary.client.get(&format!("/v1/users/{user}")),
-        binary.client.act(&format!("/v1/users/{user}/remove-two-factor")),
-        binary.client.act(&format!("/v1/users/{user}/invite")),
-        binary.client.patch(&format!("/v1/users/{user}"), json!({"name": "P"})),
-    ] {
-        assert!(reply.status < 500, "{reply:?}");
-    }
-    stop(&mut binary);
-    spoil(&db, "UPDATE accounts SET name = 'Star', closed_at = 1");
-    let (good, words) = verify(&db, &[]);
-    let named = [
-        "PROBLEM: The old secret of this key was deleted outside the log",
-        "PROBLEM: Deleted outside the log: the user ",
-        "Changed outside the log: name is \"Star\", but the log says \"Ster\"",
-        "the account is closed, but the log says that it is open",
-    ];
-    assert!(!good && named.iter().all(|name| words.contains(name)), "{words}");
-    let trusted = kantoor(&db, &["secrets", "trust"]);
-    assert!(trusted.status.success(), "{}", String::from_utf8_lossy(&trusted.stderr));
-    let (good, words) = verify(&db, &[]);
-    assert!(good, "the operator accepted it: {words}");
-    spoil(&db, "UPDATE accounts SET closed_at = 0");
-    assert!(kantoor(&db, &["secrets", "trust"]).status.success());
-    let (good, words) = verify(&db, &[]);
-    assert!(good, "{words}");
-
-    let binary = Binary::start(&db, &secret, &["--set", "workers=0"]);
-    for name in ["account.updated", "account.closed", "account.reopened"] {
-        let told = binary.client.get(&format!("/v1/changes?type={name}&order=desc")).expect(200).data();
-        assert_eq!(told[0]["actor_type"], "operator", "{name}: {told}");
-    }
-    assert!(binary.client.get(&format!("/v1/api-keys/{}", key.id())).data()["old_secret_until"].is_null());
-    let old = crate::people::Browser { client: binary.client.clone(), ..browser };
-    old.get("/console/v1/me").expect(401);
-    let reset = said(&kantoor(&db, &["user", "reset", "o@a.example"]));
-    let token = crate::people::token(&crate::people::commands::link(&reset));
-    let mut browser = crate::people::Browser::new(&binary.client);
-    browser.enter("/console/reset", json!({"token": token, "password": password}));
-    browser.get("/console/v1/me").expect(200);
-}
-
-fn an_added_account_is_named(db: Db) {
-    business(&db);
-    spoil(
-        &db,
-        "INSERT INTO accounts (id, uid, name, zone, created_at, test_clock)
-         SELECT id + 10, 'a0000000-0000-7000-8000-000000000001', 'Mine', zone, created_at, 0 FROM accounts WHERE id = 1",
-    );
-    let (good, words) = verify(&db, &[]);
-    assert!(!good && words.contains("PROBLEM: The account was added outside the program"), "{words}");
-    assert!(!words.contains("signed head was deleted"), "{words}");
-    // One that the program creates now is not signed either, but is no intruder.
-    assert!(kantoor(&db, &["account", "create", "Third"]).status.success());
-    let (_, words) = verify(&db, &[]);
-    assert_eq!(words.matches("was added outside the program").count(), 1, "{words}");
-    assert!(words.contains("The account is not in the signed list of accounts"), "{words}");
-    assert!(kantoor(&db, &["secrets", "trust"]).status.success());
-    let (good, words) = verify(&db, &[]);
-    assert!(good, "the operator accepted it: {words}");
 }
 
 fn verifying_without_a_key_or_heads_fails(db: Db) {
