@@ -75,7 +75,7 @@ fn drive(server: &Server) {
         "search?q=example",
         "search?q=ex",
         "mails?status=failed",
-        "mails?about_id=x&before=x",
+        "mails?about_id=x&before=019df263-b4af-739d-95b6-5a14849e885a",
         "invoices?sums=open_amount",
     ] {
         client.get(&format!("/v1/{path}")).expect(200);
