@@ -81,13 +81,13 @@ fn a_limited_key_looks_at_a_limited_number_of_mails(db: Db) {
     server.execute(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10100)
          INSERT INTO deliveries (account_id, id, mail_id, about_id, recipient, status, attempts, reason, maybe_twice, changed_at)
-         SELECT account_id, 'm' || (100000 + i), mail_id, about_id, recipient, status, 0, '', 0, 0
+         SELECT account_id, 'ffffffff-ffff-7fff-8fff-000000' || (100000 + i), mail_id, about_id, recipient, status, 0, '', 0, 0
          FROM n, (SELECT * FROM deliveries WHERE recipient = 'a@ster.example') AS one",
     );
     let some = server.with_scopes(&client, &["invoices.read", "users.read"]);
     let first = some.get("/v1/mails").expect(200).json();
     assert_eq!((recipients(&first).len(), &first["meta"]["has_more"]), (0, &json!(true)));
-    assert_eq!(first["meta"]["last_id"], "m100101", "10,000 before the latest one");
+    assert_eq!(first["meta"]["last_id"], "ffffffff-ffff-7fff-8fff-000000100101", "10,000 before the latest one");
     let path = format!("/v1/mails?before={}", first["meta"]["last_id"].as_str().unwrap());
     let second = some.get(&path).expect(200).json();
     assert_eq!((recipients(&second), &second["meta"]["has_more"]), (vec!["ina@a.example".to_string()], &json!(false)));

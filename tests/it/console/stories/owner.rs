@@ -24,7 +24,6 @@ fn an_owner_needs_no_program() {
     the_account_is_set_up(browser, &token);
     the_menu_leads_to_the_files_that_there_are(browser, &client);
     the_details_are_filled_in(browser, &client);
-    the_menu_leads_to_the_files_that_there_are(browser, &client);
     automatic_mail_gets_its_hours(browser, &client);
     let customer = a_mandate_is_recorded(browser, &client);
     a_subscription_is_collected(browser, &client, &customer);

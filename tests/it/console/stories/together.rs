@@ -296,18 +296,20 @@ fn what_was_typed_comes_back(browser: &mut Chromium, client: &Client) {
     browser.call("Fetch.disable", json!({}));
     // After a session has ended, the page says that something was kept, if it was.
     let text = |browser: &mut Chromium| {
-        browser.wait_until("document.readyState === 'complete' && document.getElementById('error')");
+        browser.wait_until("document.readyState === 'complete' && document.getElementById('error') !== null");
         browser.evaluate("document.getElementById('error').innerText").as_str().unwrap().to_string()
     };
     let cookies = browser.call("Network.getCookies", json!({}));
     browser.call("Network.clearBrowserCookies", json!({}));
+    // Drafts of the other screens of this story.
+    browser.evaluate("localStorage.clear()");
     browser.call("Page.navigate", json!({"url": format!("{}/sign-in?ended", client.base)}));
     let said = text(browser);
-    assert!(said.starts_with("U bent uitgelogd. Log opnieuw in.") && !said.contains("bewaard"), "{said}");
+    assert!(said.starts_with("You have been signed out. Sign in again.") && !said.contains("kept"), "{said}");
     browser.evaluate("localStorage.setItem('draft x /clients/new', JSON.stringify({ at: Date.now(), value: {} }))");
     browser.call("Page.navigate", json!({"url": format!("{}/sign-in?ended&again", client.base)}));
     let said = text(browser);
-    assert!(said.contains("Wat u typte, is bewaard."), "{said}");
+    assert!(said.contains("What you typed has been kept."), "{said}");
     browser.evaluate("localStorage.removeItem('draft x /clients/new')");
     browser.call("Network.setCookies", json!({"cookies": cookies["cookies"]}));
     browser.open("/clients/new");
