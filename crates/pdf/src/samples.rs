@@ -94,6 +94,8 @@ fn a_request_stands_with_the_totals() {
         let mut data: Value = serde_json::from_slice(&read(&format!("sample-{kind}-nl.json"))).unwrap();
         data["labels"] = labels["nl"].clone();
         data["notes"] = Value::from("");
+        // A signature box may come after it.
+        data["sign"] = Value::from(false);
         let (row, mut pages) = (data["rows"][0].clone(), Vec::new());
         for count in 6..16 {
             data["rows"] = Value::from(vec![row.clone(); count]);
