@@ -1,5 +1,4 @@
-//! Records without their type. What needs no more than this is compiled once; a copy for each kind of record took most of
-//! the build.
+//! Records without their type. What needs no more than this is compiled once, not once for each kind of record.
 
 use std::ops::Range;
 
