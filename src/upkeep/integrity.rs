@@ -139,14 +139,13 @@ impl<'i> Inspection<'i> {
         let tables = self.store.read_now(|tx| Ok::<_, Error>(tx.tables()?))?;
         for account in &accounts {
             self.checked.accounts += 1;
-            let chain = self.chain(account);
+            let (lines, intact) = self.chain(account);
             let known = self.checked.problems;
-            heads.iter().for_each(|heads| self.head(heads, account, chain.is_some()));
+            heads.iter().for_each(|heads| self.head(heads, account, intact.is_some()));
             // A log whose end was cut off is not intact, although what is left is.
-            if let Some((_, verdict)) = chain.as_ref().filter(|_| self.checked.problems == known) {
+            if let Some(verdict) = intact.as_ref().filter(|_| self.checked.problems == known) {
                 self.witness.walked(account, verdict);
             }
-            let lines = chain.map(|(lines, _)| lines);
             for resource in
                 registry().resources.iter().filter(|one| tables.iter().any(|table| table == one.shape.table))
             {
@@ -206,29 +205,39 @@ impl<'i> Inspection<'i> {
         missed.iter().for_each(|what| self.witness.misses(what));
     }
 
-    /// Verifies the audit chain; returns the last line about each record and the verdict, unless the chain is broken.
-    fn chain(&mut self, account: &Account) -> Option<(Lines, Verdict)> {
+    /// Verifies the audit chain; returns the last line about each record, and the verdict if the chain is intact. A broken line
+    /// must not hide what was changed besides: the records are compared with the other lines, too.
+    fn chain(&mut self, account: &Account) -> (Option<Lines>, Option<Verdict>) {
         let (number, mut walked, mut lines) = (account.number, Walked::default(), Lines::default());
         loop {
             let so_far = walked.clone();
-            let step = self.look(account, "log", move |tx| log::verify_on(tx, number, so_far.clone()))?;
-            match step {
-                Ok(mut further) => {
+            match self.look(account, "log", move |tx| log::verify_on(tx, number, so_far.clone())) {
+                None => return (None, None),
+                Some(Ok(mut further)) => {
                     further.seen.drain(..).for_each(|(key, seq)| lines.note(key, seq));
                     walked = further;
                     self.witness.sees("log", walked.rows().unsigned_abs());
                 }
-                Err(verdict) => {
-                    let Verdict::Whole { rows, .. } = &verdict else {
-                        self.checked.problems += 1;
-                        self.witness.walked(account, &verdict);
-                        return None;
-                    };
-                    self.checked.lines += rows.unsigned_abs();
-                    return Some((lines, verdict));
+                Some(Err(verdict)) => {
+                    if let Verdict::Whole { rows, .. } = &verdict {
+                        self.checked.lines += rows.unsigned_abs();
+                        return (Some(lines), Some(verdict));
+                    }
+                    self.checked.problems += 1;
+                    self.witness.walked(account, &verdict);
+                    return (self.rest(account, walked.rows(), lines), None);
                 }
             }
         }
+    }
+
+    /// Adds the lines after the last one that was verified.
+    fn rest(&mut self, account: &Account, mut seq: i64, mut lines: Lines) -> Option<Lines> {
+        while let Some((last, seen)) = self.look(account, "log", |tx| log::seen_after(tx, account.number, seq))? {
+            seen.into_iter().for_each(|(key, seq)| lines.note(key, seq));
+            seq = last;
+        }
+        Some(lines)
     }
 
     /// Compares the row of an account with the log.

@@ -93,6 +93,18 @@ const TAMPERING: &[(&str, &[&str])] = &[
         &["Its signed head was deleted"],
     ),
     ("UPDATE log SET data = '{}' WHERE account_id = 1 AND seq = 5", &["BROKEN at line 5"]),
+    (
+        // A broken line hides nothing else.
+        "UPDATE log SET actor = 'x' WHERE account_id = 1 AND seq = 2;
+         UPDATE keys SET scopes = 'products.read,*' WHERE name = 'Shop'; DELETE FROM products WHERE name = 'b';
+         UPDATE products SET price = price + 1 WHERE name = 'a'",
+        &[
+            "BROKEN at line 2",
+            "Its scopes were widened outside the log: scopes is ",
+            "Deleted outside the log",
+            "Changed outside the log: price is ",
+        ],
+    ),
     ("DELETE FROM log_heads", &["Its signed head was deleted", "The signed list of accounts was deleted"]),
     ("UPDATE log_heads SET seq = seq - 1 WHERE account_id = 1", &["The signature of its signed head is not valid"]),
     ("UPDATE products SET price = price + 1 WHERE name = 'a'", &["Changed outside the log: price is "]),

@@ -20,7 +20,7 @@ use store::{Gathered, Merge, Tx};
 use crate::context::Ctx;
 use crate::error::{Error, Result};
 use chain::{MARKED_VERSION, Parts, chain, digest};
-pub use chain::{Verdict, Walked, continues, foreign, verify, verify_on};
+pub use chain::{Verdict, Walked, continues, foreign, seen_after, verify, verify_on};
 pub use event::{Event, Listener, fired, install};
 pub use filtered::{Filter, Found, filtered, numbered, of_record};
 pub use line::{DATA, Line, payload};

@@ -142,10 +142,13 @@ pub enum Verdict {
 pub struct Walked {
     rows: i64,
     before: Vec<u8>,
-    /// The lines that the last step read, for lines with a record: their key and sequence number.
-    pub seen: Vec<((u64, u64), i64)>,
+    /// The lines that the last step read, for lines with a record.
+    pub seen: Vec<Noted>,
     erased: Erased,
 }
+
+/// The key of a line about a record, and its number.
+pub type Noted = ((u64, u64), i64);
 
 impl Walked {
     /// How many rows.
@@ -226,4 +229,12 @@ pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Wal
         before = line.hash;
     }
     Ok(Ok(Walked { rows, before, seen, erased }))
+}
+
+/// Returns the keys of the lines after `seq`, with their numbers, and the last number; nothing after the last line. It does not
+/// verify them: after a broken line, this tells which record each of the others is about.
+pub fn seen_after(tx: &mut Tx, account: i64, seq: i64) -> Result<Option<(i64, Vec<Noted>)>> {
+    let lines = after(tx, account, seq, 1000, 8 * 1024 * 1024)?;
+    let Some(last) = lines.last().map(|line| line.seq) else { return Ok(None) };
+    Ok(Some((last, lines.iter().filter_map(|line| Some((key_of(line)?, line.seq))).collect())))
 }
