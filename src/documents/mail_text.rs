@@ -173,9 +173,11 @@ impl Facts {
     /// Fills the placeholders of a text that somebody wrote. It may have values of the document, as a preview has, and braces in
     /// these are text.
     fn fill_written(&self, text: &str) -> String {
-        let is_placeholder = |value: &str| PLACEHOLDERS.iter().any(|name| value == format!("{{{name}}}"));
-        let values = self.0.iter().map(|(_, value)| value.as_str());
-        let values = values.filter(|value| value.contains('{') && !is_placeholder(value));
+        let placeholders = PLACEHOLDERS.map(|name| format!("{{{name}}}"));
+        let is_ambiguous = |value: &&str| {
+            placeholders.iter().any(|one| value.contains(one)) && placeholders.iter().all(|one| one != value)
+        };
+        let values = self.0.iter().map(|(_, value)| value.as_str()).filter(is_ambiguous);
         let mut found: Vec<(usize, usize)> =
             values.flat_map(|value| text.match_indices(value).map(|(start, own)| (start, start + own.len()))).collect();
         found.sort_by_key(|(start, end)| (*start, std::cmp::Reverse(*end)));

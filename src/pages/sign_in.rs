@@ -275,7 +275,11 @@ async fn sign_in(visit: &Visit, form: &Form, page: &mut Page) -> Result<Shown> {
     if let Some(language) = Language::from_wire(&form.sent("language")) {
         page.language = language.wire().to_string();
     }
-    page.fields = json!({"token": token, "methods": [Factor::Totp.wire()], "to": &to});
+    // After a wrong code, the page offers what it did before; the passkey signs the token, which is the same.
+    let (methods, options) = (form.sent("methods"), Some(form.sent("options")).filter(|options| !options.is_empty()));
+    let methods = if methods.is_empty() { Factor::Totp.wire() } else { &methods };
+    let methods: Vec<&str> = methods.split(',').collect();
+    page.fields = json!({"token": token, "methods": methods, "options": options, "to": &to});
     let given = match form.sent("signature").as_str() {
         "" => Given::Code(form.sent("code")),
         signature => {

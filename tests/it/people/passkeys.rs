@@ -16,6 +16,7 @@ on_both![
     a_passkey_signs_in,
     a_passkey_is_bound_to_its_person_and_sign_in,
     a_rejected_passkey_says_what_to_do,
+    a_wrong_recovery_code_leaves_the_passkey,
     passkeys_need_a_domain,
 ];
 
@@ -182,6 +183,30 @@ fn a_rejected_passkey_says_what_to_do(db: Db) {
     let refused = submit(&browser, "/sign-in", &[&[("token", token.as_str())][..], &parts].concat()).expect(401);
     let advice = "The passkey was rejected. Sign in again to retry, or use a recovery code.";
     assert!(refused.text.contains(advice) && hidden(&refused.text, "token") == token, "{}", refused.text);
+}
+
+fn a_wrong_recovery_code_leaves_the_passkey(db: Db) {
+    let server = secure(db);
+    let client = server.client();
+    let mut browser = owner(&server, &client, "olga@a.example");
+    server.execute("UPDATE users SET language = 'en'");
+    let own = Authenticator::new("own");
+    add(&browser, &own).expect(200);
+    let page = submit(&browser, "/sign-in", &[("email", "olga@a.example"), ("password", PASSWORD)]).expect(200);
+    let token = hidden(&page.text, "token");
+    let options = hidden(&page.text, "options").replace("&quot;", "\"");
+    let fields = [("token", token.as_str()), ("methods", "passkey"), ("options", &options), ("code", "AAAA-BBBB")];
+    let page = submit(&browser, "/sign-in", &fields).expect(401);
+    assert!(page.text.contains("Sign in with a passkey") && page.text.contains("<script nonce="), "{}", page.text);
+    assert!(!page.text.contains("authenticator app"), "{}", page.text);
+    let options: Value = serde_json::from_str(&hidden(&page.text, "options").replace("&quot;", "\"")).unwrap();
+    let mut used = own.get(&options);
+    used["token"] = json!(token);
+    browser.enter("/console/second-step/passkey", used);
+    // What somebody else put into the form is text.
+    let fields = [("token", token.as_str()), ("methods", "\"><b>"), ("options", "\"><b>"), ("code", "x")];
+    let page = submit(&browser, "/sign-in", &fields);
+    assert!(page.status < 500 && !page.text.contains("<b>"), "{}", page.text);
 }
 
 fn passkeys_need_a_domain(db: Db) {
