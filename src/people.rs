@@ -18,6 +18,7 @@ pub mod password;
 pub mod person;
 pub(crate) mod preferences;
 pub mod recovery;
+pub mod resetting;
 pub mod role;
 pub mod sealing;
 pub mod second_step;
@@ -37,7 +38,7 @@ error_codes! {
     LINK_INVALID = "link_invalid", Conflict, retry: false;
     /// The account requires a second factor, and the person of the session has none yet. Add one at `/two-factor`.
     TWO_FACTOR_REQUIRED = "two_factor_required", Forbidden, retry: false;
-    /// The action is dangerous, and the password was entered more than 15 minutes ago. Enter it again (`POST /console/confirm`), then retry.
+    /// The action is dangerous, and the password was entered more than 15 minutes ago. Enter it again (`POST /console/confirm`), or sign in again, then retry.
     CONFIRMATION_REQUIRED = "confirmation_required", Forbidden, retry: true;
     /// The person has no password, but already signs in to another account. Request a link for a new password first.
     PASSWORD_REQUIRED = "password_required", Forbidden, retry: false;
@@ -45,6 +46,6 @@ error_codes! {
     ISSUER_FAILED = "issuer_failed", Forbidden, retry: true;
     /// No user has the e-mail address with which the person signed in at the OpenID Connect issuer.
     NO_SUCH_USER = "no_such_user", Forbidden, retry: true;
-    /// The access of the person who signed in at the OpenID Connect issuer is suspended. An owner can restore it.
+    /// The access of the person who signs in, with a link or at the OpenID Connect issuer, is suspended. An owner can restore it.
     USER_SUSPENDED = "user_suspended", Forbidden, retry: true;
 }

@@ -34,7 +34,7 @@ use crate::payments::collecting::{self, Collect, ProviderNews};
 use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
-use crate::people::entering::MailReset;
+use crate::people::resetting::MailReset;
 use crate::people::role::Role;
 use crate::people::{
     access, assigned, factor, here, inviting, issuer, me, password, person, preferences, sealing, session, throttle,
@@ -54,7 +54,7 @@ use crate::transfer::run::RunImport;
 use crate::transfer::undo::UndoImport;
 use crate::transfer::{export, lines, routes};
 use crate::typesetting::{self, turns};
-use crate::upkeep::anchor::SendHeads;
+use crate::upkeep::anchor::{self, SendHeads};
 use crate::upkeep::disk;
 use crate::upkeep::scheduled;
 use crate::upkeep::scheduled::state as backups;
@@ -293,6 +293,7 @@ fn migrations() -> Vec<Migration> {
         usage::MIGRATION,
         run::NODES,
         person::MIGRATION,
+        token::MIGRATION,
         factor::MIGRATION,
         sealing::MIGRATION,
         assigned::MIGRATION,
@@ -423,7 +424,7 @@ static DUE_WORK: &[DueWork] = &[
 
 /// The background tasks besides the workers.
 static BACKGROUND: &[Start] =
-    &[webhooks::start, worker::start, key_use::start, search::start, heads::start, scheduled::start];
+    &[webhooks::start, worker::start, key_use::start, search::start, heads::start, scheduled::start, anchor::start];
 
 /// The timers.
 static TIMERS: &[&Timer<Settings>] = &[

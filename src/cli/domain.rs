@@ -4,7 +4,7 @@ use engine::error::Error;
 use serde_json::json;
 
 use super::{error_line, say};
-use crate::settings::email_domain::check;
+use crate::settings::email_domain::{Verifier, check};
 
 #[derive(Subcommand)]
 pub enum Domain {
@@ -16,13 +16,13 @@ pub enum Domain {
     },
     /// Verify an e-mail domain without a TXT record
     Verify {
-        /// Id of the domain
-        id: String,
+        /// The domain, such as mail.example.com, or its id
+        domain: String,
     },
     /// Revoke the verification of an e-mail domain; a TXT record verifies it again
     Revoke {
-        /// Id of the domain
-        id: String,
+        /// The domain, such as mail.example.com, or its id
+        domain: String,
     },
 }
 
@@ -30,12 +30,12 @@ impl Domain {
     pub fn run(&self, app: &App) -> Result<(), String> {
         match self {
             Domain::List { json } => list(app, *json),
-            Domain::Verify { id } => {
-                let host = check::decide(app, id, true).map_err(error_line)?;
+            Domain::Verify { domain } => {
+                let host = check::decide(app, domain, true).map_err(error_line)?;
                 say(&format!("Verified {host}."))
             }
-            Domain::Revoke { id } => {
-                let host = check::decide(app, id, false).map_err(error_line)?;
+            Domain::Revoke { domain } => {
+                let host = check::decide(app, domain, false).map_err(error_line)?;
                 say(&format!("Revoked the verification of {host}."))
             }
         }
@@ -59,7 +59,8 @@ fn list(app: &App, json: bool) -> Result<(), String> {
         return say(&json!(rows.collect::<Vec<_>>()).to_string());
     }
     for [id, host, status, by, _, account, name] in rows {
-        say(&format!("{id}  {host}  {status} by {by}  {account}  {name}"))?;
+        let by = if by == Verifier::Nobody.wire() { String::new() } else { format!(" by {by}") };
+        say(&format!("{id}  {host}  {status}{by}  {account}  {name}"))?;
     }
     Ok(())
 }

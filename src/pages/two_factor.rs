@@ -44,7 +44,7 @@ pub async fn answer(
         Ok(next) => Ok(next),
         Err(error) if error.code == CONFIRMATION_REQUIRED => Ok(Next::Overview),
         Err(error) if error.code == Code::ValidationFailed && sent("action") == "complete" => {
-            Ok(Next::Refused("totp", json!({"id": sent("id"), "name": sent("name")}), error))
+            Ok(Next::Refused("totp", json!({"id": sent("id"), "name": sent("name"), "is_factor": true}), error))
         }
         Err(error) => match overview(visit, &held).await? {
             Next::Page(name, fields) => Ok(Next::Refused(name, fields, error)),
@@ -101,7 +101,7 @@ async fn overview(visit: &Visit, held: &Held) -> Result<Next> {
     Ok(Next::Page(
         "two_factor",
         json!({
-            "factors": all, "codes_left": own.codes_left, "required": held.lacks_factor,
+            "is_factor": true, "factors": all, "codes_left": own.codes_left, "required": held.lacks_factor,
             "can_use_passkeys": passkey::is_possible(&visit.app.site),
             "asks_password": held.check_confirmed(visit.app.clock.now()).is_err(),
             "has_password": !visit.person(held).await?.password.is_empty(),

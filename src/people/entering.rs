@@ -3,28 +3,26 @@
 
 use std::sync::Arc;
 
-use engine::accounts::{Account, SHARED};
+use engine::accounts::Account;
 use engine::app::App;
 use engine::clock::Moment;
 use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, FieldCode, Result, violation};
-use engine::jobs::{self, Claimed, Ending, Job, NewJob};
 use engine::record::Email;
 use engine::records;
 use engine::who::Who;
-use serde::{Deserialize, Serialize};
 use store::Tx;
 
 use crate::people::password::{self, Passwords};
-use crate::people::person::{self, Person};
+use crate::people::person::Person;
 use crate::people::role::Role;
 use crate::people::session::{self, Device, Held, Via};
 use crate::people::status::{Language, Status};
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose, Token};
 use crate::people::user::{User, memberships};
-use crate::people::{LINK_INVALID, PASSWORD_REQUIRED, factor, letters, passkey, sealing};
-use crate::settings::{Settings, account};
+use crate::people::{LINK_INVALID, PASSWORD_REQUIRED, USER_SUSPENDED, factor, passkey, sealing};
+use crate::settings::account;
 
 /// Somebody who is about to sign in.
 pub struct Visit {
@@ -37,10 +35,12 @@ pub struct Visit {
 }
 
 /// How somebody proved who they are.
-#[derive(Clone, Copy)]
 pub enum Proof {
     /// With the password. A person with a second factor has to prove that too.
     Password,
+    /// With a link for a new password, which has this hash. It is set after the second step of a person who has a second
+    /// factor.
+    Reset(String),
     /// With the password and a second factor.
     Both,
     /// With a link of the operator.
@@ -156,7 +156,8 @@ impl Visit {
                 return Ok(None);
             }
             let ctx = caller.reading(tx)?;
-            let user = user_of_link(tx, &ctx, &token)?;
+            let status = if purpose == Purpose::Invite { Status::Invited } else { Status::Active };
+            let user = user_of_link(tx, &ctx, &token, status)?;
             let person = Person::find(tx, &user.person_id)?;
             Ok::<_, Error>(Some((user, !person.password.is_empty())))
         });
@@ -214,7 +215,7 @@ impl Visit {
         let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = caller.reading(tx)?;
-            let user = user_of_link(tx, &ctx, &own)?;
+            let user = user_of_link(tx, &ctx, &own, Status::Invited)?;
             Person::find(tx, &user.person_id)
         });
         let person = read.await?;
@@ -223,10 +224,7 @@ impl Visit {
         let attempt = Attempt::new(&person.email, &self.device.address);
         let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::Invite, ctx.machine_now)?;
-            let before: User = records::find(tx, ctx, &token.user)?;
-            if before.status != Status::Invited {
-                return Err(withdrawn());
-            }
+            let before = user_of_link(tx, ctx, &token, Status::Invited)?;
             let mut user = User { status: Status::Active, ..before.clone() };
             records::change(tx, ctx, &before, &mut user, "activated")?;
             set_password(tx, ctx, &user, &person.password, &hash)?;
@@ -235,58 +233,6 @@ impl Visit {
         let entered = entered.await?;
         attempt.forgive(&self.app).await;
         Ok(entered)
-    }
-
-    /// Sets a new password with the link of a reset, and ends all sessions of the person.
-    pub async fn reset(&self, secret: &str, password: String) -> Result<Outcome> {
-        let (token, account) = self.open_link(Purpose::Reset, secret).await?;
-        let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
-        let read = self.app.store.read(move |tx| {
-            let ctx = caller.reading(tx)?;
-            user_of_link(tx, &ctx, &own)
-        });
-        let user = read.await?;
-        check_password(&password, &user.email.0)?;
-        let hash = self.passwords().hash(password).await?;
-        let (number, email, person) = (account.number, user.email.0, user.person_id);
-        let entered = self.enter(account, Proof::Password, move |tx, ctx| {
-            token.use_up(tx, Purpose::Reset, ctx.machine_now)?;
-            let user: User = records::find(tx, ctx, &token.user)?;
-            if user.status != Status::Active {
-                return Err(withdrawn());
-            }
-            let replaced = Person::locked(tx, &user.person_id)?.password;
-            set_password(tx, ctx, &user, &replaced, &hash)?;
-            session::end_others(tx, &user.person_id, "")?;
-            Ok(user)
-        });
-        let entered = entered.await?;
-        Attempt::new(&email, &self.device.address).forgive(&self.app).await;
-        self.tell_others(&person, number, "password_changed").await;
-        Ok(entered)
-    }
-
-    /// Mails a link for a new password, if somebody has this e-mail address. Whether somebody does is found out later,
-    /// by a job, so that nothing tells the visitor.
-    pub async fn forgot(&self, email: &str) -> Result<()> {
-        // A longer text is no e-mail address.
-        let email: String = person::folded(email).chars().take(255).collect();
-        Attempt::to("reset", &email, &self.device.address).count(&self.app).await?;
-        if !email.contains('@') {
-            return Ok(());
-        }
-        let (job, now, ids) = (MailReset { email }, self.app.clock.now(), self.app.ids);
-        let payload = serde_json::to_string(&job).map_err(|error| Error::internal(error.to_string()))?;
-        let new = NewJob {
-            account: SHARED,
-            kind: MailReset::KIND,
-            lane: MailReset::LANE,
-            payload,
-            run_at: now,
-            max_attempts: MailReset::TRIES,
-            unique_key: None,
-        };
-        self.app.store.write(SHARED, move |tx| jobs::enqueue(tx, &ids, &new, now)).await.map(drop)
     }
 
     /// Ends the session of the caller.
@@ -368,11 +314,12 @@ impl Visit {
             Account::numbered(tx, ctx.account)?.check_open()?;
             let user = work(tx, &ctx)?;
             let now = ctx.machine_now;
-            let (via, created_at, confirmed_at) = match proof {
-                Proof::Password => {
+            let (via, created_at, confirmed_at) = match &proof {
+                Proof::Password | Proof::Reset(_) => {
                     let factors = factor::of_person(tx, &user.person_id)?;
                     if !factors.is_empty() {
-                        token::create(tx, &ctx, Purpose::SecondStep, &user.base.id, &own)?;
+                        let new = if let Proof::Reset(hash) = &proof { hash } else { "" };
+                        token::create_with(tx, &ctx, Purpose::SecondStep, &user.base.id, &own, new)?;
                         return Ok((user, factors, Account::numbered(tx, ctx.account)?));
                     }
                     (Via::Password, now, now)
@@ -383,7 +330,7 @@ impl Visit {
                     let at = at.map_or(now, |seconds| Moment(seconds.saturating_mul(1000)));
                     (Via::Issuer, now, at.min(now))
                 }
-                Proof::Session { via, created_at, confirmed_at } => (via, created_at, confirmed_at),
+                Proof::Session { via, created_at, confirmed_at } => (*via, *created_at, *confirmed_at),
             };
             let new = session::New { secret: &own, device: &device, via, confirmed_at, created_at };
             session::create(tx, &ctx, &user.base.id, &user.person_id, &new)?;
@@ -491,7 +438,7 @@ pub fn active(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<User>> {
     Ok(found.filter(|user| user.status == Status::Active))
 }
 
-fn check_password(password: &str, email: &str) -> Result<()> {
+pub(crate) fn check_password(password: &str, email: &str) -> Result<()> {
     password::check(password, email).map_err(|wrong| Error::field("password", wrong))
 }
 
@@ -517,77 +464,18 @@ pub(crate) fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, 
     records::happened(tx, &by_user, user, "password_changed")
 }
 
-/// Finds the user of a link, who may have been deleted.
-pub(crate) fn user_of_link(tx: &mut Tx, ctx: &Ctx, token: &Token) -> Result<User> {
-    records::find(tx, ctx, &token.user).map_err(|error| match error.code {
-        Code::NotFound => withdrawn(),
-        _ => error,
-    })
-}
-
-pub(crate) fn withdrawn() -> Error {
-    Error::new(LINK_INVALID, "This link no longer works, since the user was changed meanwhile. Ask for a new one.")
-}
-
-/// The job that mails the link for a new password.
-#[derive(Serialize, Deserialize)]
-pub struct MailReset {
-    email: String,
-}
-
-impl Job for MailReset {
-    const KIND: &'static str = "mail_reset";
-
-    fn run(&self, app: &App, _: &Claimed) -> Result<Ending> {
-        let (email, secret) = (self.email.clone(), token::new_secret()?);
-        let found = app.store.read_now(move |tx| match Person::with_email(tx, &email)? {
-            Some(person) => accounts_of(tx, &person.id),
-            None => Ok(Vec::new()),
-        })?;
-        // Not through an account whose mail is not sent, or that may send no more today, if there is another.
-        let mut sealed = Vec::new();
-        let mut failed = None;
-        for (account, user) in found.into_iter().filter(|(account, _)| !account.is_closed()) {
-            let caller = app.acting(account, Self::KIND);
-            let own = caller.clone();
-            let is_sealed = app.store.read_now(move |tx| {
-                let ctx = own.reading(tx)?;
-                Settings::is_sealed(tx, &ctx)
-            });
-            if is_sealed? {
-                sealed.push((caller, user));
-                continue;
-            }
-            match mail_reset(app, &caller, user, &secret) {
-                Ok(()) => return Ok(Ending::Done),
-                Err(error) => failed = Some(error),
-            }
+/// Finds the user of a link, who must have this status, but may have been suspended or deleted since the link was created.
+pub(crate) fn user_of_link(tx: &mut Tx, ctx: &Ctx, token: &Token, status: Status) -> Result<User> {
+    match records::find_some::<User>(tx, ctx, &[&token.user])?.pop() {
+        Some(user) if user.status == status => Ok(user),
+        Some(user) if user.status == Status::Suspended => Err(suspended()),
+        _ => {
+            let message = "This link no longer works, since the user was changed meanwhile. Ask for a new one.";
+            Err(Error::new(LINK_INVALID, message))
         }
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        sealed.into_iter().take(1).try_for_each(|(caller, user)| mail_reset(app, &caller, user, &secret))?;
-        Ok(Ending::Done)
     }
 }
 
-/// Mails the link for a new password through the account of the caller.
-fn mail_reset(app: &App, caller: &Actor, user: User, secret: &str) -> Result<()> {
-    let (number, caller, secret) = (caller.account.number, caller.clone(), secret.to_string());
-    app.store.write_now(number, move |tx| {
-        let ctx = caller.writing(tx)?;
-        match active(tx, &ctx, &user.base.id)? {
-            Some(user) => {
-                create_reset(tx, &ctx, &user, &secret)?;
-                letters::reset(tx, &ctx, &user, &secret)
-            }
-            None => Ok(()),
-        }
-    })
-}
-
-/// Creates the link for a new password of a user.
-pub fn create_reset(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str) -> Result<()> {
-    token::create(tx, ctx, Purpose::Reset, &user.base.id, secret)?;
-    records::happened(tx, ctx, user, "reset_requested")
+pub(crate) fn suspended() -> Error {
+    Error::new(USER_SUSPENDED, "Your access is suspended. Ask an owner of the account to restore it.")
 }

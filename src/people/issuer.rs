@@ -16,12 +16,12 @@ use openid::{Attempt, Claims, Discovery, Expected, Keys, Refused};
 use store::Tx;
 use web::{Method, OutgoingRequest};
 
-use crate::people::entering::{Outcome, Proof, Visit, accounts_of};
+use crate::people::entering::{Outcome, Proof, Visit, accounts_of, suspended};
 use crate::people::person::Person;
 use crate::people::status::Status;
 use crate::people::token::{self, Purpose};
 use crate::people::user::{User, invitations, of_any_status};
-use crate::people::{ISSUER_FAILED, NO_SUCH_USER, USER_SUSPENDED, throttle};
+use crate::people::{ISSUER_FAILED, NO_SUCH_USER, throttle};
 
 /// The path that the issuer leads back to.
 pub const CALLBACK: &str = "/oidc/callback";
@@ -234,9 +234,4 @@ fn user_of(tx: &mut Tx, email: &str) -> Result<Option<(Account, String)>> {
         Some((number, user)) => Ok(Some((Account::numbered(tx, number)?, user.base.id))),
         None => Ok(None),
     }
-}
-
-fn suspended() -> Error {
-    let message = "Your access is suspended. Ask an owner of the account to restore it.";
-    Error::new(USER_SUSPENDED, message)
 }

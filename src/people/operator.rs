@@ -10,9 +10,10 @@ use engine::records;
 use serde_json::json;
 use store::Tx;
 
-use crate::people::entering::{accounts_of, active, create_reset, set_password};
+use crate::people::entering::{accounts_of, active, set_password};
 use crate::people::password::Passwords;
 use crate::people::person::Person;
+use crate::people::resetting::create_reset;
 use crate::people::role::Role;
 use crate::people::status::{Language, Status};
 use crate::people::token::{self, Purpose};
@@ -167,7 +168,9 @@ fn tell(app: &App, users: Vec<(Account, User)>, event: &'static str) -> Result<(
 /// Finds the oldest active user of the person with an e-mail address.
 fn first_user(app: &App, email: &str) -> Result<(Account, User)> {
     let (_, users) = person(app, email)?;
-    let missing = || Error::new(Code::NotFound, format!("{email} is not an active user of any account."));
+    let missing = || {
+        Error::new(Code::NotFound, format!("{email} is not an active user of any account: see `kantoor user list`."))
+    };
     users.into_iter().min_by_key(|(account, _)| account.is_closed()).ok_or_else(missing)
 }
 

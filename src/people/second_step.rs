@@ -6,9 +6,11 @@ use engine::error::{Code, Error, Result};
 use engine::records;
 use store::Tx;
 
-use crate::people::entering::{Outcome, Proof, Visit, active, user_of_link, withdrawn};
+use crate::people::entering::{Outcome, Proof, Visit, user_of_link};
 use crate::people::passkey::{self, Used};
 use crate::people::person::Person;
+use crate::people::resetting::replace_password;
+use crate::people::status::Status;
 use crate::people::throttle::Attempt;
 use crate::people::token::Purpose;
 use crate::people::user::User;
@@ -32,26 +34,34 @@ impl Visit {
         let (caller, own) = (self.acting(account.clone(), "sign-in"), token.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = caller.reading(tx)?;
-            let user = user_of_link(tx, &ctx, &own)?;
-            Person::find(tx, &user.person_id)
+            let user = user_of_link(tx, &ctx, &own, Status::Active)?;
+            let email = Person::find(tx, &user.person_id)?.email;
+            Ok::<_, Error>((user, email))
         });
-        let email = read.await?.email;
+        let (user, email) = read.await?;
         // Counted apart from passwords: a right password does not clear these.
         let mut attempt = Attempt::code(&email, &self.device.address);
         attempt.count(&self.app).await?;
         let (own, challenge) = (self.app.site.clone(), passkey::challenge_of(secret));
+        let (number, sets_password) = (account.number, !token.new_password.is_empty());
         let entered = self.enter(account, Proof::Both, move |tx, ctx| {
             token.use_up(tx, Purpose::SecondStep, ctx.machine_now)?;
-            let user = active(tx, ctx, &token.user)?.ok_or_else(withdrawn)?;
+            let user = user_of_link(tx, ctx, &token, Status::Active)?;
             sealing::lock(tx, &user.person_id)?;
             match &given {
                 Given::Code(code) => prove(tx, ctx, &user, code)?,
                 Given::Passkey(used) => used.prove(tx, &own, &user.person_id, &challenge, ctx.machine_now)?,
             }
+            if !token.new_password.is_empty() {
+                replace_password(tx, ctx, &user, &token.new_password)?;
+            }
             Ok(user)
         });
         let entered = entered.await?;
         attempt.forgive(&self.app).await;
+        if sets_password {
+            self.replaced_password(&user, number).await;
+        }
         Ok(entered)
     }
 
@@ -60,7 +70,7 @@ impl Visit {
         let (token, account) = self.open_link(Purpose::SignIn, secret).await?;
         let entered = self.enter(account, Proof::Operator, move |tx, ctx| {
             token.use_up(tx, Purpose::SignIn, ctx.machine_now)?;
-            active(tx, ctx, &token.user)?.ok_or_else(withdrawn)
+            user_of_link(tx, ctx, &token, Status::Active)
         });
         entered.await
     }

@@ -195,7 +195,7 @@ fn check_recent(confirmed_at: Moment, now: Moment) -> Result<()> {
     if confirmed_at > now.plus_seconds(-CONFIRMED_SECONDS) {
         return Ok(());
     }
-    let message = "Enter your password again (POST /console/confirm): the last time was more than 15 minutes ago.";
+    let message = "Confirm that it is you: enter your password (POST /console/confirm), or sign in again if you have none. The last time was more than 15 minutes ago.";
     Err(Error::new(CONFIRMATION_REQUIRED, message))
 }
 

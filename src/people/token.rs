@@ -10,7 +10,7 @@ use engine::error::{Error, Result};
 use engine::random;
 use engine::record::Kind;
 use engine::site::Site;
-use store::{Row, Tx};
+use store::{Migration, Row, Tx};
 
 use crate::people::LINK_INVALID;
 
@@ -86,6 +86,15 @@ impl Purpose {
     }
 }
 
+/// A new password waits for the second factor of the person.
+pub const MIGRATION: Migration = Migration {
+    number: 123,
+    name: "new passwords that wait for a second factor",
+    sql: "
+ALTER TABLE one_time_tokens ADD COLUMN new_password TEXT NOT NULL DEFAULT '';
+",
+};
+
 /// A link.
 #[derive(Clone, Debug)]
 pub struct Token {
@@ -93,6 +102,8 @@ pub struct Token {
     pub account: i64,
     /// The user, or empty for the set-up of an account.
     pub user: String,
+    /// The hash of the new password that is set after the second step; empty if none is.
+    pub new_password: String,
     hash: [u8; 32],
 }
 
@@ -108,14 +119,26 @@ pub fn new_secret() -> Result<String> {
 /// in on two devices at a time. Nor do links for a new password: anybody can request one, and would end the link that the
 /// person is about to open. Using one ends the others.
 pub fn create(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str, secret: &str) -> Result<()> {
+    create_with(tx, ctx, purpose, user, secret, "")
+}
+
+/// Stores a new token, after which the password with this hash is set.
+pub fn create_with(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    purpose: Purpose,
+    user: &str,
+    secret: &str,
+    new_password: &str,
+) -> Result<()> {
     match purpose {
         Purpose::SetUp | Purpose::Invite | Purpose::SignIn => withdraw(tx, ctx.account, purpose, user)?,
         Purpose::SecondStep => remove_ended(tx, ctx, purpose, user)?,
         Purpose::Reset => {}
     }
     tx.execute(
-        "INSERT INTO one_time_tokens (hash, account_id, purpose, user_id, created_at, expires_at, used_at)
-         VALUES ($1, $2, $3, $4, $5, $6, 0)",
+        "INSERT INTO one_time_tokens (hash, account_id, purpose, user_id, created_at, expires_at, new_password, used_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, 0)",
         &[
             accounts::hash(secret).as_slice().into(),
             ctx.account.into(),
@@ -123,6 +146,7 @@ pub fn create(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str, secret: &str
             user.into(),
             ctx.machine_now.0.into(),
             purpose.ends_at(ctx.machine_now).0.into(),
+            new_password.into(),
         ],
     )?;
     Ok(())
@@ -144,7 +168,8 @@ const WITHDRAWN: i64 = -1;
 /// Ends the unused tokens of a user with this purpose. They are kept, so that their page can tell what happened to them.
 pub fn withdraw(tx: &mut Tx, account: i64, purpose: Purpose, user: &str) -> Result<()> {
     tx.execute(
-        "UPDATE one_time_tokens SET used_at = $1 WHERE account_id = $2 AND user_id = $3 AND purpose = $4 AND used_at = 0",
+        "UPDATE one_time_tokens SET used_at = $1, new_password = ''
+         WHERE account_id = $2 AND user_id = $3 AND purpose = $4 AND used_at = 0",
         &[WITHDRAWN.into(), account.into(), user.into(), purpose.wire().into()],
     )?;
     Ok(())
@@ -206,6 +231,9 @@ impl Dead {
             Dead::Unknown if purpose == Purpose::Reset => "Open the link in the newest mail, or request another link.",
             Dead::Expired if purpose == Purpose::Reset => "Request another link.",
             Dead::Expired if purpose == Purpose::Invite => "Ask for a new invitation.",
+            Dead::Used if purpose == Purpose::SetUp => {
+                "Sign in with the e-mail address and password that were chosen then."
+            }
             _ => purpose.advice(),
         }
     }
@@ -213,18 +241,21 @@ impl Dead {
 
 /// Finds a token that can still be used for this purpose.
 pub fn find(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<Token> {
-    let refuse =
-        |dead: Dead| Error::new(LINK_INVALID, format!("{} {}. {}", purpose.name(), dead.words(), dead.advice(purpose)));
-    look_up(tx, purpose, secret, now)?.map_err(refuse)
+    look_up(tx, purpose, secret, now)?.map_err(|dead| refused(dead, purpose))
+}
+
+fn refused(dead: Dead, purpose: Purpose) -> Error {
+    Error::new(LINK_INVALID, format!("{} {}. {}", purpose.name(), dead.words(), dead.advice(purpose)))
 }
 
 /// Finds a token, or why it cannot be used for this purpose. Tokens cannot be guessed, so whoever has one may know.
 pub fn look_up(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<Result<Token, Dead>> {
     let hash = accounts::hash(secret);
-    let sql =
-        "SELECT account_id, user_id, purpose, expires_at, used_at, created_at FROM one_time_tokens WHERE hash = $1";
+    let sql = "SELECT account_id, user_id, purpose, expires_at, used_at, created_at, new_password
+               FROM one_time_tokens WHERE hash = $1";
     let found = tx.first(sql, &[hash.as_slice().into()], |row: &Row| {
-        let token = Token { account: row.int(0)?, user: row.text(1)?.to_string(), hash };
+        let (user, new_password) = (row.text(1)?.to_string(), row.text(6)?.to_string());
+        let token = Token { account: row.int(0)?, user, new_password, hash };
         Ok::<_, Error>((token, Purpose::from_db(row, 2)?, row.int(3)?, row.int(4)?, row.int(5)?))
     })?;
     Ok(match found {
@@ -257,9 +288,9 @@ impl Token {
 
     /// Marks the token as used. Of two requests with the same token, the second is rejected.
     pub fn use_up(&self, tx: &mut Tx, purpose: Purpose, now: Moment) -> Result<()> {
-        let sql = "UPDATE one_time_tokens SET used_at = $1 WHERE hash = $2 AND used_at = 0";
+        let sql = "UPDATE one_time_tokens SET used_at = $1, new_password = '' WHERE hash = $2 AND used_at = 0";
         match tx.execute(sql, &[now.0.into(), self.hash.as_slice().into()])? {
-            0 => Err(Error::new(LINK_INVALID, format!("{} has been used. {}", purpose.name(), purpose.advice()))),
+            0 => Err(refused(Dead::Used, purpose)),
             _ => Ok(()),
         }
     }

@@ -3,14 +3,16 @@
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
 
 use engine::accounts::SHARED;
 use engine::app::App;
 use engine::error::{Code, Error, Result};
 use engine::heads::{self, Head};
-use engine::jobs::{Claimed, Ending, FOREVER, Job, Lane};
+use engine::jobs::{self, Claimed, Ending, FOREVER, Job, Lane};
 use mail::{Mail, NamedAddress, Sender};
 use serde::{Deserialize, Serialize};
+use store::Tx;
 use tokio::runtime::Handle;
 use web::{Method, OutgoingRequest};
 
@@ -23,6 +25,23 @@ pub struct SendHeads {
     /// When the heads were last sent.
     #[serde(default)]
     sent_at: i64,
+    /// Where they were sent.
+    #[serde(default)]
+    sent_to: String,
+}
+
+/// Makes the job due when a server starts with the setting, which may be new.
+pub(crate) fn start(app: &Arc<App>) {
+    if app.config.audit_anchor.is_empty() {
+        return;
+    }
+    let (store, now) = (app.store.clone(), app.clock.now());
+    tokio::task::spawn_blocking(move || {
+        let due = move |tx: &mut Tx| jobs::hasten(tx, SHARED, SendHeads::LANE, SendHeads::KIND, now);
+        if let Err(error) = store.write_now(SHARED, due) {
+            tracing::warn!(cause = %error, "The heads of the logs are sent to audit_anchor within an hour, not now.");
+        }
+    });
 }
 
 impl Job for SendHeads {
@@ -33,15 +52,17 @@ impl Job for SendHeads {
     fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
         let now = app.clock.now();
         let next = Ending::Again(now.plus_seconds(HOUR));
+        let to = &app.config.audit_anchor;
         // A time in the future was set by a wrong clock.
-        let is_sent = (0..DAY * 1000).contains(&(now.0 - self.sent_at));
-        if app.config.audit_anchor.is_empty() || is_sent {
+        let is_sent = (0..DAY * 1000).contains(&(now.0 - self.sent_at)) && self.sent_to == *to;
+        if to.is_empty() || is_sent {
             return Ok(next);
         }
         match send(app) {
             Ok(()) => {
-                let (claimed, sent) = (claimed.clone(), now.0);
-                app.store.write_now(SHARED, move |tx| claimed.keep(tx, &SendHeads { sent_at: sent }))?;
+                let (claimed, sent_at, to) = (claimed.clone(), now.0, to.clone());
+                let kept = move |tx: &mut Tx| claimed.keep(tx, &SendHeads { sent_at, sent_to: to.clone() });
+                app.store.write_now(SHARED, kept)?;
             }
             Err(error) => {
                 let cause = error.internal.as_deref().unwrap_or(&error.message);

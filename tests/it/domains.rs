@@ -263,10 +263,16 @@ fn domains_are_checked_every_hour_and_by_the_operator(db: Db) {
     let listed: Value = serde_json::from_str(&said(&kantoor(&db, &["domain", "list", "--json"]))).unwrap();
     assert_eq!((&listed[0]["id"], &listed[0]["host"]), (&other["id"], &json!("bank.example")));
     assert!(said(&kantoor(&db, &["domain", "list"])).contains("firma.example  verified by dns"));
-    assert_eq!(said(&kantoor(&db, &["domain", "revoke", id])).trim(), "Revoked the verification of bank.example.");
+    let revoke = ["domain", "revoke", "Bank.Example."];
+    assert_eq!(said(&kantoor(&db, &revoke)).trim(), "Revoked the verification of bank.example.");
+    assert!(said(&kantoor(&db, &["domain", "list"])).contains("bank.example  pending  "));
     assert_eq!(client.get(&path(&other)).expect(200).data()["status"], "pending");
     let wrong = kantoor(&db, &["domain", "verify", "nope"]);
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("no e-mail domain has the id nope"));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("no account has the e-mail domain nope"));
+    let numbers = client.post("/v1/email-domains", json!({"domain": "192.0.2.1"})).expect(422);
+    assert_eq!(numbers.faults(), ["domain: invalid_format"]);
+    let letters = client.post("/v1/email-domains", json!({"domain": "bücher.example"})).expect(422);
+    assert!(letters.text.contains("xn--bcher-kva.example"), "{}", letters.text);
     let verified = said(&kantoor(&db, &["verify"]));
     assert!(verified.contains("no problems"), "{verified}");
 }

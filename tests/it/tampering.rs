@@ -27,6 +27,7 @@ on_both![
     heads_survive_a_new_key,
     heads_are_sent_out,
     heads_are_sent_once_a_day,
+    heads_are_sent_where_a_new_setting_says,
     rows_without_log_lines_are_signed,
     verifying_without_a_key_or_heads_fails,
     an_erased_record_stays_erased,
@@ -556,6 +557,21 @@ fn heads_are_sent_once_a_day(db: Db) {
     assert_eq!([sent(), sent()], [1, 1]);
     server.execute("UPDATE jobs SET payload = '{\"sent_at\": 1}' WHERE kind = 'send_heads'");
     assert_eq!(sent(), 2);
+}
+
+/// A server that starts with a new setting sends the heads there at once, not an hour later.
+fn heads_are_sent_where_a_new_setting_says(db: Db) {
+    let folder = tempfile::tempdir().unwrap();
+    for place in ["first", "second"] {
+        let file = folder.path().join(place);
+        let mut binary = Binary::start(&db, "", &["--set", &format!("audit_anchor=file:{}", file.display())]);
+        let started = Instant::now();
+        while !file.exists() {
+            assert!(started.elapsed() < Duration::from_secs(60), "{place}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        stop(&mut binary);
+    }
 }
 
 fn mails_in(folder: &Path) -> String {

@@ -172,15 +172,34 @@ fn is_taken(tx: &mut Tx, domain: &EmailDomain) -> Result<bool> {
     Ok(tx.int(&sql, &[(&domain.host).into(), (&domain.base.id).into()])? > 0)
 }
 
-/// Verifies a domain, or revokes its verification, at the word of the operator; returns its name.
-pub(crate) fn decide(app: &App, id: &str, verified: bool) -> Result<String> {
-    let own = id.to_string();
-    let account = app.store.read_now(move |tx| {
-        let sql = "SELECT account_id FROM email_domains WHERE id = $1";
-        tx.first(sql, &[(&own).into()], |row| Ok::<_, Error>(row.int(0)?))
+/// Finds the account and the id of the domain with this name or id.
+fn named(app: &App, domain: &str) -> Result<(i64, String)> {
+    let own = domain.to_lowercase();
+    let mut found = app.store.read_now(move |tx| {
+        let sql = "SELECT account_id, id FROM email_domains WHERE id = $1 OR host = $2 ORDER BY id";
+        tx.all(sql, &[(&own).into(), own.trim_end_matches('.').into()], |row| {
+            Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string()))
+        })
     })?;
-    let account = account.ok_or_else(|| Error::new(Code::NotFound, format!("No e-mail domain has the id {id}.")))?;
-    let (caller, id) = (app.acting_in(account, "operator")?, id.to_string());
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => {
+            let message = format!("No account has the e-mail domain {domain}: see `kantoor domain list`.");
+            Err(Error::new(Code::NotFound, message))
+        }
+        many => {
+            let ids: Vec<&str> = found.iter().map(|(_, id)| id.as_str()).collect();
+            let message =
+                format!("{many} accounts have the e-mail domain {domain}. Choose one by its id: {}.", ids.join(", "));
+            Err(Error::new(Code::Duplicate, message))
+        }
+    }
+}
+
+/// Verifies a domain, given by its name or id, or revokes its verification, at the word of the operator; returns its name.
+pub(crate) fn decide(app: &App, domain: &str, verified: bool) -> Result<String> {
+    let (account, id) = named(app, domain)?;
+    let caller = app.acting_in(account, "operator")?;
     app.store.write_now(account, move |tx| {
         let ctx = caller.writing(tx)?;
         let before: EmailDomain = records::find(tx, &ctx, &id)?;

@@ -42,6 +42,10 @@ fn a_log_that_lost_lines_or_was_replaced_is_not_intact(db: Db) {
         (format!("DELETE FROM log WHERE account_id = {account}"), "The log was emptied"),
         (format!("DELETE FROM log_heads WHERE account_id = {account}"), "Its signed head was deleted"),
         (
+            format!("DELETE FROM log WHERE account_id = {account}; DELETE FROM log_heads WHERE account_id = {account}"),
+            "The log was emptied",
+        ),
+        (
             format!("UPDATE log_heads SET seq = seq - 1 WHERE account_id = {account}"),
             "The signature of its signed head is not valid",
         ),

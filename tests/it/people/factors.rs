@@ -19,6 +19,8 @@ on_both![
     recovery_codes_work_once,
     factors_are_listed_and_removed,
     other_ways_in_ask_for_the_code_too,
+    a_new_password_waits_for_the_code,
+    links_of_a_suspended_user_say_so,
     an_account_can_require_a_second_factor,
     a_session_without_its_factor_is_limited,
     an_owner_removes_a_lost_factor,
@@ -246,6 +248,62 @@ fn other_ways_in_ask_for_the_code_too(db: Db) {
     let account = super::account(&server, &client).uid;
     let switched = inside.enter("/console/account", json!({"account_id": account}));
     assert_eq!(switched.data()["user"]["role"], "member");
+}
+
+/// Whoever reads the mail of a person can neither sign in nor lock the person out.
+fn a_new_password_waits_for_the_code(db: Db) {
+    let server = Server::start(db);
+    let (client, other) = (server.client(), server.client());
+    let (_, browser) = member(&client, "ina@a.example", "member");
+    let (_, invitation) = super::invite(&other, "ina@a.example", "reader");
+    browser.post("/console/accept-invite", json!({"token": invitation, "password": PASSWORD})).expect(200);
+    let (app, _) = enrol(&browser);
+    let new = "battery staple horse";
+    let link = token(&kantoor::people::operator::reset(&server.app, "ina@a.example").unwrap());
+    let choose = |password: &str| browser.post("/console/reset", json!({"token": link, "password": password}));
+    let step = |reply: Reply| reply.expect(200).data()["second_step"]["token"].as_str().unwrap().to_string();
+    let (before, elsewhere) = (server.last_seq(&client), server.last_seq(&other));
+    let first = step(choose("another good password"));
+    second_step(&browser, &first, "000000").expect(401);
+    // Nothing has happened yet.
+    std::thread::sleep(Duration::from_millis(1050));
+    browser.get("/console/v1/me").expect(200);
+    first_step(&browser, "ina@a.example");
+    assert!(server.events(&client, before).is_empty());
+    // The link works until the second step is done.
+    let second = step(choose(new));
+    let mut entered = Browser::new(&client);
+    entered.enter("/console/second-step", json!({"token": second, "code": app.code(1)}));
+    assert_eq!(server.events(&client, before), ["user.password_changed", "user.signed_in"]);
+    assert_eq!(server.events(&other, elsewhere), ["user.password_changed"]);
+    assert_eq!(choose(new).expect(409).code(), "link_invalid");
+    second_step(&browser, &first, &app.code(1)).expect(409);
+    let pending = "SELECT count(*) FROM one_time_tokens WHERE new_password <> ''";
+    let pending = server.app.store.read_now(move |tx| Ok::<_, store::Error>(tx.int(pending, &[])?)).unwrap();
+    assert_eq!(pending, 0);
+    std::thread::sleep(Duration::from_millis(1050));
+    browser.get("/console/v1/me").expect(401);
+    entered.get("/console/v1/me").expect(200);
+    let old = json!({"email": "ina@a.example", "password": PASSWORD});
+    browser.post("/console/sign-in", old).expect(401);
+    browser.post("/console/sign-in", json!({"email": "ina@a.example", "password": new})).expect(200);
+}
+
+fn links_of_a_suspended_user_say_so(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (id, browser) = member(&client, "ina@a.example", "member");
+    let sign_in = kantoor::people::operator::sign_in_link(&server.app, "ina@a.example").unwrap();
+    let reset = kantoor::people::operator::reset(&server.app, "ina@a.example").unwrap();
+    client.patch(&format!("/v1/users/{id}"), json!({"status": "suspended"})).expect(200);
+    let with_password = json!({"token": token(&reset), "password": "battery staple horse"});
+    for (path, body) in [("sign-in-link", json!({"token": token(&sign_in)})), ("reset", with_password)] {
+        let page = browser.get(&format!("/{path}/{}", body["token"].as_str().unwrap())).expect(403);
+        assert!(page.text.contains("Vraag een eigenaar van de administratie"), "{}", page.text);
+        assert_eq!(browser.post(&format!("/console/{path}"), body).expect(403).code(), "user_suspended");
+    }
+    let refused = kantoor::people::operator::sign_in_link(&server.app, "ina@a.example").unwrap_err();
+    assert!(refused.message.contains("is not an active user of any account"), "{}", refused.message);
 }
 
 fn a_session_without_its_factor_is_limited(db: Db) {

@@ -21,7 +21,14 @@ pub fn check(
     head: Option<&Head>,
     is_intact: bool,
 ) -> Result<Vec<Finding>> {
-    let Some(head) = head else { return Ok(vec![("log_heads", "Its signed head was deleted".to_string())]) };
+    let Some(head) = head else {
+        let mut found = vec![("log_heads", "Its signed head was deleted".to_string())];
+        // The first line of a log is about the account itself.
+        if log::last(tx, account.number)? == 0 {
+            found.push(("log", "The log was emptied".to_string()));
+        }
+        return Ok(found);
+    };
     if head.uid != account.uid {
         return Ok(vec![("log_heads", "Its signed head belongs to another log".to_string())]);
     }

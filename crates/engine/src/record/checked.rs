@@ -184,8 +184,17 @@ fn domain(text: &str) -> Result<String, Violation> {
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
-    let good = lower.contains('.') && lower.len() <= 253 && lower.split('.').all(label);
-    if good { Ok(lower) } else { Err(malformed("must be a domain such as example.com")) }
+    // The last part of an IPv4 address is a number; that of a domain is not.
+    let is_named = lower.rsplit('.').next().is_some_and(|last| !last.bytes().all(|byte| byte.is_ascii_digit()));
+    if lower.contains('.') && lower.len() <= 253 && lower.split('.').all(label) && is_named {
+        return Ok(lower);
+    }
+    Err(malformed(match lower.is_ascii() {
+        true => "must be a domain such as example.com",
+        false => {
+            "must be a domain such as example.com; write one with other letters in its ASCII form, such as xn--bcher-kva.example"
+        }
+    }))
 }
 
 fn slug(text: &str) -> Result<String, Violation> {

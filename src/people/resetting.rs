@@ -1,0 +1,150 @@
+//! Choosing a new password with a link that is mailed.
+
+use engine::accounts::SHARED;
+use engine::app::App;
+use engine::context::{Actor, Ctx};
+use engine::error::{Error, Result};
+use engine::jobs::{self, Claimed, Ending, Job, NewJob};
+use engine::records;
+use engine::who::Who;
+use serde::{Deserialize, Serialize};
+use store::Tx;
+
+use crate::people::entering::{Outcome, Proof, Visit, accounts_of, active, check_password, set_password, user_of_link};
+use crate::people::person::{self, Person};
+use crate::people::status::Status;
+use crate::people::throttle::Attempt;
+use crate::people::token::{self, Purpose};
+use crate::people::user::User;
+use crate::people::{factor, letters, session};
+use crate::settings::Settings;
+
+impl Visit {
+    /// Sets a new password with the link of a reset, and ends all sessions of the person. If the person has a second factor,
+    /// this waits until it is proven, and the link works until then: whoever reads the mail of somebody cannot shut them out.
+    pub async fn reset(&self, secret: &str, password: String) -> Result<Outcome> {
+        let (token, account) = self.open_link(Purpose::Reset, secret).await?;
+        let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
+        let read = self.app.store.read(move |tx| {
+            let ctx = caller.reading(tx)?;
+            user_of_link(tx, &ctx, &own, Status::Active)
+        });
+        let user = read.await?;
+        check_password(&password, &user.email.0)?;
+        let hash = self.passwords().hash(password).await?;
+        let (number, own, new) = (account.number, secret.to_string(), hash.clone());
+        let entered = self.enter(account, Proof::Reset(hash), move |tx, ctx| {
+            let token = token::find(tx, Purpose::Reset, &own, ctx.machine_now)?;
+            let user = user_of_link(tx, ctx, &token, Status::Active)?;
+            if factor::of_person(tx, &user.person_id)?.is_empty() {
+                token.use_up(tx, Purpose::Reset, ctx.machine_now)?;
+                replace_password(tx, ctx, &user, &new)?;
+            }
+            Ok(user)
+        });
+        let entered = entered.await?;
+        if let Outcome::Entered(_) = &entered {
+            self.replaced_password(&user, number).await;
+        }
+        Ok(entered)
+    }
+
+    /// Does what follows after the password of a user was replaced in this account.
+    pub(crate) async fn replaced_password(&self, user: &User, account: i64) {
+        Attempt::new(&user.email.0, &self.device.address).forgive(&self.app).await;
+        self.tell_others(&user.person_id, account, "password_changed").await;
+    }
+
+    /// Mails a link for a new password, if somebody has this e-mail address. Whether somebody does is found out later,
+    /// by a job, so that nothing tells the visitor.
+    pub async fn forgot(&self, email: &str) -> Result<()> {
+        // A longer text is no e-mail address.
+        let email: String = person::folded(email).chars().take(255).collect();
+        Attempt::to("reset", &email, &self.device.address).count(&self.app).await?;
+        if !email.contains('@') {
+            return Ok(());
+        }
+        let (job, now, ids) = (MailReset { email }, self.app.clock.now(), self.app.ids);
+        let payload = serde_json::to_string(&job).map_err(|error| Error::internal(error.to_string()))?;
+        let new = NewJob {
+            account: SHARED,
+            kind: MailReset::KIND,
+            lane: MailReset::LANE,
+            payload,
+            run_at: now,
+            max_attempts: MailReset::TRIES,
+            unique_key: None,
+        };
+        self.app.store.write(SHARED, move |tx| jobs::enqueue(tx, &ids, &new, now)).await.map(drop)
+    }
+}
+
+/// Stores a new password, whatever the current one is, and ends all sessions of the person.
+pub(crate) fn replace_password(tx: &mut Tx, ctx: &Ctx, user: &User, hash: &str) -> Result<()> {
+    let replaced = Person::locked(tx, &user.person_id)?.password;
+    set_password(tx, ctx, user, &replaced, hash)?;
+    session::end_others(tx, &user.person_id, "").map(drop)
+}
+
+/// The job that mails the link for a new password.
+#[derive(Serialize, Deserialize)]
+pub struct MailReset {
+    email: String,
+}
+
+impl Job for MailReset {
+    const KIND: &'static str = "mail_reset";
+
+    fn run(&self, app: &App, _: &Claimed) -> Result<Ending> {
+        let (email, secret) = (self.email.clone(), token::new_secret()?);
+        let found = app.store.read_now(move |tx| match Person::with_email(tx, &email)? {
+            Some(person) => accounts_of(tx, &person.id),
+            None => Ok(Vec::new()),
+        })?;
+        // Not through an account whose mail is not sent, or that may send no more today, if there is another.
+        let mut sealed = Vec::new();
+        let mut failed = None;
+        for (account, user) in found.into_iter().filter(|(account, _)| !account.is_closed()) {
+            let caller = app.acting(account, Self::KIND);
+            let own = caller.clone();
+            let is_sealed = app.store.read_now(move |tx| {
+                let ctx = own.reading(tx)?;
+                Settings::is_sealed(tx, &ctx)
+            });
+            if is_sealed? {
+                sealed.push((caller, user));
+                continue;
+            }
+            match mail_reset(app, &caller, user, &secret) {
+                Ok(()) => return Ok(Ending::Done),
+                Err(error) => failed = Some(error),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        sealed.into_iter().take(1).try_for_each(|(caller, user)| mail_reset(app, &caller, user, &secret))?;
+        Ok(Ending::Done)
+    }
+}
+
+/// Mails the link for a new password through the account of the caller.
+fn mail_reset(app: &App, caller: &Actor, user: User, secret: &str) -> Result<()> {
+    let (number, caller, secret) = (caller.account.number, caller.clone(), secret.to_string());
+    app.store.write_now(number, move |tx| {
+        let ctx = caller.writing(tx)?;
+        match active(tx, &ctx, &user.base.id)? {
+            Some(user) => {
+                create_reset(tx, &ctx, &user, &secret)?;
+                letters::reset(tx, &ctx, &user, &secret)
+            }
+            None => Ok(()),
+        }
+    })
+}
+
+/// Creates the link for a new password of a user.
+pub fn create_reset(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str) -> Result<()> {
+    token::create(tx, ctx, Purpose::Reset, &user.base.id, secret)?;
+    records::happened(tx, ctx, user, "reset_requested")
+}
