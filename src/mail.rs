@@ -136,8 +136,8 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
     let from = sender_address(tx, ctx, &letter.reply_to)?;
     tx.execute(
         "INSERT INTO mails (account_id, id, created_at, about, about_id, kind, from_name, from_email, reply_to,
-                            recipients, copies, subject, body, html, attach_pdf, leaves_at, source, to_client)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+                            recipients, copies, subject, body, html, attach_pdf, leaves_at, source, to_client, flow_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
         &[
             ctx.account.into(),
             (&id).into(),
@@ -157,6 +157,7 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
             leaves_at.0.into(),
             if waits { (&letter.source).into() } else { "".into() },
             letter.to_client.into(),
+            ctx.actor.id.strip_prefix("flow ").unwrap_or_default().into(),
         ],
     )?;
     letter.link.keep(tx, &ctx.site.vault, ctx.account, &id)?;

@@ -22,7 +22,9 @@ use engine::{idempotency, search};
 use store::{Migration, Tx};
 
 use crate::automation::late::MatchLate;
-use crate::automation::{self, backtest, catalogue, flow, run, runner, schedules, secret, trigger, vocabulary, worker};
+use crate::automation::{
+    self, authority, backtest, catalogue, flow, run, runner, schedules, secret, trigger, vocabulary, worker,
+};
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
 use crate::documents::pdf::DocumentPdf;
@@ -267,12 +269,15 @@ const fn of_client(
 }
 
 /// The records that follow the mail about them.
-const FOLLOWERS: Followers = Followers(&[
-    documents::mail::follower::<InvoiceKind>(),
-    documents::mail::follower::<QuoteKind>(),
-    documents::mail::follower::<WorkorderKind>(),
-    ticket_message::FOLLOWER,
-]);
+const FOLLOWERS: Followers = Followers {
+    author_may: authority::author_may,
+    records: &[
+        documents::mail::follower::<InvoiceKind>(),
+        documents::mail::follower::<QuoteKind>(),
+        documents::mail::follower::<WorkorderKind>(),
+        ticket_message::FOLLOWER,
+    ],
+};
 
 /// Adds the route of the history to every resource that has one.
 fn with_histories(resources: Vec<Resource>) -> Vec<Resource> {
@@ -288,6 +293,7 @@ fn migrations() -> Vec<Migration> {
         mail::waiting::WAITING,
         mail::waiting::SOURCES,
         mail::waiting::TO_CLIENT,
+        mail::waiting::FLOWS,
         mail::link::MIGRATION,
         documents::pdf::MIGRATION,
         usage::MIGRATION,

@@ -26,7 +26,7 @@ pub fn acting(tx: &mut Tx, ctx: &Ctx, own: Ctx, run: &mut Run, definition: &Defi
     if run.cancel_requested || run.place() >= definition.steps.len() {
         return Ok(Some(own));
     }
-    let (author, name) = author(tx, ctx, run)?;
+    let (author, name) = author(tx, ctx, &run.flow_id.0, run.flow_version)?;
     let authority = author.authority(tx, ctx)?;
     let reason = match &authority {
         Authority::Ended(reason) => Some(reason.clone()),
@@ -62,9 +62,21 @@ pub fn who(id: &str, name: &str) -> Who {
 #[derive(Default)]
 struct Known(HashMap<(String, i64), (Author, String)>);
 
-/// Returns the author of the version that a run follows, and the name of the flow.
-fn author(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<(Author, String)> {
-    let of = (run.flow_id.0.clone(), run.flow_version);
+/// Returns what the author of a version of a flow may do now.
+pub fn of_flow(tx: &mut Tx, ctx: &Ctx, flow: &str, version: i64) -> Result<Authority> {
+    author(tx, ctx, flow, version)?.0.authority(tx, ctx)
+}
+
+/// Whether the author of the newest version of a flow, which may have been deleted, still has a scope.
+pub(crate) fn author_may(tx: &mut Tx, ctx: &Ctx, flow: &str, scope: &str) -> Result<bool> {
+    let sql = "SELECT coalesce(max(version), 0) FROM flow_definitions WHERE account_id = $1 AND flow_id = $2";
+    let version = tx.int(sql, &[ctx.account.into(), flow.into()])?;
+    Ok(version == 0 || of_flow(tx, ctx, flow, version)?.may(scope))
+}
+
+/// Returns the author of a version of a flow, and the name of the flow.
+fn author(tx: &mut Tx, ctx: &Ctx, flow: &str, version: i64) -> Result<(Author, String)> {
+    let of = (flow.to_string(), version);
     if let Some(known) = tx.memory::<Known>("flow_definitions", ctx.account).0.get(&of) {
         return Ok(known.clone());
     }

@@ -186,9 +186,16 @@ fn is_about_delivery(event: &str) -> bool {
     matches!(event, "mail.bounced" | "mail.canceled" | "mail.failed")
 }
 
-/// Returns the area in which a caller that fires this event must be allowed to write, if it has one.
+/// Returns the area in which a caller that fires this event must be allowed to write, if it has one. An event of the service
+/// that is about no record is about the account itself.
 pub fn area_to_fire(event: &str) -> Option<&'static str> {
-    of_records(prefix(event)?).map(|resource| resource.write_area).or_else(|| area(event))
+    let of_records = of_records(prefix(event)?).map(|resource| resource.write_area);
+    of_records.or_else(|| area(event)).or_else(|| is_of_service(event).then_some("settings"))
+}
+
+/// Whether the service itself emits this event.
+pub fn is_of_service(event: &str) -> bool {
+    area(event).is_some() || find(event).is_some_and(|event| event.origin == Origin::Program)
 }
 
 fn prefix(event: &str) -> Option<&str> {

@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::Tx;
 
+use super::authority;
 use super::conditions::{self, Condition, compare};
 use super::definition::TRIGGER_ROOTS;
 use super::events::{self, TRIGGERED};
@@ -74,7 +75,16 @@ fn plan(tx: &mut Tx, ctx: &Ctx, event: &Event, known: Option<&Verdicts>) -> Resu
     // Read once, however many flows listen.
     let condition_context = LazyCell::new(|| condition_context(event));
     let mut room = ROOM;
+    // A caller may fire a key of its own about any record. What the conditions find in it is for those who may read it; the run
+    // of another author fails, whatever they say.
+    let to_read = needs::to_read(event.entity_type).filter(|_| !events::is_of_service(event.name));
     for flow in listeners {
+        if let Some(scope) = &to_read
+            && !authority::of_flow(tx, ctx, &flow.id, flow.version)?.may(scope)
+        {
+            plan.starts.push(flow);
+            continue;
+        }
         let verdict = match known.and_then(|known| known.verdict(event, &flow)) {
             Some(verdict) => Some(verdict),
             None if flow.conditions == "[]" => Some(true),
@@ -293,9 +303,13 @@ impl<'f> Ground<'f> {
         let record = if id.is_empty() { None } else { shown(tx, ctx, kind, id)? };
         let known = record.is_some();
         let data = match record {
-            Some(record) => Cow::Owned(marked(record, &fired.data.value).to_string()),
+            Some(record) => {
+                let mut data = marked(record, &fired.data.value);
+                shown::drop_signed_urls(kind, &mut data);
+                Cow::Owned(data.to_string())
+            }
             // An event of the service, as if it happened.
-            None if events::area(fired.event).is_some() => Cow::Owned(marked(json!({}), &fired.data.value).to_string()),
+            None if events::is_of_service(fired.event) => Cow::Owned(marked(json!({}), &fired.data.value).to_string()),
             None => Cow::Borrowed(fired.data.text.as_str()),
         };
         Ok(Ground { entity_type: if known || !named.is_empty() { kind } else { "" }, entity_id: id, data })
@@ -360,8 +374,9 @@ pub fn data_at(tx: &mut Tx, ctx: &Ctx, seq: i64) -> Result<String> {
         return Ok(shown::data(&Viewer::of(ctx), line.entity_type(), line.data()).into_owned());
     }
     let noted = line.data();
-    let data = serde_json::from_str::<Noted>(noted).map(|noted| noted.data.get().to_string());
-    Ok(data.map_err(|_| unreadable_data(seq))?)
+    let data = serde_json::from_str::<Noted>(noted).map(|noted| noted.data.get());
+    let data = data.map_err(|_| unreadable_data(seq))?;
+    Ok(shown::with_signed_urls(&Viewer::of(ctx), line.entity_type(), data).into_owned())
 }
 
 /// The error for a log line whose data is not JSON.

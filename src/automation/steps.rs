@@ -240,7 +240,7 @@ fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> 
         timing: if to.iter().chain(&cc).all(is_own) { Timing::AtOnce } else { Timing::BySender },
         about: about.unwrap_or("run"),
         about_id: if about.is_some() { run.entity_id.clone() } else { run.base.id.clone() },
-        kind: "flow".to_string(),
+        kind: mail::waiting::FLOW.to_string(),
         subject: subject.chars().take(998).collect(),
         body: text(step, "body", names)?,
         attach_pdf,

@@ -184,13 +184,18 @@ pub struct Words {
     pub html: String,
 }
 
-/// All of them.
+/// What is known elsewhere about mail.
 #[derive(Clone, Copy)]
-pub struct Followers(pub &'static [Follower]);
+pub struct Followers {
+    /// The records that follow their mail.
+    pub records: &'static [Follower],
+    /// Whether the author of the flow with this id still has this scope.
+    pub author_may: fn(&mut Tx, &Ctx, &str, &str) -> Result<bool>,
+}
 
 impl Followers {
     /// Returns the one of this kind of record.
     pub fn of(&self, about: &str) -> Option<&'static Follower> {
-        self.0.iter().find(|one| one.about == about)
+        self.records.iter().find(|one| one.about == about)
     }
 }

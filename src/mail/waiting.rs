@@ -17,7 +17,11 @@ use crate::settings::{NOT_SENT, Settings};
 
 /// Why a mail was canceled.
 const SETTLED: &str = "Not sent: nothing was left to ask for when it was about to leave.";
+const REVOKED: &str = "Not sent: the author of its flow has lost access since, or the scope to send it.";
 const NOWHERE: &str = "Not sent: the client had no e-mail address when it was about to leave.";
+
+/// The send type of the free text of a flow.
+pub(crate) const FLOW: &str = "flow";
 
 /// How many deliveries of an account with a test clock are recorded in one transaction.
 const TOGETHER: i64 = 200;
@@ -119,12 +123,14 @@ struct Waited {
     told: Told,
     source: String,
     words: Words,
+    /// The flow that sent it, or empty.
+    flow: String,
 }
 
 impl Waited {
     fn find(tx: &mut Tx, account: i64, delivery: &str) -> Result<Option<Waited>> {
         let sql = "SELECT mails.about, mails.about_id, mails.kind, mails.subject, deliveries.recipient, mails.id, mails.source,
-                          mails.body, mails.html
+                          mails.body, mails.html, mails.flow_id
                    FROM deliveries JOIN mails ON mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id
                    WHERE deliveries.account_id = $1 AND deliveries.id = $2 AND deliveries.attempts = 0 AND deliveries.status = $3";
         tx.first(sql, &[account.into(), delivery.into(), Standing::Queued.wire().into()], |row| {
@@ -142,7 +148,7 @@ impl Waited {
                 has_link: false,
             };
             let words = Words { subject: text(3)?, body: text(7)?, html: text(8)? };
-            Ok::<_, Error>(Waited { told, source: text(6)?, words })
+            Ok::<_, Error>(Waited { told, source: text(6)?, words, flow: text(9)? })
         })
     }
 
@@ -150,6 +156,12 @@ impl Waited {
     /// the amount may have changed.
     fn prepare(&self, tx: &mut Tx, ctx: &Ctx, followers: &Followers) -> Result<Option<Told>> {
         let Told { about, about_id, kind, mail, .. } = &self.told;
+        if !self.flow.is_empty() && !(followers.author_may)(tx, ctx, &self.flow, scope_to_send(kind))? {
+            let told = Told { reason: REVOKED.to_string(), ..self.told.clone() };
+            set(tx, ctx, &told.delivery, Standing::Canceled, REVOKED)?;
+            Outcome::Canceled.tell(tx, ctx, followers, &told)?;
+            return Ok(Some(told));
+        }
         let Some(follower) = followers.of(about) else { return Ok(None) };
         if !(follower.is_wanted)(tx, ctx, about_id, kind, &self.source)? {
             set(tx, ctx, &self.told.delivery, Standing::Canceled, SETTLED)?;
@@ -177,6 +189,11 @@ impl Waited {
         }
         Ok(None)
     }
+}
+
+/// Returns the scope that a flow needs to send mail of this type: a free text, or a document.
+fn scope_to_send(kind: &str) -> &'static str {
+    if kind == FLOW { "tickets.write" } else { "invoices.write" }
 }
 
 /// Cancels a mail that waited for office hours, if its record no longer wants it; returns whether it did. A reminder of an
@@ -223,6 +240,13 @@ pub(crate) const TO_CLIENT: Migration = Migration {
     number: 122,
     name: "mail to the client",
     sql: "ALTER TABLE mails ADD COLUMN to_client BIGINT NOT NULL DEFAULT 0;",
+};
+
+/// The flow that sent a mail, whose author may lose access before it leaves.
+pub(crate) const FLOWS: Migration = Migration {
+    number: 124,
+    name: "flows that sent mail",
+    sql: "ALTER TABLE mails ADD COLUMN flow_id TEXT NOT NULL DEFAULT '';",
 };
 
 /// What the text of mail was written from, so that it is written again when it leaves. Mail of earlier versions stays as it is.

@@ -156,8 +156,7 @@ impl Visit {
                 return Ok(None);
             }
             let ctx = caller.reading(tx)?;
-            let status = if purpose == Purpose::Invite { Status::Invited } else { Status::Active };
-            let user = user_of_link(tx, &ctx, &token, status)?;
+            let user = user_of_link(tx, &ctx, &token, purpose.statuses())?;
             let person = Person::find(tx, &user.person_id)?;
             Ok::<_, Error>(Some((user, !person.password.is_empty())))
         });
@@ -215,7 +214,7 @@ impl Visit {
         let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = caller.reading(tx)?;
-            let user = user_of_link(tx, &ctx, &own, Status::Invited)?;
+            let user = user_of_link(tx, &ctx, &own, Purpose::Invite.statuses())?;
             Person::find(tx, &user.person_id)
         });
         let person = read.await?;
@@ -224,9 +223,8 @@ impl Visit {
         let attempt = Attempt::new(&person.email, &self.device.address);
         let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::Invite, ctx.machine_now)?;
-            let before = user_of_link(tx, ctx, &token, Status::Invited)?;
-            let mut user = User { status: Status::Active, ..before.clone() };
-            records::change(tx, ctx, &before, &mut user, "activated")?;
+            let invited = user_of_link(tx, ctx, &token, Purpose::Invite.statuses())?;
+            let user = activate(tx, ctx, invited)?;
             set_password(tx, ctx, &user, &person.password, &hash)?;
             Ok(user)
         });
@@ -464,10 +462,21 @@ pub(crate) fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, 
     records::happened(tx, &by_user, user, "password_changed")
 }
 
-/// Finds the user of a link, who must have this status, but may have been suspended or deleted since the link was created.
-pub(crate) fn user_of_link(tx: &mut Tx, ctx: &Ctx, token: &Token, status: Status) -> Result<User> {
+/// Makes an invited user active.
+pub(crate) fn activate(tx: &mut Tx, ctx: &Ctx, user: User) -> Result<User> {
+    if user.status != Status::Invited {
+        return Ok(user);
+    }
+    let mut active = User { status: Status::Active, ..user.clone() };
+    records::change(tx, ctx, &user, &mut active, "activated")?;
+    Ok(active)
+}
+
+/// Finds the user of a link, who must have one of these statuses, but may have been suspended or deleted since the link was
+/// created.
+pub(crate) fn user_of_link(tx: &mut Tx, ctx: &Ctx, token: &Token, statuses: &[Status]) -> Result<User> {
     match records::find_some::<User>(tx, ctx, &[&token.user])?.pop() {
-        Some(user) if user.status == status => Ok(user),
+        Some(user) if statuses.contains(&user.status) => Ok(user),
         Some(user) if user.status == Status::Suspended => Err(suspended()),
         _ => {
             let message = "This link no longer works, since the user was changed meanwhile. Ask for a new one.";

@@ -13,6 +13,7 @@ use engine::resource::{Method, Resource, Returns, Verb};
 use serde_json::json;
 use store::Tx;
 
+use crate::people::person::Person;
 use crate::people::status::{Language, Status, TRANSITIONS};
 use crate::people::token::{self, Purpose};
 use crate::people::user::{self, User, check_other_owner, is_elsewhere};
@@ -169,6 +170,7 @@ fn delete(call: Call) -> Result<Work> {
         session::end_all_of_user(tx, ctx, &user.base.id)?;
         token::withdraw_all(tx, ctx, &user.base.id)?;
         preferences::forget(tx, ctx, &user.base.id)?;
+        Person::forget(tx, &user.person_id)?;
         Ok(Answer::empty())
     }))
 }

@@ -1,7 +1,7 @@
 //! People: who signs in. A person has an e-mail address and a password, and a user in each of their accounts.
 
 use engine::context::Ctx;
-use engine::error::{Error, Result};
+use engine::error::Result;
 use store::{Migration, Row, Tx};
 
 use crate::people::sealing;
@@ -85,24 +85,43 @@ impl Person {
     /// Finds the person with this id.
     pub fn find(tx: &mut Tx, id: &str) -> Result<Person> {
         let found = tx.first(&format!("{PERSON} WHERE id = $1"), &[id.into()], Person::from_row)?;
-        // The program deletes nobody.
+        // The program only deletes people who have no user.
         let gone = || store::Error::unreadable("the person was deleted outside the program").at("people", id, "id");
         found.ok_or_else(|| gone().into())
     }
 
-    /// Returns the id of the person with this e-mail address, who is created without a password if necessary.
+    /// Returns the id of the person with this e-mail address, who is created without a password if necessary, and locked: while
+    /// this transaction adds a user, another account may delete the only one of theirs.
     pub fn of_email(tx: &mut Tx, ctx: &Ctx, email: &str) -> Result<String> {
-        let created = tx.execute(
-            "INSERT INTO people (id, email, password, password_at, created_at) VALUES ($1, $2, '', 0, $3)
-             ON CONFLICT (email) DO NOTHING",
-            &[ctx.new_id().into(), folded(email).into(), ctx.machine_now.0.into()],
-        )?;
-        let found = Person::with_email(tx, email)?;
-        let person = found.ok_or_else(|| Error::internal("a person who was just created is missing"))?;
-        if created > 0 {
-            sealing::sign(tx, &ctx.site.vault, &person.id)?;
+        loop {
+            let created = tx.execute(
+                "INSERT INTO people (id, email, password, password_at, created_at) VALUES ($1, $2, '', 0, $3)
+                 ON CONFLICT (email) DO NOTHING",
+                &[ctx.new_id().into(), folded(email).into(), ctx.machine_now.0.into()],
+            )?;
+            let Some(person) = Person::with_email(tx, email)? else { continue };
+            if created > 0 {
+                sealing::sign(tx, &ctx.site.vault, &person.id)?;
+                return Ok(person.id);
+            }
+            sealing::lock(tx, &person.id)?;
+            if Person::with_email(tx, email)?.is_some_and(|locked| locked.id == person.id) {
+                return Ok(person.id);
+            }
         }
-        Ok(person.id)
+    }
+
+    /// Deletes a person who is no longer a user of any account, with what they signed in with.
+    pub fn forget(tx: &mut Tx, id: &str) -> Result<()> {
+        sealing::lock(tx, id)?;
+        if tx.int("SELECT count(*) FROM users WHERE person_id = $1", &[id.into()])? > 0 {
+            return Ok(());
+        }
+        for table in ["recovery_codes", "second_factors", "sessions"] {
+            tx.execute(&format!("DELETE FROM {table} WHERE person_id = $1"), &[id.into()])?;
+        }
+        tx.execute("DELETE FROM people WHERE id = $1", &[id.into()])?;
+        Ok(())
     }
 
     /// Locks a person and returns them as they are then.

@@ -1,6 +1,6 @@
 //! Choosing a new password with a link that is mailed.
 
-use engine::accounts::SHARED;
+use engine::accounts::{Account, SHARED};
 use engine::app::App;
 use engine::context::{Actor, Ctx};
 use engine::error::{Error, Result};
@@ -10,12 +10,13 @@ use engine::who::Who;
 use serde::{Deserialize, Serialize};
 use store::Tx;
 
-use crate::people::entering::{Outcome, Proof, Visit, accounts_of, active, check_password, set_password, user_of_link};
+use crate::people::entering::{
+    Outcome, Proof, Visit, accounts_of, activate, check_password, set_password, user_of_link,
+};
 use crate::people::person::{self, Person};
-use crate::people::status::Status;
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose};
-use crate::people::user::User;
+use crate::people::user::{User, invitations};
 use crate::people::{factor, letters, session};
 use crate::settings::Settings;
 
@@ -27,7 +28,7 @@ impl Visit {
         let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = caller.reading(tx)?;
-            user_of_link(tx, &ctx, &own, Status::Active)
+            user_of_link(tx, &ctx, &own, Purpose::Reset.statuses())
         });
         let user = read.await?;
         check_password(&password, &user.email.0)?;
@@ -35,10 +36,10 @@ impl Visit {
         let (number, own, new) = (account.number, secret.to_string(), hash.clone());
         let entered = self.enter(account, Proof::Reset(hash), move |tx, ctx| {
             let token = token::find(tx, Purpose::Reset, &own, ctx.machine_now)?;
-            let user = user_of_link(tx, ctx, &token, Status::Active)?;
+            let mut user = user_of_link(tx, ctx, &token, Purpose::Reset.statuses())?;
             if factor::of_person(tx, &user.person_id)?.is_empty() {
                 token.use_up(tx, Purpose::Reset, ctx.machine_now)?;
-                replace_password(tx, ctx, &user, &new)?;
+                user = replace_password(tx, ctx, user, &new)?;
             }
             Ok(user)
         });
@@ -79,11 +80,15 @@ impl Visit {
     }
 }
 
-/// Stores a new password, whatever the current one is, and ends all sessions of the person.
-pub(crate) fn replace_password(tx: &mut Tx, ctx: &Ctx, user: &User, hash: &str) -> Result<()> {
+/// Stores a new password, whatever the current one is, and ends all sessions of the person. A user who was invited is active
+/// then; returns the user.
+pub(crate) fn replace_password(tx: &mut Tx, ctx: &Ctx, user: User, hash: &str) -> Result<User> {
+    let user = activate(tx, ctx, user)?;
+    token::withdraw(tx, ctx.account, Purpose::Invite, &user.base.id)?;
     let replaced = Person::locked(tx, &user.person_id)?.password;
-    set_password(tx, ctx, user, &replaced, hash)?;
-    session::end_others(tx, &user.person_id, "").map(drop)
+    set_password(tx, ctx, &user, &replaced, hash)?;
+    session::end_others(tx, &user.person_id, "")?;
+    Ok(user)
 }
 
 /// The job that mails the link for a new password.
@@ -98,14 +103,15 @@ impl Job for MailReset {
     fn run(&self, app: &App, _: &Claimed) -> Result<Ending> {
         let (email, secret) = (self.email.clone(), token::new_secret()?);
         let found = app.store.read_now(move |tx| match Person::with_email(tx, &email)? {
-            Some(person) => accounts_of(tx, &person.id),
+            Some(person) => mailing(tx, &person),
             None => Ok(Vec::new()),
         })?;
         // Not through an account whose mail is not sent, or that may send no more today, if there is another.
         let mut sealed = Vec::new();
         let mut failed = None;
         for (account, user) in found.into_iter().filter(|(account, _)| !account.is_closed()) {
-            let caller = app.acting(account, Self::KIND);
+            // The visitor asked for it; the job only mails it.
+            let caller = app.acting(account, Who::visitor("sign-in"));
             let own = caller.clone();
             let is_sealed = app.store.read_now(move |tx| {
                 let ctx = own.reading(tx)?;
@@ -133,14 +139,26 @@ fn mail_reset(app: &App, caller: &Actor, user: User, secret: &str) -> Result<()>
     let (number, caller, secret) = (caller.account.number, caller.clone(), secret.to_string());
     app.store.write_now(number, move |tx| {
         let ctx = caller.writing(tx)?;
-        match active(tx, &ctx, &user.base.id)? {
-            Some(user) => {
+        match records::find_some::<User>(tx, &ctx, &[&user.base.id])?.pop() {
+            Some(user) if Purpose::Reset.statuses().contains(&user.status) => {
                 create_reset(tx, &ctx, &user, &secret)?;
                 letters::reset(tx, &ctx, &user, &secret)
             }
-            None => Ok(()),
+            _ => Ok(()),
         }
     })
+}
+
+/// Returns the users of a person through whose accounts a link may be mailed, those with access first. Somebody else may have
+/// chosen the password, in an account that sends no mail; a person who is invited elsewhere must be able to replace it.
+fn mailing(tx: &mut Tx, person: &Person) -> Result<Vec<(Account, User)>> {
+    let mut users = accounts_of(tx, &person.id)?;
+    if !users.is_empty() {
+        for (number, user) in invitations(tx, &person.id)? {
+            users.push((Account::numbered(tx, number)?, user));
+        }
+    }
+    Ok(users)
 }
 
 /// Creates the link for a new password of a user.

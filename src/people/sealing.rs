@@ -109,7 +109,7 @@ pub fn check_some(tx: &mut Tx, vault: &Vault, after: &str) -> Result<(String, Ve
     Ok((ids.into_iter().last().unwrap_or_default(), problems))
 }
 
-/// Returns the users of an account whose person was deleted outside the program: the program deletes nobody.
+/// Returns the users of an account whose person was deleted outside the program, which only deletes people who have no user.
 pub fn missing(tx: &mut Tx, account: i64) -> Result<Vec<(String, String)>> {
     let sql = "SELECT id, person_id FROM users WHERE account_id = $1
                AND NOT EXISTS (SELECT 1 FROM people WHERE people.id = users.person_id)";

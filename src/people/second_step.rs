@@ -10,7 +10,6 @@ use crate::people::entering::{Outcome, Proof, Visit, user_of_link};
 use crate::people::passkey::{self, Used};
 use crate::people::person::Person;
 use crate::people::resetting::replace_password;
-use crate::people::status::Status;
 use crate::people::throttle::Attempt;
 use crate::people::token::Purpose;
 use crate::people::user::User;
@@ -34,7 +33,7 @@ impl Visit {
         let (caller, own) = (self.acting(account.clone(), "sign-in"), token.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = caller.reading(tx)?;
-            let user = user_of_link(tx, &ctx, &own, Status::Active)?;
+            let user = user_of_link(tx, &ctx, &own, own.statuses(Purpose::SecondStep))?;
             let email = Person::find(tx, &user.person_id)?.email;
             Ok::<_, Error>((user, email))
         });
@@ -46,14 +45,14 @@ impl Visit {
         let (number, sets_password) = (account.number, !token.new_password.is_empty());
         let entered = self.enter(account, Proof::Both, move |tx, ctx| {
             token.use_up(tx, Purpose::SecondStep, ctx.machine_now)?;
-            let user = user_of_link(tx, ctx, &token, Status::Active)?;
+            let mut user = user_of_link(tx, ctx, &token, token.statuses(Purpose::SecondStep))?;
             sealing::lock(tx, &user.person_id)?;
             match &given {
                 Given::Code(code) => prove(tx, ctx, &user, code)?,
                 Given::Passkey(used) => used.prove(tx, &own, &user.person_id, &challenge, ctx.machine_now)?,
             }
             if !token.new_password.is_empty() {
-                replace_password(tx, ctx, &user, &token.new_password)?;
+                user = replace_password(tx, ctx, user, &token.new_password)?;
             }
             Ok(user)
         });
@@ -70,7 +69,7 @@ impl Visit {
         let (token, account) = self.open_link(Purpose::SignIn, secret).await?;
         let entered = self.enter(account, Proof::Operator, move |tx, ctx| {
             token.use_up(tx, Purpose::SignIn, ctx.machine_now)?;
-            user_of_link(tx, ctx, &token, Status::Active)
+            user_of_link(tx, ctx, &token, Purpose::SignIn.statuses())
         });
         entered.await
     }

@@ -86,7 +86,8 @@ pub(crate) fn name_business(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
     let was = Account::numbered(tx, ctx.account)?.name;
     rename(tx, ctx, name)?;
     let before = corporate_identity::default_one(tx, ctx)?;
-    if before.name != was {
+    // The account may have been renamed before it was set up.
+    if before.name != was && before.name != UNNAMED {
         return Ok(());
     }
     let mut identity = CorporateIdentity { name: name.to_string(), ..(*before).clone() };

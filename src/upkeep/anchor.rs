@@ -10,7 +10,7 @@ use engine::app::App;
 use engine::error::{Code, Error, Result};
 use engine::heads::{self, Head};
 use engine::jobs::{self, Claimed, Ending, FOREVER, Job, Lane};
-use mail::{Mail, NamedAddress, Sender};
+use mail::{Attachment, Mail, NamedAddress, Sender};
 use serde::{Deserialize, Serialize};
 use store::Tx;
 use tokio::runtime::Handle;
@@ -98,15 +98,25 @@ fn append(path: &str, text: &str) -> Result<()> {
 
 fn mail(app: &App, address: &str, text: String) -> Result<()> {
     let (from, now) = (app.config.mail_from.clone(), app.clock.now());
+    let day = &now.to_string()[..10];
+    // Attached, since mail programs wrap the lines of a text.
+    let heads = Attachment {
+        name: format!("kantoor-heads-{day}.txt"),
+        content_type: "text/plain; charset=utf-8".to_string(),
+        bytes: text.into_bytes(),
+    };
     let mail = Mail {
         from: NamedAddress { name: "Kantoor".to_string(), email: from.clone() },
         reply_to: None,
         to: vec![address.to_string()],
         cc: Vec::new(),
-        subject: format!("Kantoor: signed heads of the logs, {}", &now.to_string()[..10]),
-        text,
+        subject: format!("Kantoor: signed heads of the logs, {day}"),
+        text: format!(
+            "Keep the attached file, and compare the logs with it later:\n\nkantoor verify --against {}\n",
+            heads.name
+        ),
         html: String::new(),
-        attachments: Vec::new(),
+        attachments: vec![heads],
         message_id: app.ids.next(),
         date_ms: now.0,
         headers: vec![("Auto-Submitted".to_string(), "auto-generated".to_string())],

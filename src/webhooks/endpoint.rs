@@ -96,13 +96,33 @@ impl WebhookEndpoint {
         self.events.0.iter().filter_map(|name| Some(format!("events: {}", events::never_sent(name)?)))
     }
 
-    /// Makes the caller the author, who must be allowed to read the events that the endpoint names.
-    fn adopt(&mut self, ctx: &Ctx) -> Result<()> {
+    /// Rejects a caller that may not read the events that the endpoint names.
+    fn check_reader(&self, ctx: &Ctx) -> Result<()> {
         let missing = self.missing(&Authority::calling(ctx));
-        if !missing.is_empty() {
-            let message = format!("These events require scopes that you do not have: {}.", missing.join(", "));
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let message = format!("These events require scopes that you do not have: {}.", missing.join(", "));
+        Err(Error::new(Code::Forbidden, message))
+    }
+
+    /// Rejects a caller that may not have the secret, with which such events can be signed: `*` stands for what the author may
+    /// read.
+    fn check_signer(&self, ctx: &Ctx) -> Result<()> {
+        self.check_reader(ctx)?;
+        let (author, caller) = ((self.author_type, &self.author_id), Author::calling(ctx));
+        let is_limited = author != (caller.kind, &caller.id) && !Authority::calling(ctx).may("*");
+        if is_limited && self.events.0.iter().any(|name| name == "*") {
+            let message =
+                "Somebody else receives all events at this endpoint, so rotating its secret requires the scope '*'.";
             return Err(Error::new(Code::Forbidden, message));
         }
+        Ok(())
+    }
+
+    /// Makes the caller the author, who must be allowed to read the events that the endpoint names.
+    fn adopt(&mut self, ctx: &Ctx) -> Result<()> {
+        self.check_reader(ctx)?;
         let author = Author::calling(ctx);
         (self.author_type, self.author_id) = (author.kind, author.id);
         Ok(())
@@ -307,6 +327,7 @@ fn rotate(call: Call) -> Result<Work> {
     let secret = new_secret()?;
     Ok(Box::new(move |tx, ctx| {
         let before: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
+        before.check_signer(ctx)?;
         check_confirmed(tx, ctx)?;
         let mut record = before.clone();
         let id = before.base.id.as_str();

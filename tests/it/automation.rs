@@ -49,7 +49,7 @@ fn account(server: &Server, client: &Client) -> Account {
 }
 
 /// Does the due work of the account, as a worker would.
-fn work(server: &Server, client: &Client) {
+pub fn work(server: &Server, client: &Client) {
     let (app, account) = (server.app.clone(), account(server, client));
     let done = server.block_on(async move {
         tokio::task::spawn_blocking(move || (worker::DUE.follow)(&app, &app.acting(account, "automation"))).await

@@ -19,6 +19,7 @@ on_both![
     unknown_placeholders_are_rejected_when_sending,
     a_plain_mail_has_its_link_once,
     mail_to_owners_leaves_at_once,
+    waiting_mail_of_a_flow_is_canceled_with_its_author,
     rejects_invalid_office_hours,
     texts_are_the_accounts_own,
     reminders_of_a_quote_differ,
@@ -425,6 +426,37 @@ fn mail_to_owners_leaves_at_once(db: Db) {
     };
     assert_eq!(leaves("Olga@jansen.example"), "2026-05-09");
     assert_eq!(leaves("anna@ster.example, olga@jansen.example"), "2026-05-11");
+}
+
+fn waiting_mail_of_a_flow_is_canceled_with_its_author(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    close_today(&server, &client);
+    let key = |name: &str| {
+        let scopes = vec!["automation.write".to_string(), "tickets.write".to_string()];
+        let new = engine::accounts::NewKey { name: name.into(), scopes, expires_at: None };
+        let (secret, id) = server.add_key(&client, new);
+        (Client { key: secret, ..client.clone() }, id)
+    };
+    let ((leaving, revoked), (staying, _)) = (key("Leaving"), key("Staying"));
+    for (author, address) in [(&leaving, "late@y.example"), (&staying, "fine@y.example")] {
+        let step = json!({"type": "send_email", "to": address, "subject": "s", "body": "b"});
+        let flow = json!({"name": "x", "trigger_type": "custom", "trigger_key": "my.own", "steps": [step]});
+        author.post("/v1/automation/flows", flow).expect(201);
+    }
+    client.post("/v1/automation/trigger", json!({"event": "my.own"})).expect(200);
+    crate::automation::work(&server, &client);
+    let standings = || {
+        let mails = client.get("/v1/mails").expect(200).data();
+        let of = |mail: &Value| (mail["to"].to_string(), mail["status"].as_str().unwrap().to_string());
+        let mut all: Vec<_> = mails.as_array().unwrap().iter().map(of).collect();
+        all.sort();
+        all.into_iter().map(|(_, status)| status).collect::<Vec<_>>()
+    };
+    assert_eq!(standings(), ["queued", "queued"]);
+    kantoor::keys::operator::revoke(&server.app, &revoked).unwrap();
+    leave_now(&server);
+    assert_eq!(standings(), ["stored", "canceled"], "{}", client.get("/v1/mails").text);
 }
 
 fn rejects_invalid_office_hours(db: Db) {

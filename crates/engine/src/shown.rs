@@ -9,7 +9,7 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::json::{write_name, write_text};
 use crate::log::Line;
-use crate::record::{DETAIL, HIDDEN};
+use crate::record::{DETAIL, HIDDEN, ShownUrl};
 use crate::site::Site;
 use crate::tables;
 
@@ -61,6 +61,33 @@ pub fn data<'d>(viewer: &Viewer, kind: &str, logged: &'d str) -> Cow<'d, str> {
         out.push(b'}');
     }
     String::from_utf8(out).map_or(Cow::Borrowed(""), Cow::Owned)
+}
+
+/// The signed URLs of a kind of record.
+fn signed_urls(kind: &str) -> impl Iterator<Item = &'static ShownUrl> {
+    let shape = tables::of_kind(kind).map(|table| table.shape);
+    shape.into_iter().flat_map(|shape| shape.addresses).filter(|url| url.signed && url.views.includes(DETAIL))
+}
+
+/// Removes the signed URLs from a record as the API shows it: they expire, and a line of the log does not.
+pub fn drop_signed_urls(kind: &str, record: &mut serde_json::Value) {
+    if let Some(members) = record.as_object_mut() {
+        signed_urls(kind).for_each(|url| drop(members.remove(url.name)));
+    }
+}
+
+/// Adds the signed URLs to a record as the API shows it.
+pub fn with_signed_urls<'d>(viewer: &Viewer, kind: &str, shown: &'d str) -> Cow<'d, str> {
+    if signed_urls(kind).next().is_none() {
+        return Cow::Borrowed(shown);
+    }
+    let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(shown) else { return Cow::Borrowed(shown) };
+    for url in signed_urls(kind) {
+        let path =
+            url.path_with(|name| members.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_string());
+        members.insert(url.name.to_string(), url.url(&viewer.site, viewer.account, viewer.now, &path).into());
+    }
+    Cow::Owned(serde_json::Value::Object(members).to_string())
 }
 
 /// Returns the text of a column, hidden or not.

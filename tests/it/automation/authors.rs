@@ -16,6 +16,9 @@ on_both![
     backtests_show_only_what_the_caller_may_read,
     fired_data_never_overrides_a_record,
     firing_requires_the_scope_of_the_area,
+    events_of_the_account_are_marked_when_fired,
+    conditions_tell_nothing_to_an_author_who_may_not_read,
+    lines_of_fired_events_have_no_signed_urls,
 ];
 
 /// A key with its id.
@@ -400,6 +403,59 @@ fn fired_data_never_overrides_a_record(db: Db) {
     );
 }
 
+fn events_of_the_account_are_marked_when_fired(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let genuine = json!([{"field": "data.fired", "op": "exists", "value": false}]);
+    flow_with(&client, "account.updated", task(), json!({"conditions": genuine}));
+    assert!(fire(&client, "account.updated", json!({"id": "x", "name": "Evil"})).is_empty());
+    client.patch("/v1/account", json!({"name": "Renamed"})).expect(200);
+    assert_eq!(client.get("/v1/automation/runs").data().as_array().unwrap().len(), 1);
+}
+
+fn conditions_tell_nothing_to_an_author_who_may_not_read(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let invoice = invoice(&client);
+    let (weak, _) = key(&server, &client, &["automation.write", "automation.read", "tasks.write"]);
+    for total in [121, 122] {
+        let conditions = json!([{"field": "data.total_incl_vat", "op": "eq", "value": total}]);
+        let body = json!({"name": "x", "trigger_type": "custom", "trigger_key": "my.own", "steps": task(), "conditions": conditions});
+        weak.post("/v1/automation/flows", body.clone()).expect(201);
+        client.post("/v1/automation/flows", body).expect(201);
+    }
+    let about = json!({"event": "my.own", "entity_type": "invoice", "data": {"id": invoice}});
+    let fired = client.post("/v1/automation/trigger", about).expect(200).data();
+    assert_eq!(fired["matched"], 3, "both flows of the weak key, and the fitting one of the other: {fired}");
+    work(&server, &client);
+    let runs = client.get("/v1/automation/runs").data();
+    let failed = runs.as_array().unwrap().iter().filter(|run| run["status"] == "failed").count();
+    assert_eq!((failed, total(&client, "/v1/tasks")), (2, 1), "{runs}");
+    // Without a record, the data is the caller's own.
+    assert_eq!(fire(&client, "my.own", json!({"total_incl_vat": 121})).len(), 2);
+}
+
+fn lines_of_fired_events_have_no_signed_urls(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let invoice = invoice(&client);
+    let steps = json!([{"type": "create_task", "title": "{{ data.pdf_url }}"}]);
+    flow_with(&client, "my.own", steps, json!({}));
+    let data = json!({"id": invoice, "pdf_url": "https://evil.example/"});
+    client
+        .post("/v1/automation/trigger", json!({"event": "my.own", "entity_type": "invoice", "data": data}))
+        .expect(200);
+    work(&server, &client);
+    let lines = server.app.store.read_now(|tx| {
+        let sql = "SELECT data FROM log WHERE name = 'automation.triggered'";
+        tx.all(sql, &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
+    });
+    let lines = lines.unwrap();
+    assert!(lines.len() == 1 && !lines[0].contains("signature="), "{lines:?}");
+    let title = client.get("/v1/tasks").data()[0]["title"].as_str().unwrap().to_string();
+    assert!(title.contains("signature="), "a flow gets a fresh one: {title}");
+}
+
 fn firing_requires_the_scope_of_the_area(db: Db) {
     let server = Server::start(db);
     let client = server.client();
@@ -413,6 +469,7 @@ fn firing_requires_the_scope_of_the_area(db: Db) {
             ("document.draft", "invoices.write"),
             ("mail.unanswered", "tickets.write"),
             ("deal.anything", "deals.write"),
+            ("account.updated", "settings.write"),
         ] {
             let words = refusal(weak.post(path, json!({"event": event})));
             assert_eq!(words, format!("Firing the event '{event}' requires the scope '{scope}'."));

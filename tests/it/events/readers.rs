@@ -107,9 +107,15 @@ fn an_endpoint_requires_the_scopes_of_the_events_it_names(db: Db) {
     weak.patch(&path, json!({"description": "x", "active": false})).expect(200);
     refused(weak.patch(&path, json!({"active": true})), "'relations.read' (customer.*)");
     assert_ne!(client.get(&path).data()["meta"]["author_id"], json!(weak_id));
+    // Whoever has its secret can sign such events.
+    refused(weak.act(&format!("{path}/rotate-secret")), "'relations.read' (customer.*)");
     let (all, _) = endpoint(&client, &receiver.url("/all"), &["*"]);
+    let other = weak.act(&format!("{all}/rotate-secret")).expect(403);
+    assert!(other.text.contains("requires the scope '*'"), "{}", other.text);
+    client.act(&format!("{all}/rotate-secret")).expect(200);
     let taken = weak.patch(&all, json!({"url": receiver.url("/mine")})).expect(200).data();
     assert_eq!(taken["meta"]["author_id"], json!(weak_id));
+    weak.act(&format!("{all}/rotate-secret")).expect(200);
     client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201);
     product(&client, "a");
     quiet(&server);

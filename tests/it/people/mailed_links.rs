@@ -17,6 +17,7 @@ on_both![
     a_mail_that_failed_keeps_its_link_until_it_expires,
     mail_of_an_earlier_version_loses_its_link,
     a_sealed_account_shows_its_mail,
+    an_invited_person_replaces_a_password_that_somebody_else_chose,
 ];
 
 /// Returns the texts of all mails, and how many links wait.
@@ -131,6 +132,29 @@ fn mail_of_an_earlier_version_loses_its_link(db: Db) {
     let (bodies, waiting) = read.unwrap();
     assert!(bodies.iter().all(|body| body.contains("/invite/…")), "{bodies:?}");
     assert_eq!(waiting, 1, "of the mail that was not sent yet");
+}
+
+/// Whoever has a test account can accept an invitation that nobody received, and so choose the password of any address.
+fn an_invited_person_replaces_a_password_that_somebody_else_chose(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = Server::with(db, |config| use_sink(config, &sink));
+    let sealed = server.recorded_client(Moment::parse("2026-05-04T10:00:00Z"));
+    let made = sealed.post("/v1/users", json!({"email": "ina@a.example", "name": "Ina"})).expect(201);
+    let link = made.json()["meta"]["invite_url"].as_str().unwrap().to_string();
+    Browser::new(&sealed).enter("/console/accept-invite", json!({"token": super::token(&link), "password": PASSWORD}));
+    let client = server.recorded_client(None);
+    client.post("/v1/users", json!({"email": "ina@a.example", "name": "Ina", "role": "owner"})).expect(201);
+    work_off(&server);
+    let mut browser = Browser::new(&client);
+    browser.post("/console/forgot", json!({"email": "ina@a.example"})).expect(200);
+    work_off(&server);
+    let own = mailed(&sink, 2, "https://kantoor.example/reset/");
+    let entered = browser.enter("/console/reset", json!({"token": own, "password": "battery staple horse"}));
+    assert_eq!(entered.data()["user"]["role"], "owner");
+    let guess = json!({"email": "ina@a.example", "password": PASSWORD});
+    Browser::new(&client).post("/console/sign-in", guess).expect(401);
+    let requested = client.get("/v1/changes?type=user.reset_requested").expect(200).data();
+    assert_eq!(requested[0]["actor_type"], "visitor", "{requested}");
 }
 
 fn a_sealed_account_shows_its_mail(db: Db) {

@@ -15,6 +15,7 @@ on_both![
     statuses_follow_their_table,
     nobody_gives_more_than_they_have,
     a_person_may_have_several_accounts,
+    a_deleted_user_leaves_no_password,
     a_user_gets_the_language_of_the_account,
 ];
 
@@ -130,6 +131,27 @@ fn a_person_may_have_several_accounts(db: Db) {
     browser.post("/console/account", json!({"account_id": stranger})).expect(404);
     let named = json!({"email": "anna@a.example", "password": super::PASSWORD, "account_id": second});
     assert_eq!(browser.enter("/console/sign-in", named).data()["account"]["id"], json!(second));
+}
+
+fn a_deleted_user_leaves_no_password(db: Db) {
+    let server = Server::start(db);
+    let (one, other) = (server.client(), server.client());
+    let (first, browser) = member(&one, "anna@a.example", "member");
+    super::factors::enrol(&browser);
+    let (_, token) = invite(&other, "anna@a.example", "reader");
+    let there = other.get("/v1/users?email=anna@a.example").data()[0]["id"].as_str().unwrap().to_string();
+    let rows = || {
+        let count = |table: &str| format!("(SELECT count(*) FROM {table})");
+        let sql = ["people", "second_factors", "recovery_codes"].map(count).join(" + ");
+        server.app.store.read_now(move |tx| tx.int(&format!("SELECT {sql}"), &[])).unwrap()
+    };
+    one.delete(&format!("/v1/users/{first}")).expect(204);
+    assert_eq!(rows(), 12, "she is a user of another account");
+    other.delete(&format!("/v1/users/{there}")).expect(204);
+    assert_eq!(rows(), 0);
+    browser.post("/console/accept-invite", json!({"token": token, "password": super::PASSWORD})).expect(409);
+    // She comes back as somebody new.
+    member(&one, "anna@a.example", "member");
 }
 
 fn a_user_gets_the_language_of_the_account(db: Db) {

@@ -51,7 +51,12 @@ impl Erasable {
         let refused = |message: &str| Err(Error::new(Code::InvalidTransition, message));
         let last = lines.iter().rfind(|line| line.shows_record()).map_or("", |line| line.name.as_str());
         let Some(events) = last.strip_suffix(".deleted") else {
-            return refused("Only a record that was deleted can be erased from the log.");
+            let why = match lines.last() {
+                None => "The log has no lines about such a record. Types are those of the change feed, such as client.",
+                Some(line) if line.name.ends_with(ERASED) => "The record was erased from the log before.",
+                Some(_) => "Only a record that was deleted can be erased from the log.",
+            };
+            return refused(why);
         };
         if lines.iter().any(|line| line.version == 1) {
             return refused("The log has lines of an earlier version, which cannot be erased.");
