@@ -7,6 +7,7 @@
 
 pub(crate) mod about;
 pub(crate) mod addresses;
+pub(crate) mod author;
 pub(crate) mod authority;
 pub(crate) mod backtest;
 pub mod calls;

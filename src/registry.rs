@@ -23,7 +23,7 @@ use store::{Migration, Tx};
 
 use crate::automation::late::MatchLate;
 use crate::automation::{
-    self, authority, backtest, catalogue, flow, run, runner, schedules, secret, trigger, vocabulary, worker,
+    self, author, backtest, catalogue, flow, run, runner, schedules, secret, trigger, vocabulary, worker,
 };
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
@@ -270,7 +270,7 @@ const fn of_client(
 
 /// The records that follow the mail about them.
 const FOLLOWERS: Followers = Followers {
-    author_may: authority::author_may,
+    author_may: author::may,
     records: &[
         documents::mail::follower::<InvoiceKind>(),
         documents::mail::follower::<QuoteKind>(),

@@ -1,16 +1,15 @@
 //! Lets runs act with the scopes that the author of their flow has at that time. Each version of a flow has its author:
 //! whoever saved it, or adopted it later.
 
-use std::collections::HashMap;
-
-use engine::authors::{Author, AuthorType, Authority};
+use engine::authors::Authority;
 use engine::context::Ctx;
-use engine::error::{Error, Result};
-use engine::record::{Kind, Record};
+use engine::error::Result;
+use engine::record::Record;
 use engine::records;
 use engine::who::Who;
 use store::Tx;
 
+use super::author;
 use super::definition::Definition;
 use super::flow::{Flow, TriggerType};
 use super::needs;
@@ -26,7 +25,7 @@ pub fn acting(tx: &mut Tx, ctx: &Ctx, own: Ctx, run: &mut Run, definition: &Defi
     if run.cancel_requested || run.place() >= definition.steps.len() {
         return Ok(Some(own));
     }
-    let (author, name) = author(tx, ctx, &run.flow_id.0, run.flow_version)?;
+    let (author, name) = author::find(tx, ctx, &run.flow_id.0, run.flow_version)?;
     let authority = author.authority(tx, ctx)?;
     let reason = match &authority {
         Authority::Ended(reason) => Some(reason.clone()),
@@ -56,39 +55,6 @@ pub fn acting(tx: &mut Tx, ctx: &Ctx, own: Ctx, run: &mut Run, definition: &Defi
 /// Returns a flow as an actor.
 pub fn who(id: &str, name: &str) -> Who {
     Who::other("flow", id, name)
-}
-
-/// The authors that a transaction has read, and the names of their flows, by flow and version.
-#[derive(Default)]
-struct Known(HashMap<(String, i64), (Author, String)>);
-
-/// Returns what the author of a version of a flow may do now.
-pub fn of_flow(tx: &mut Tx, ctx: &Ctx, flow: &str, version: i64) -> Result<Authority> {
-    author(tx, ctx, flow, version)?.0.authority(tx, ctx)
-}
-
-/// Whether the author of the newest version of a flow, which may have been deleted, still has a scope.
-pub(crate) fn author_may(tx: &mut Tx, ctx: &Ctx, flow: &str, scope: &str) -> Result<bool> {
-    let sql = "SELECT coalesce(max(version), 0) FROM flow_definitions WHERE account_id = $1 AND flow_id = $2";
-    let version = tx.int(sql, &[ctx.account.into(), flow.into()])?;
-    Ok(version == 0 || of_flow(tx, ctx, flow, version)?.may(scope))
-}
-
-/// Returns the author of a version of a flow, and the name of the flow.
-fn author(tx: &mut Tx, ctx: &Ctx, flow: &str, version: i64) -> Result<(Author, String)> {
-    let of = (flow.to_string(), version);
-    if let Some(known) = tx.memory::<Known>("flow_definitions", ctx.account).0.get(&of) {
-        return Ok(known.clone());
-    }
-    let sql = "SELECT author_type, author_id, coalesce((SELECT name FROM flows WHERE flows.account_id = $1 AND flows.id = $2), '')
-               FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
-    let found = tx.first(sql, &[ctx.account.into(), (&of.0).into(), of.1.into()], |row| {
-        let author = Author { kind: AuthorType::from_db(row, 0)?, id: row.text(1)?.to_string() };
-        Ok::<_, Error>((author, row.text(2)?.to_string()))
-    })?;
-    let found = found.unwrap_or_default();
-    tx.memory::<Known>("flow_definitions", ctx.account).0.insert(of, found.clone());
-    Ok(found)
 }
 
 /// Stops the flow of a run, unless somebody has saved another version of it since.

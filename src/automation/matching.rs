@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::authority;
+use super::author;
 use super::conditions::{self, Condition, compare};
 use super::definition::TRIGGER_ROOTS;
 use super::events::{self, TRIGGERED};
@@ -80,7 +80,7 @@ fn plan(tx: &mut Tx, ctx: &Ctx, event: &Event, known: Option<&Verdicts>) -> Resu
     let to_read = needs::to_read(event.entity_type).filter(|_| !events::is_of_service(event.name));
     for flow in listeners {
         if let Some(scope) = &to_read
-            && !authority::of_flow(tx, ctx, &flow.id, flow.version)?.may(scope)
+            && !author::authority(tx, ctx, &flow.id, flow.version)?.may(scope)
         {
             plan.starts.push(flow);
             continue;

@@ -448,7 +448,7 @@ fn waiting_mail_of_a_flow_is_canceled_with_its_author(db: Db) {
     crate::automation::work(&server, &client);
     let standings = || {
         let mails = client.get("/v1/mails").expect(200).data();
-        let of = |mail: &Value| (mail["to"].to_string(), mail["status"].as_str().unwrap().to_string());
+        let of = |mail: &Value| (mail["recipient"].to_string(), mail["status"].as_str().unwrap().to_string());
         let mut all: Vec<_> = mails.as_array().unwrap().iter().map(of).collect();
         all.sort();
         all.into_iter().map(|(_, status)| status).collect::<Vec<_>>()

@@ -420,7 +420,8 @@ fn conditions_tell_nothing_to_an_author_who_may_not_read(db: Db) {
     let (weak, _) = key(&server, &client, &["automation.write", "automation.read", "tasks.write"]);
     for total in [121, 122] {
         let conditions = json!([{"field": "data.total_incl_vat", "op": "eq", "value": total}]);
-        let body = json!({"name": "x", "trigger_type": "custom", "trigger_key": "my.own", "steps": task(), "conditions": conditions});
+        let steps = json!([{"type": "create_task", "title": "x"}]);
+        let body = json!({"name": "x", "trigger_type": "custom", "trigger_key": "my.own", "steps": steps, "conditions": conditions});
         weak.post("/v1/automation/flows", body.clone()).expect(201);
         client.post("/v1/automation/flows", body).expect(201);
     }
@@ -447,7 +448,7 @@ fn lines_of_fired_events_have_no_signed_urls(db: Db) {
         .expect(200);
     work(&server, &client);
     let lines = server.app.store.read_now(|tx| {
-        let sql = "SELECT data FROM log WHERE name = 'automation.triggered'";
+        let sql = "SELECT data FROM log WHERE type = 'automation.triggered'";
         tx.all(sql, &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
     });
     let lines = lines.unwrap();

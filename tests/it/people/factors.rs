@@ -299,7 +299,7 @@ fn links_of_a_suspended_user_say_so(db: Db) {
     let with_password = json!({"token": token(&reset), "password": "battery staple horse"});
     for (path, body) in [("sign-in-link", json!({"token": token(&sign_in)})), ("reset", with_password)] {
         let page = browser.get(&format!("/{path}/{}", body["token"].as_str().unwrap())).expect(403);
-        assert!(page.text.contains("Vraag een eigenaar van de administratie"), "{}", page.text);
+        assert!(page.text.contains("Ask an owner of the account to restore it."), "{}", page.text);
         assert_eq!(browser.post(&format!("/console/{path}"), body).expect(403).code(), "user_suspended");
     }
     let refused = kantoor::people::operator::sign_in_link(&server.app, "ina@a.example").unwrap_err();
