@@ -22,6 +22,8 @@ const NOWHERE: &str = "Not sent: the client had no e-mail address when it was ab
 
 /// The send type of the free text of a flow.
 pub(crate) const FLOW: &str = "flow";
+/// The send type of a reply to a ticket.
+pub(crate) const TICKET: &str = "ticket";
 
 /// How many deliveries of an account with a test clock are recorded in one transaction.
 const TOGETHER: i64 = 200;
@@ -191,9 +193,9 @@ impl Waited {
     }
 }
 
-/// Returns the scope that a flow needs to send mail of this type: a free text, or a document.
+/// Returns the scope that a flow needs to send mail of this type: a free text or a reply, or a document.
 fn scope_to_send(kind: &str) -> &'static str {
-    if kind == FLOW { "tickets.write" } else { "invoices.write" }
+    if [FLOW, TICKET].contains(&kind) { "tickets.write" } else { "invoices.write" }
 }
 
 /// Cancels a mail that waited for office hours, if its record no longer wants it; returns whether it did. A reminder of an

@@ -311,7 +311,7 @@ fn post(tx: &mut Tx, ctx: &Ctx, message: &TicketMessage) -> Result<()> {
         &Letter {
             about: "ticket",
             about_id: ticket.base.id.clone(),
-            kind: "ticket".to_string(),
+            kind: mail::waiting::TICKET.to_string(),
             to: split(&message.to.0),
             cc: split(&message.cc.0),
             to_client,
