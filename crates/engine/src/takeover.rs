@@ -3,6 +3,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::accounts::SHARED;
@@ -33,7 +34,9 @@ pub fn claim(config: &Config) -> Result<Alone> {
     let unusable = |error: std::io::Error| {
         Error::new(Code::Unavailable, format!("Cannot create the file {}: {error}.", path.display()))
     };
-    let mut file = File::options().create(true).truncate(false).read(true).write(true).open(&path).map_err(unusable)?;
+    let mut options = File::options();
+    let options = options.create(true).truncate(false).read(true).write(true).mode(0o600);
+    let mut file = options.open(&path).map_err(unusable)?;
     match file.try_lock() {
         Ok(()) => {
             // The id is for people; the lock does not depend on it.
