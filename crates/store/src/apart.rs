@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::parcel::{Parcel, Work};
 use crate::{Error, Result};
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -48,21 +49,17 @@ impl SlowReads {
     }
 
     /// Runs `work` when it is the turn of the account `key`, unless its caller has given up by then.
-    pub(crate) async fn run<T, E>(&self, key: i64, work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
-    where
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-    {
+    pub(crate) async fn run(&self, key: i64, work: Work) -> Result<Parcel> {
         let (reply, answer) = oneshot::channel();
         let job = move || {
             if !reply.is_closed() {
                 let done = catch_unwind(AssertUnwindSafe(work));
                 // The caller may have disconnected in the meantime.
-                let _ = reply.send(done.unwrap_or_else(|panic| Err(Error::from_panic(panic).into())));
+                let _ = reply.send(done.map_err(Error::from_panic));
             }
         };
         self.queue.add(key, Box::new(job));
-        answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the readers have stopped".into()).into()))
+        answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the readers have stopped".into())))
     }
 }
 

@@ -19,6 +19,7 @@ mod marks;
 mod memory;
 mod migrate;
 mod named;
+mod parcel;
 mod pending;
 mod postgres;
 mod queue;
@@ -58,8 +59,9 @@ use tracing::{Instrument as _, Level, Span};
 
 use address::Address;
 use apart::SlowReads;
+use parcel::{Parcel, Work, opened};
 use standby::Servers;
-use writer::{Answered, Writer};
+use writer::Writer;
 
 /// Which database to open.
 #[derive(Clone, Debug)]
@@ -205,16 +207,8 @@ impl Store {
             Readers::Sqlite(_) => self.read_now(work),
             Readers::Postgres(pool) => {
                 let store = self.clone();
-                let read = async move {
-                    let turn = pool.primary.turn().await?;
-                    let read = tokio::task::spawn_blocking(move || {
-                        let done = store.read_now(work);
-                        drop(turn);
-                        done
-                    });
-                    read.await.unwrap_or_else(|failure| Err(Error::from_join(failure).into()))
-                };
-                read.instrument(self.span("read")).await
+                let read = read_on(pool, Box::new(move || Box::new(store.read_now(work))));
+                opened(read.instrument(self.span("read")).await)
             }
         }
     }
@@ -228,7 +222,8 @@ impl Store {
         E: From<Error> + Send + 'static,
     {
         let store = self.clone();
-        self.inner.apart.run(key, move || store.read_now(work)).instrument(self.span("read")).await
+        let read = self.inner.apart.run(key, Box::new(move || Box::new(store.read_now(work))));
+        opened(read.instrument(self.span("read")).await)
     }
 
     /// [`Store::read`] for code that is not async.
@@ -255,7 +250,8 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        answered(self.writer().and_then(|writer| writer.submit(key, work))).instrument(self.span("write")).await
+        let asked = self.writer().and_then(|writer| writer.submit(key, work));
+        writer::open::<T, E, F>(received(asked).instrument(self.span("write")).await?)
     }
 
     /// [`Store::write`] for small writes that must not wait behind others: on PostgreSQL they have a connection of their
@@ -267,7 +263,8 @@ impl Store {
         E: From<Error> + Send + 'static,
     {
         let writer = self.inner.urgent.as_ref().map_or_else(|| self.writer(), Ok);
-        answered(writer.and_then(|writer| writer.submit(key, work))).instrument(self.span("write")).await
+        let asked = writer.and_then(|writer| writer.submit(key, work));
+        writer::open::<T, E, F>(received(asked).instrument(self.span("write")).await?)
     }
 
     /// [`Store::write`] for code that is not async.
@@ -278,13 +275,8 @@ impl Store {
         E: From<Error> + Send + 'static,
     {
         let _span = self.span("write").entered();
-        match self.writer().and_then(|writer| writer.submit(key, work)) {
-            Ok(asked) => match asked.blocking_recv() {
-                Ok(answered) => answered.answer,
-                Err(_) => Err(Error::Unavailable("the writer has stopped".into()).into()),
-            },
-            Err(refused) => Err(refused.into()),
-        }
+        let asked = self.writer().and_then(|writer| writer.submit(key, work))?;
+        writer::open::<T, E, F>(asked.blocking_recv().map_err(|_| stopped())?)
     }
 
     /// Returns the span of a transaction within that of its request or job, with the time that it waits for its turn. The
@@ -334,9 +326,22 @@ impl Store {
     }
 }
 
-async fn answered<T, E: From<Error>, F>(asked: Result<oneshot::Receiver<Answered<T, E, F>>>) -> Result<T, E> {
-    match asked?.await {
-        Ok(answered) => answered.answer,
-        Err(_) => Err(Error::Unavailable("the writer has stopped".into()).into()),
-    }
+/// Waits for the parcel of a write.
+async fn received(asked: Result<oneshot::Receiver<Parcel>>) -> Result<Parcel> {
+    asked?.await.map_err(|_| stopped())
+}
+
+fn stopped() -> Error {
+    Error::Unavailable("the writer has stopped".into())
+}
+
+/// Runs a read on a thread that may wait for PostgreSQL.
+async fn read_on(servers: &Servers, work: Work) -> Result<Parcel> {
+    let turn = servers.primary.turn().await?;
+    let read = tokio::task::spawn_blocking(move || {
+        let done = work();
+        drop(turn);
+        done
+    });
+    read.await.map_err(Error::from_join)
 }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::carried::{Care, Carried};
+use crate::parcel::Parcel;
 use crate::queue::Queue;
 use crate::{Error, Result, Stats, Tx, faults};
 
@@ -80,14 +81,15 @@ impl Writer {
         self.turns.lock().queue.waiting()
     }
 
-    pub(crate) fn submit<T, E, F>(&self, key: i64, work: F) -> Result<oneshot::Receiver<Answered<T, E, F>>>
+    /// Queues a write; its parcel is opened with [`open`].
+    pub(crate) fn submit<T, E, F>(&self, key: i64, work: F) -> Result<oneshot::Receiver<Parcel>>
     where
         F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let task = Box::new(Pending { work, result: None, reply });
+        let task = Box::new(Pending { work, result: None, reply: Some(reply) });
         self.turns.push(key, Job { queued: Instant::now(), wary: false, task })?;
         Ok(answer)
     }
@@ -235,21 +237,26 @@ trait Task: Send {
 struct Pending<T, E, F> {
     work: F,
     result: Option<Result<T, E>>,
-    reply: oneshot::Sender<Answered<T, E, F>>,
+    reply: Option<oneshot::Sender<Parcel>>,
 }
 
-/// The answer to a caller, who also gets the closure back: it holds the request, and whoever frees it should not be the
-/// thread that all others wait for.
-pub(crate) struct Answered<T, E, F> {
-    pub(crate) answer: Result<T, E>,
-    _work: F,
+/// Opens what came back from a write of this closure. The caller gets the closure back as well: it holds the request, and
+/// whoever frees it should not be the thread that all others wait for.
+pub(crate) fn open<T, E, F>(parcel: Parcel) -> Result<T, E>
+where
+    F: Send + 'static,
+    T: Send + 'static,
+    E: From<Error> + Send + 'static,
+{
+    let done = parcel.downcast::<Pending<T, E, F>>().ok().and_then(|pending| pending.result);
+    done.unwrap_or_else(|| Err(Error::Unavailable("the write was not run".into()).into()))
 }
 
 impl<T, E, F> Task for Pending<T, E, F>
 where
-    F: Fn(&mut Tx) -> Result<T, E> + Send,
-    T: Send,
-    E: From<Error> + Send,
+    F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: From<Error> + Send + 'static,
 {
     fn run(&mut self, tx: &mut Tx) -> bool {
         self.result = None;
@@ -264,15 +271,14 @@ where
         self.result = Some(Err(error.into()));
     }
 
-    fn done(self: Box<Self>, outcome: Result<()>) {
-        let Pending { work, result, reply } = *self;
-        let answer = match (outcome, result) {
-            (Ok(()), Some(result)) => result,
-            (Ok(()), None) => Err(Error::Unavailable("the write was not run".into()).into()),
-            (Err(error), _) => Err(error.into()),
-        };
-        // The caller may have disconnected; the write is committed anyway.
-        let _ = reply.send(Answered { answer, _work: work });
+    fn done(mut self: Box<Self>, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            self.fail(error);
+        }
+        if let Some(reply) = self.reply.take() {
+            // The caller may have disconnected; the write is committed anyway.
+            let _ = reply.send(self);
+        }
     }
 }
 
