@@ -316,6 +316,16 @@ impl Settings {
         Ok(())
     }
 
+    /// Lets the default tax rate follow a rate that gets another code. Without it, rows that name no rate would have 0%.
+    pub(crate) fn rename_vat_code(tx: &mut Tx, ctx: &Ctx, old: &str, new: &str) -> Result<()> {
+        let before = Settings::stored(tx, ctx)?;
+        if before.default_vat_code != old {
+            return Ok(());
+        }
+        let mut settings = Settings { default_vat_code: new.to_string(), ..before.clone() };
+        records::change(tx, ctx, &before, &mut settings, "updated")
+    }
+
     /// Sets the language of a new account.
     pub fn speak(tx: &mut Tx, ctx: &Ctx, language: Language) -> Result<()> {
         let before = Settings::stored(tx, ctx)?;

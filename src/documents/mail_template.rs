@@ -7,6 +7,7 @@ use engine::record::{ALL, Model, NOWHERE, REQUIRED, Record};
 use store::{Migration, Tx};
 
 use super::Language;
+use super::mail_text::Text;
 use super::placeholders::check_placeholders;
 use super::send_type::SendType;
 
@@ -22,7 +23,8 @@ record! {
     subject: String = REQUIRED.names().at_most(998).example("\"Factuur {number} van {sender}\"");
     /// Message, with placeholders: `{salutation}`, `{number}`, `{title}`, `{amount}` (still to be paid), `{total}`, `{date}`,
     /// `{due_date}`, `{reference}`, `{client}`, `{sender}`, `{link}`, and `{payment}`, the sentence that asks for a transfer or
-    /// says that the amount is collected or paid.
+    /// says that the amount is collected or paid. A text that names `{amount}` or `{due_date}` without `{payment}` is replaced by
+    /// the built-in one when there is nothing to transfer.
     message: String = REQUIRED.long().example("\"{salutation},\\n\\nHierbij factuur {number}. {payment}\\n\\n{sender}\"");
 }
 
@@ -31,6 +33,11 @@ impl Model for MailTemplate {
 
     fn check(&self, faults: &mut FieldErrors) {
         check_text(&self.subject, &self.message, faults);
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let text = Text { subject: self.subject.clone(), message: self.message.clone() };
+        text.warning(self.send_type).into_iter().collect()
     }
 }
 
