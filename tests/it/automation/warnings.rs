@@ -58,6 +58,13 @@ const LACKING: &[(&str, &str, &str, &str)] = &[
         "{{ data.emial }}",
         "a record of type client has no field 'emial'; did you mean 'email'?",
     ),
+    (
+        "event",
+        "invoice.paid",
+        "{% for r in data.rows %}{{ r.nam }}{% endfor %}",
+        "an item of 'rows' has no member 'nam'; did you mean 'name'?",
+    ),
+    ("event", "invoice.paid", "{{ steps[5].id }}", "'steps[5]' has no result: this is the first step"),
     ("event", "invoice.paid", "{{ data.rows[0].nam }}", "an item of 'rows' has no member 'nam'; did you mean 'name'?"),
     ("event", "ticket.message", "{{ data.message.bdy }}", "'message' has no member 'bdy'; did you mean 'body'?"),
     ("event", "mail.bounced", "{{ data.mail.recipent }}", "'mail' has no member 'recipent'; did you mean 'recipient'?"),
@@ -292,6 +299,23 @@ fn warns_of_values_outside_a_list(db: Db) {
         ["conditions[0].field: an item of 'rows' has no member 'nam'; did you mean 'name'?"]
     );
     assert_eq!(on("invoice.paid", "data.rows[0].name", json!("x")), Vec::<String>::new());
+    let told = on("invoice.paid", "data.payment_status", json!("payed"));
+    assert!(told.len() == 1 && told[0].starts_with("conditions[0].value: 'payment_status' has the unknown value 'payed'") && told[0].ends_with("did you mean 'paid'?"), "{told:?}");
+    assert_eq!(on("invoice.paid", "data.payment_status", json!(["paid", "overdue"])), Vec::<String>::new());
+    let days = |day: &str| {
+        let condition = json!({"field": "data.mail_days", "op": "contains", "value": day});
+        let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "settings.updated", "active": false,
+            "conditions": [condition], "steps": note("x")});
+        warnings_of(&client, flow)
+    };
+    let told = days("monday");
+    assert!(told.len() == 1 && told[0].contains("'mail_days' is never \"monday\"; it is one of: mon, tue"), "{told:?}");
+    assert_eq!(days("mon"), Vec::<String>::new());
+    let second = json!({"type": "create_note", "body": "{{ steps[1].id }}",
+        "conditions": [{"field": "steps[5].id", "op": "exists"}, {"field": "steps[0].id", "op": "exists"}]});
+    let told = warnings(&client, "event", "invoice.paid", json!([note("x")[0], second]));
+    let why = "has no result: the only earlier step is steps[0]";
+    assert_eq!(told, [format!("steps[1].body: 'steps[1]' {why}"), format!("steps[1].conditions[0].field: 'steps[5]' {why}")]);
     let told = on("settings.updated", "data.default_vat_code", json!("NL2"));
     assert!(
         told.len() == 1 && told[0].starts_with("conditions[0].value: 'default_vat_code' is never \"NL2\""),
