@@ -363,11 +363,7 @@ impl<K: DocumentKind> Document<K> {
         }
         if becomes_final {
             self.check_complete(tx, ctx)?;
-            let has_own_status = self.payment_status != PaymentStatus::Draft;
             self.become_final(tx, ctx)?;
-            if !has_own_status {
-                self.note_lateness(ctx);
-            }
         }
         Ok(())
     }

@@ -35,18 +35,6 @@ impl<K: DocumentKind> Document<K> {
         self.payment_status = status;
     }
 
-    /// Marks a document that becomes final after its last day: lists need not wait for the timer that does so later.
-    pub(super) fn note_lateness(&mut self, ctx: &Ctx) {
-        if self.payment_status != PaymentStatus::Open || !self.is_past_due(ctx) {
-            return;
-        }
-        match K::WHICH {
-            Which::Invoice => self.update_payment_status(ctx),
-            Which::Quote => self.payment_status = PaymentStatus::Expired,
-            Which::Workorder => {}
-        }
-    }
-
     /// The total amount to pay, in cents: the total less what was credited. A negative amount is to be refunded.
     pub fn due_amount(&self) -> i64 {
         self.total_incl_vat.scaled() - self.credited_amount.scaled()

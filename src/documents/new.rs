@@ -127,11 +127,7 @@ fn make<K: DocumentKind>(
         {
             document.paid_at = paid_at;
         }
-        let has_own_status = document.payment_status != PaymentStatus::Draft;
         document.become_final(tx, ctx)?;
-        if !has_own_status {
-            document.note_lateness(ctx);
-        }
     }
     let image = save(tx, ctx, &mut document)?;
     Ok((document, image))

@@ -189,7 +189,8 @@ fn keep(call: Call, built: Built, number: usize) -> Work {
         .begin(tx, ctx)?;
         let mut answer = Answer::created(ctx, &batch, CREATED).with_texts("warnings", &built.warnings);
         if !built.left_out.is_empty() {
-            let left_out = serde_json::to_string(&built.left_out).map_err(|error| Error::internal(error.to_string()))?;
+            let left_out =
+                serde_json::to_string(&built.left_out).map_err(|error| Error::internal(error.to_string()))?;
             answer.meta.push(format!("\"left_out\":{left_out}"));
         }
         Ok(answer)

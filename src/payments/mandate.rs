@@ -172,7 +172,10 @@ fn record_signed(call: Call) -> Result<Work> {
         let mandate = of(tx, ctx, &client.base.id)?.ok_or_else(|| Error::not_found("mandate"))?;
         let mut warnings = input.warnings.clone();
         if mandate.lacks_iban(&client) {
-            warnings.push(format!("{} has no IBAN: nothing can be collected until iban of the client is set.", client.name()));
+            warnings.push(format!(
+                "{} has no IBAN: nothing can be collected until iban of the client is set.",
+                client.name()
+            ));
         }
         let mut answer = Answer::created(ctx, &mandate, CREATED).with_texts("warnings", &warnings);
         answer.location = Some(format!("/v1/clients/{}/direct-debit/mandate", client.base.id));

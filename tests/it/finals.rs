@@ -8,7 +8,6 @@ use crate::support::{Client, Db, Reply, Server};
 on_both![
     rows_without_a_rate_get_the_default,
     the_default_rate_follows_its_code,
-    a_document_that_is_late_when_it_becomes_final_says_so,
     a_final_document_warns_of_what_it_lacks,
     a_strict_account_rejects_what_is_missing,
     a_document_is_printed_in_the_words_of_its_language,
@@ -84,38 +83,6 @@ fn the_default_rate_follows_its_code(db: Db) {
     let before = server.last_seq(&client);
     client.patch(&path, json!({"label": "Hoog"})).expect(200);
     assert_eq!(server.events(&client, before), ["tax_rate.updated"]);
-}
-
-fn a_document_that_is_late_when_it_becomes_final_says_so(db: Db) {
-    let server = Server::start(db);
-    let client = server.client();
-    let rows = json!([{"name": "a", "unit_price": 100, "vat_rate": 21}]);
-    let dates = json!({"title": "t", "invoice_date": "2026-04-01", "due_date": "2026-04-15", "rows": rows});
-    let body = |more: Value| {
-        let mut body = dates.clone();
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        body
-    };
-    let before = server.last_seq(&client);
-    let late = client.post("/v1/invoices", body(json!({"generate": true}))).expect(201).data();
-    let draft = client.post("/v1/invoices", body(json!({}))).expect(201).data();
-    assert_eq!((&late["payment_status"], &draft["payment_status"]), (&json!("overdue"), &json!("draft")));
-    client.act(&format!("/v1/invoices/{}/finalize", draft["id"].as_str().unwrap())).expect(200);
-    assert_eq!(client.get("/v1/invoices?payment_status=overdue").json()["meta"]["total"], 2);
-    let told = server.events(&client, before).into_iter().filter(|event| event == "invoice.late").count();
-    assert_eq!(told, 2);
-    let quote = client.post("/v1/quotes", body(json!({"generate": true}))).expect(201).data();
-    assert_eq!(quote["payment_status"], "expired");
-    // A status that the caller chose stays, and what owes nothing is not late.
-    let own = client.post("/v1/invoices", body(json!({"generate": true, "payment_status": "open"}))).expect(201).data();
-    assert_eq!(own["payment_status"], "open");
-    let free = client.post("/v1/invoices", body(json!({"generate": true, "rows": [{"name": "a", "unit_price": 0, "vat_rate": 0}]})));
-    assert_eq!(free.expect(201).data()["payment_status"], "paid");
-    // Once told is enough.
-    let before = server.last_seq(&client);
-    client.post("/v1/test-clock/advance", json!({"to": "2026-05-06T10:00:00Z"})).expect(200);
-    let told = server.events(&client, before).into_iter().filter(|event| event == "invoice.late").count();
-    assert_eq!(told, 1, "the one that was open");
 }
 
 fn a_final_document_warns_of_what_it_lacks(db: Db) {

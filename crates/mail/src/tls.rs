@@ -52,7 +52,7 @@ impl Trust {
 pub(crate) fn words(error: &rustls::Error) -> String {
     let words = match error {
         rustls::Error::InvalidCertificate(reason) => match reason {
-            CertificateError::UnknownIssuer => {
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                 "its certificate is not signed by an authority that this server trusts. If the certificate is your own, the operator of this server can trust it with smtp_ca_file"
             }
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => "its certificate has expired",
@@ -67,7 +67,7 @@ pub(crate) fn words(error: &rustls::Error) -> String {
             CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
                 "its certificate is self-signed. The operator of this server can trust it with smtp_ca_file"
             }
-            _ => "its certificate is invalid. The operator of this server can trust one of your own with smtp_ca_file",
+            _ => "its certificate is invalid. If it is your own, the operator of this server can trust it with smtp_ca_file",
         },
         rustls::Error::InvalidMessage(_) => {
             "it does not answer with TLS; the operator of this server can check smtp_port and smtp_security"

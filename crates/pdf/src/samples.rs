@@ -114,7 +114,11 @@ fn a_signature_is_never_alone_on_a_page() {
     let read = |name: &str| fs::read(folder.join(name)).unwrap();
     let labels: Value = serde_json::from_slice(&read("labels.json")).unwrap();
     let typesetter = Typesetter::new(&String::from_utf8(read("document.typ")).unwrap()).unwrap();
-    let cases = [("quote", "", "", "accepteren"), ("quote", "", "Ook op zondag.", "accepteren"), ("workorder", "Tot ziens.", "", "Tot ziens.")];
+    let cases = [
+        ("quote", "", "", "accepteren"),
+        ("quote", "", "Ook op zondag.", "accepteren"),
+        ("workorder", "Tot ziens.", "", "Tot ziens."),
+    ];
     for (kind, notes, footer, before) in cases {
         let mut data: Value = serde_json::from_slice(&read(&format!("sample-{kind}-nl.json"))).unwrap();
         data["labels"] = labels["nl"].clone();

@@ -6,8 +6,8 @@ use engine::input::did_you_mean;
 use engine::record::Record;
 use store::Tx;
 
-use crate::settings::office_hours::DAYS;
 use crate::settings::custom_field::{CustomField, FieldType};
+use crate::settings::office_hours::DAYS;
 use crate::settings::tax_rate;
 use crate::support::ticket_status;
 

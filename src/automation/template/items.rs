@@ -77,7 +77,9 @@ fn items_of_loops(text: &str) -> Vec<(String, String)> {
         }
         for (at, name) in names(inside) {
             let own = loops.iter().rev().find(|(own, _)| *own == name);
-            let (Some((_, Some(list))), Some(after)) = (own, inside[at + name.len()..].strip_prefix('.')) else { continue };
+            let (Some((_, Some(list))), Some(after)) = (own, inside[at + name.len()..].strip_prefix('.')) else {
+                continue;
+            };
             let member = leading_name(after);
             // A call is a method and not a member.
             if !member.is_empty() && !after[member.len()..].starts_with('(') {
@@ -148,7 +150,10 @@ mod tests {
         };
         assert_eq!(found("{{ data.rows[0].nam }}"), ["rows.nam"]);
         assert_eq!(found("{% for r in data.rows %}{{ r.nam }} r.x {{ 'r.y' }}{% endfor %}{{ r.z }}"), ["rows.nam"]);
-        assert_eq!(found("{%- for r in record.rows if r.a -%}{% if r.b %}{{ x.r.c }}{% endif %}{% endfor %}"), ["rows.b"]);
+        assert_eq!(
+            found("{%- for r in record.rows if r.a -%}{% if r.b %}{{ x.r.c }}{% endif %}{% endfor %}"),
+            ["rows.b"]
+        );
         assert_eq!(found("{% for a, b in data.rows %}{{ a.x }}{% endfor %}"), Vec::<String>::new());
         assert_eq!(found("{% for r in data.rows|sort %}{{ r.x }}{% endfor %}"), Vec::<String>::new());
         assert_eq!(

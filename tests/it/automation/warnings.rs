@@ -208,7 +208,11 @@ fn fit() -> Vec<(&'static str, &'static str, Value)> {
             json!({"type": "send_email", "to": "a@b.example", "subject": "s", "body": "b", "attach_pdf": true}),
         ),
         ("event", "mail.unanswered", json!({"type": "add_ticket_message", "body": "b"})),
-        ("event", "invoice.paid", json!({"type": "add_ticket_message", "body": "b", "ticket_id": "{{ steps[0].id }}"})),
+        (
+            "event",
+            "invoice.paid",
+            json!({"type": "add_ticket_message", "body": "b", "ticket_id": "{{ data.reference }}"}),
+        ),
         (
             "event",
             "invoice.paid",
@@ -300,7 +304,12 @@ fn warns_of_values_outside_a_list(db: Db) {
     );
     assert_eq!(on("invoice.paid", "data.rows[0].name", json!("x")), Vec::<String>::new());
     let told = on("invoice.paid", "data.payment_status", json!("payed"));
-    assert!(told.len() == 1 && told[0].starts_with("conditions[0].value: 'payment_status' has the unknown value 'payed'") && told[0].ends_with("did you mean 'paid'?"), "{told:?}");
+    assert!(
+        told.len() == 1
+            && told[0].starts_with("conditions[0].value: 'payment_status' has the unknown value 'payed'")
+            && told[0].ends_with("did you mean 'paid'?"),
+        "{told:?}"
+    );
     assert_eq!(on("invoice.paid", "data.payment_status", json!(["paid", "overdue"])), Vec::<String>::new());
     let days = |day: &str| {
         let condition = json!({"field": "data.mail_days", "op": "contains", "value": day});
@@ -311,11 +320,16 @@ fn warns_of_values_outside_a_list(db: Db) {
     let told = days("monday");
     assert!(told.len() == 1 && told[0].contains("'mail_days' is never \"monday\"; it is one of: mon, tue"), "{told:?}");
     assert_eq!(days("mon"), Vec::<String>::new());
-    let second = json!({"type": "create_note", "body": "{{ steps[1].id }}",
-        "conditions": [{"field": "steps[5].id", "op": "exists"}, {"field": "steps[0].id", "op": "exists"}]});
-    let told = warnings(&client, "event", "invoice.paid", json!([note("x")[0], second]));
-    let why = "has no result: the only earlier step is steps[0]";
-    assert_eq!(told, [format!("steps[1].body: 'steps[1]' {why}"), format!("steps[1].conditions[0].field: 'steps[5]' {why}")]);
+    let exists = |field: &str| json!({"field": field, "op": "exists"});
+    let second = json!({"type": "condition", "conditions": [exists("steps[5].id"), exists("steps[0].id")]});
+    let third = note("{{ steps[2].id }} {{ steps[0].id }}")[0].clone();
+    assert_eq!(
+        warnings(&client, "event", "invoice.paid", json!([note("x")[0], second, third])),
+        [
+            "steps[2].body: 'steps[2]' has no result: the earlier steps are steps[0] to steps[1]",
+            "steps[1].conditions[0].field: 'steps[5]' has no result: the only earlier step is steps[0]"
+        ]
+    );
     let told = on("settings.updated", "data.default_vat_code", json!("NL2"));
     assert!(
         told.len() == 1 && told[0].starts_with("conditions[0].value: 'default_vat_code' is never \"NL2\""),

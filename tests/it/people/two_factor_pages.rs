@@ -56,9 +56,8 @@ fn people_enrol_and_sign_in_with_plain_forms(db: Db) {
     assert!(page.text.contains("<svg "), "{}", page.text);
     let secret = page.text.split("<code>").nth(1).unwrap().split('<').next().unwrap();
     let (app, id) = (App { secret: secret.to_string() }, hidden(&page.text, "id"));
-    let named = |name: &str, code: &str| {
-        act(&browser, &[("action", "complete"), ("id", &id), ("name", name), ("code", code)])
-    };
+    let named =
+        |name: &str, code: &str| act(&browser, &[("action", "complete"), ("id", &id), ("name", name), ("code", code)]);
     let complete = |code: &str| named("Phone", code);
     assert!(named("Ph\u{202e}one", &app.code(-1)).expect(422).text.contains("Enter a name on one line"));
     let wrong = complete("000000").expect(422);
