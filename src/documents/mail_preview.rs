@@ -13,7 +13,7 @@ use serde_json::json;
 use store::Tx;
 
 use super::mail_html::in_html;
-use super::mail_template::{MIGRATIONS, MailTemplate, check_text};
+use super::mail_template::{MIGRATIONS, MailTemplate, check_text, warning};
 use super::mail_text::{Facts, Text, built_in};
 use super::send_type::SendType;
 use super::{Document, DocumentKind, InvoiceKind, Language, Mode, PaymentStatus, QuoteKind, Which, WorkorderKind};
@@ -92,7 +92,7 @@ fn previewed<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, wish: &Preview, language: 
     let text = Text { subject: own(&wish.subject, &template.subject), message: own(&wish.message, &template.message) };
     let (sender, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
     // As it would be sent.
-    let warning = text.warning(wish.send_type);
+    let warning = warning(wish.send_type, &text.subject, &text.message);
     let text = text.fitting(ctx, &document, wish.send_type).filled(&Facts::of(ctx, &document, &sender));
     let html = in_html(tx, ctx, &document, &text.message);
     let shown = Answer::json(&json!({

@@ -7,8 +7,7 @@ use engine::record::{ALL, Model, NOWHERE, REQUIRED, Record};
 use store::{Migration, Tx};
 
 use super::Language;
-use super::mail_text::Text;
-use super::placeholders::check_placeholders;
+use super::placeholders::{AMOUNT, DUE_DATE, PAYMENT, asks_without_payment, check_placeholders};
 use super::send_type::SendType;
 
 record! {
@@ -36,8 +35,7 @@ impl Model for MailTemplate {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let text = Text { subject: self.subject.clone(), message: self.message.clone() };
-        text.warning(self.send_type).into_iter().collect()
+        warning(self.send_type, &self.subject, &self.message).into_iter().collect()
     }
 }
 
@@ -52,6 +50,16 @@ impl MailTemplate {
         let values = [ctx.account.into(), kind.wire().into(), language.wire().into()];
         Ok(tx.first(&sql, &values, MailTemplate::from_row)?)
     }
+}
+
+/// Returns a warning about a text that can only be used while its invoice is to be paid.
+pub fn warning(kind: SendType, subject: &str, message: &str) -> Option<String> {
+    let is_invoice = matches!(kind, SendType::Invoice | SendType::Subscription);
+    (is_invoice && asks_without_payment(subject, message)).then(|| {
+        format!(
+            "The text names {AMOUNT} or {DUE_DATE} without {PAYMENT}, so mail about an invoice that is paid or collected by direct debit has the built-in text. Use {PAYMENT}, which asks for the transfer only if there is something to pay."
+        )
+    })
 }
 
 /// Checks that a subject is one line.

@@ -11,7 +11,7 @@ use store::Tx;
 
 use super::mail_template::MailTemplate;
 use super::pdf::Style;
-use super::placeholders::{NUMBER, PLACEHOLDERS, fill, restore};
+use super::placeholders::{DUE_DATE, NUMBER, PAYMENT, PLACEHOLDERS, asks_without_payment, fill, restore};
 use super::request::Request;
 use super::send_type::SendType;
 use super::{Document, DocumentKind, Language, PaymentStatus, Which, quote};
@@ -31,12 +31,6 @@ const QUOTE_ACCEPTED: &str = "quote_accepted";
 const QUOTE_INVOICED: &str = "quote_invoiced";
 const QUOTE_REJECTED: &str = "quote_rejected";
 const QUOTE_EXPIRED: &str = "quote_expired";
-
-/// Placeholders of what a client has to pay, and by when.
-const AMOUNT: &str = "{amount}";
-const DUE_DATE: &str = "{due_date}";
-/// The placeholder of the sentence that asks for a transfer, or says that none is needed.
-const PAYMENT: &str = "{payment}";
 
 /// The subject and the message of a mail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,9 +87,11 @@ impl Text {
     pub fn fitting<K: DocumentKind>(self, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Text {
         let asks_in_vain = match kind {
             SendType::Invoice | SendType::Subscription => {
-                document.request() != Request::Transfer && self.asks_without_payment()
+                document.request() != Request::Transfer && asks_without_payment(&self.subject, &self.message)
             }
-            SendType::Quote => !quote::is_open(ctx, document) && self.has(DUE_DATE),
+            SendType::Quote => {
+                !quote::is_open(ctx, document) && (self.subject.contains(DUE_DATE) || self.message.contains(DUE_DATE))
+            }
             _ => false,
         };
         let says_nothing = self.message.replace(PAYMENT, "").trim().is_empty()
@@ -105,25 +101,6 @@ impl Text {
             true => Text::built_in(usual_name(ctx, document, kind), document.language),
             false => self,
         }
-    }
-
-    /// Whether the text asks for an amount or names the due date without `{payment}`, the sentence that fits every status.
-    fn asks_without_payment(&self) -> bool {
-        (self.has(AMOUNT) || self.has(DUE_DATE)) && !self.has(PAYMENT)
-    }
-
-    fn has(&self, placeholder: &str) -> bool {
-        self.subject.contains(placeholder) || self.message.contains(placeholder)
-    }
-
-    /// Returns a warning about a template that can only be used while its invoice is to be paid.
-    pub fn warning(&self, kind: SendType) -> Option<String> {
-        let is_invoice = matches!(kind, SendType::Invoice | SendType::Subscription);
-        (is_invoice && self.asks_without_payment()).then(|| {
-            format!(
-                "The text names {AMOUNT} or {DUE_DATE} without {PAYMENT}, so mail about an invoice that is paid or collected by direct debit has the built-in text. Use {PAYMENT}, which asks for the transfer only if there is something to pay."
-            )
-        })
     }
 
     fn built_in(name: &str, language: Language) -> Text {

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
+use engine::error::{FieldCode, FieldErrors, Result, violation};
 use engine::record::{INPUT, Model, NOWHERE, REQUIRED, Record};
 use engine::resource::{Handler, Resource, Verb};
 use engine::{choice, record, records};
 use money::Decimal;
 use store::{Migration, Tx};
-
-use super::Settings;
 
 choice! {
     /// Type of rate.
@@ -107,32 +105,18 @@ impl Model for TaxRate {
                 .add("amount", violation(FieldCode::OutOfRange, format!("must be 0 for type {}", self.r#type.wire())));
         }
     }
-
-    /// Rows that name no rate have the default rate, which is one for sales.
-    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
-        let leaves_sales = |before: &&Self| before.context != self.context && self.context != TaxContext::Sales;
-        match before.filter(leaves_sales) {
-            Some(before) if Settings::of(tx, ctx)?.default_vat_code == before.code => {
-                let message = "This tax rate is the default of the account (default_vat_code), so it must be for sales. Choose another default first.";
-                Err(Error::new(Code::InUse, message))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn after_save(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
-        match before.filter(|before| before.code != self.code) {
-            Some(before) => Settings::rename_vat_code(tx, ctx, &before.code, &self.code),
-            None => Ok(()),
-        }
-    }
 }
 
-/// The resource of tax rates; in the contract they are read-only. `delete` checks whether a rate is in use.
-pub fn resource(delete: Handler) -> Resource {
+/// The resource of tax rates; in the contract they are read-only. `patch` and `delete` check whether a rate is in use.
+pub fn resource(patch: Handler, delete: Handler) -> Resource {
     Resource::of::<TaxRate>("Tax rates", "settings", MIGRATIONS)
         .all::<TaxRate>()
-        .managed::<TaxRate>()
+        .create::<TaxRate>()
+        .extension()
+        .get::<TaxRate>()
+        .extension()
+        .verb(Verb::Patch, patch)
+        .extension()
         .verb(Verb::Delete, delete)
         .extension()
         .or_with("finance.write")

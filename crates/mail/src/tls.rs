@@ -67,7 +67,9 @@ pub(crate) fn words(error: &rustls::Error) -> String {
             CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
                 "its certificate is self-signed. The operator of this server can trust it with smtp_ca_file"
             }
-            _ => "its certificate is invalid. If it is your own, the operator of this server can trust it with smtp_ca_file",
+            _ => {
+                "its certificate is invalid. If it is your own, the operator of this server can trust it with smtp_ca_file"
+            }
         },
         rustls::Error::InvalidMessage(_) => {
             "it does not answer with TLS; the operator of this server can check smtp_port and smtp_security"

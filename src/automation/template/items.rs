@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::is_template;
-
 /// Returns the members of list items that the templates of a value use: `rows` and `name` of `data.rows[0].name`, and of
 /// `row.name` in a loop over `data.rows`.
 pub fn items_in(value: &Value) -> BTreeSet<(String, String)> {
     match value {
-        Value::String(text) if is_template(text) => {
+        Value::String(text) if tags(text).next().is_some() => {
             text.match_indices('[').filter_map(|(at, _)| item_at(text, at)).chain(items_of_loops(text)).collect()
         }
         Value::Array(items) => items.iter().flat_map(items_in).collect(),
@@ -68,7 +66,8 @@ fn tags(text: &str) -> impl Iterator<Item = (bool, &str)> {
 
 /// Returns the lists that loops go through, and the members of their items. A name belongs to the innermost loop that has it.
 fn items_of_loops(text: &str) -> Vec<(String, String)> {
-    let (mut loops, mut found): (Vec<(&str, Option<&str>)>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    let mut loops: Vec<(&str, Option<&str>)> = Vec::new();
+    let mut found = Vec::new();
     for (is_tag, inside) in tags(text) {
         let inside = inside.trim_matches(|c: char| c == '-' || c == '+' || c.is_whitespace());
         if is_tag && inside.starts_with("endfor") {
