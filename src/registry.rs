@@ -46,7 +46,7 @@ use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
 use crate::settings::{
-    self, Settings, account, corporate_identity, custom_field, email_domain, payment_term, tax_rate,
+    self, Settings, account, changed_rate, corporate_identity, custom_field, email_domain, payment_term, tax_rate,
 };
 use crate::subscriptions::generate::{self, MakeInvoices};
 use crate::subscriptions::{activation, deleted_products, deleted_rates};
@@ -94,7 +94,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         mandate::resource(activation::by_mandate),
         batch::resource(),
         files::resource(),
-        tax_rate::resource(deleted_rates::delete),
+        tax_rate::resource(changed_rate::patch, deleted_rates::delete),
         corporate_identity::resource(),
         custom_field::resource(),
         email_domain::resource(),

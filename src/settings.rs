@@ -1,6 +1,7 @@
 //! The settings of an account, as a single record.
 
 pub mod account;
+pub mod changed_rate;
 pub mod corporate_identity;
 pub mod custom_field;
 pub mod email_domain;
@@ -314,6 +315,16 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// Lets the default tax rate follow a rate that gets another code. Without it, rows that name no rate would have 0%.
+    pub(crate) fn rename_vat_code(tx: &mut Tx, ctx: &Ctx, old: &str, new: &str) -> Result<()> {
+        let before = Settings::stored(tx, ctx)?;
+        if before.default_vat_code != old || old == new {
+            return Ok(());
+        }
+        let mut settings = Settings { default_vat_code: new.to_string(), ..before.clone() };
+        records::change(tx, ctx, &before, &mut settings, "updated")
     }
 
     /// Sets the language of a new account.

@@ -123,8 +123,16 @@ pub fn hint(pattern: &str) -> String {
     let name = canonical(pattern);
     match name.strip_suffix(".*") {
         Some(record) => guess_prefix(record),
+        // The name of a record alone matches nothing.
+        None if is_record(&name) => format!("; did you mean '{pattern}.*'?"),
         None => guess(&name),
     }
+}
+
+/// Whether events of this record are emitted.
+fn is_record(name: &str) -> bool {
+    let sent = registry().events.iter().filter(|event| event.origin == Origin::Program);
+    sent.filter_map(|event| event.name.split('.').next()).chain(["client"]).any(|record| record == name)
 }
 
 /// Returns why an event that is fired, or that a flow listens to, is probably misspelled, if so. A name that resembles no
@@ -259,6 +267,9 @@ mod tests {
         assert_eq!(never_sent("*"), None);
         assert_eq!(never_sent("client.updated"), None);
         assert_eq!(never_sent("invoce.*").unwrap(), "'invoce.*' matches no event; did you mean 'invoice.*'?");
+        for name in ["invoice", "client"] {
+            assert_eq!(never_sent(name).unwrap(), format!("'{name}' matches no event; did you mean '{name}.*'?"));
+        }
         assert_eq!(never_sent("clients.*").unwrap(), "'clients.*' matches no event; did you mean 'client.*'?");
         assert_eq!(never_sent("Invoice.*").unwrap(), "'Invoice.*' matches no event; did you mean 'invoice.*'?");
         assert!(never_sent("INVOICE.PAID").unwrap().ends_with("did you mean 'invoice.paid'?"));

@@ -25,17 +25,19 @@ const MOST: usize = 100;
 /// Returns warnings, each with its path, for the conditions and steps of a flow.
 pub fn of(subject: &Subject, lists: &Lists, conditions: &Value, steps: &Value) -> Vec<String> {
     let mut warnings = templates(subject, steps);
-    let mut all = vec![("conditions".to_string(), conditions)];
+    let mut all = vec![("conditions".to_string(), conditions, 0)];
     for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
         if warnings.len() < MOST {
             steps::lint(subject, lists, step, &format!("steps[{place}]"), &mut warnings);
         }
-        all.push((format!("steps[{place}].conditions"), &step["conditions"]));
+        all.push((format!("steps[{place}].conditions"), &step["conditions"], place));
     }
-    for (path, list) in all {
+    for (path, list, step) in all {
         for (place, condition) in list.as_array().into_iter().flatten().enumerate() {
             if warnings.len() < MOST {
-                warnings.extend(lint_condition(subject, lists, condition, &format!("{path}[{place}]")));
+                let at = format!("{path}[{place}]");
+                let later = uses_later_step(condition, step).map(|why| format!("{at}.field: {why}"));
+                warnings.extend(later.or_else(|| lint_condition(subject, lists, condition, &at)));
             }
         }
     }
@@ -58,6 +60,8 @@ fn templates(subject: &Subject, steps: &Value) -> Vec<String> {
                 let why = undefined(&parts, &before).or_else(|| subject.lacks(&parts));
                 warnings.extend(why.map(|why| format!("steps[{place}].{field}: {why}")));
             }
+            let later = template::places_in(value).into_iter().filter_map(|wanted| not_earlier(wanted, place));
+            warnings.extend(later.map(|why| format!("steps[{place}].{field}: {why}")));
             let items = template::items_in(value);
             let why = items.iter().filter_map(|(list, member)| subject.lacks_item(list, member));
             warnings.extend(why.map(|why| format!("steps[{place}].{field}: {why}")));
@@ -79,6 +83,23 @@ fn undefined(path: &[&str], before: &[&str]) -> Option<String> {
             let known = KNOWN.join(", ");
             Some(format!("'{root}' is not one of the names available in templates: {known}{hint}"))
         }
+        _ => None,
+    }
+}
+
+/// Returns why a step has no result of the step at `wanted`, if so. `place` is its own.
+fn not_earlier(wanted: usize, place: usize) -> Option<String> {
+    (wanted >= place).then(|| match place {
+        0 => format!("'steps[{wanted}]' has no result: this is the first step"),
+        1 => format!("'steps[{wanted}]' has no result: the only earlier step is steps[0]"),
+        _ => format!("'steps[{wanted}]' has no result: the earlier steps are steps[0] to steps[{}]", place - 1),
+    })
+}
+
+/// Returns why the field of a condition is the result of a step that is not done yet, if so.
+fn uses_later_step(condition: &Value, place: usize) -> Option<String> {
+    match conditions::steps_of(condition["field"].as_str()?)?.as_slice() {
+        [PathPart::Name(root), PathPart::Index(wanted), ..] if root == "steps" => not_earlier(*wanted, place),
         _ => None,
     }
 }
@@ -110,8 +131,16 @@ fn lint_condition(subject: &Subject, lists: &Lists, condition: &Value, path: &st
     let fields = subject.fields(name);
     let why = |(record, field): &(&engine::resource::Resource, &FieldInfo)| {
         let is_excluded = |value: &Value| lists.exclude(record.shape.name, &names[1..], value.as_str()?, |a, b| a == b);
-        let listed = || values(condition).find_map(is_excluded);
-        if deeper.is_empty() && is_whole { compared(field, condition).or_else(listed) } else { listed() }
+        let listed = || match (field.schema)(&field.rules)["type"] == "array" {
+            true => items(condition).find_map(is_excluded),
+            false => values(condition).find_map(is_excluded),
+        };
+        if !(deeper.is_empty() && is_whole) {
+            return listed();
+        }
+        // A business may use values of its own, which is rarer than a misspelled one.
+        let is_unusual = |value: &Value| steps::not_in_set(field.choices_of(record.shape.name), value.as_str()?);
+        compared(field, condition).or_else(listed).or_else(|| values(condition).find_map(is_unusual))
     };
     // It may hold for another type of record.
     let reasons: Vec<Option<String>> = fields.iter().map(why).collect();
@@ -130,6 +159,13 @@ fn values(condition: &Value) -> impl Iterator<Item = &Value> {
         let text = value.as_str().unwrap_or_default();
         !(value.is_null() || template::is_template(text) || (value.is_string() && text.is_empty()))
     })
+}
+
+/// Returns the values that a condition looks for in a list, without placeholders.
+fn items(condition: &Value) -> impl Iterator<Item = &Value> {
+    let is_searched = condition["op"] == "contains";
+    let value = Some(&condition["value"]).filter(|value| is_searched && value.is_string());
+    value.into_iter().filter(|value| !template::is_template(value.as_str().unwrap_or_default()))
 }
 
 /// Returns why a comparison of the field with the value never holds, if so.

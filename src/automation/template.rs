@@ -2,6 +2,7 @@
 //! and branch but not assign, and its work and output are limited.
 
 mod filters;
+mod items;
 mod multiplication;
 mod objects;
 mod rules;
@@ -19,6 +20,7 @@ use minijinja::value::{Value as Jinja, ValueKind};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 use serde_json::Value;
 
+pub use self::items::{items_in, places_in};
 pub use self::objects::{Results, Unknown, of};
 
 /// Maximum length of the output of a template, in bytes.
@@ -109,30 +111,6 @@ pub fn names_in(value: &Value) -> BTreeSet<String> {
         Value::Object(members) => members.values().flat_map(names_in).collect(),
         _ => BTreeSet::new(),
     }
-}
-
-/// Returns the members of list items that the templates of a value use: `rows` and `name` of `data.rows[0].name`.
-pub fn items_in(value: &Value) -> BTreeSet<(String, String)> {
-    match value {
-        Value::String(text) if is_template(text) => {
-            text.match_indices('[').filter_map(|(at, _)| item_at(text, at)).collect()
-        }
-        Value::Array(items) => items.iter().flat_map(items_in).collect(),
-        Value::Object(members) => members.values().flat_map(items_in).collect(),
-        _ => BTreeSet::new(),
-    }
-}
-
-/// Returns the list and the member around a bracket.
-fn item_at(text: &str, bracket: usize) -> Option<(String, String)> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let before = &text[..bracket];
-    let path = &before[before.rfind(|c: char| !is_part(c) && c != '.').map_or(0, |at| at + 1)..];
-    let list = path.strip_prefix("data.").or_else(|| path.strip_prefix("record."))?;
-    let (place, after) = text[bracket + 1..].split_once(']')?;
-    let after = after.strip_prefix('.').filter(|_| place.parse::<usize>().is_ok())?;
-    let member: String = after.chars().take_while(|c| is_part(*c)).collect();
-    (!list.is_empty() && !list.contains('.') && !member.is_empty()).then(|| (list.to_string(), member))
 }
 
 /// The names available in templates.

@@ -41,6 +41,11 @@ fn patch_now<K: DocumentKind>(
     Ok(Image::answer(image, ctx, &document, UPDATED).with_texts("warnings", &warnings))
 }
 
+/// What a document without a client is warned of, a draft too.
+pub(super) const NO_CLIENT: &str = "The document has no client.";
+/// What a document without rows is warned of, a draft too.
+pub(super) const NO_ROWS: &str = "The document has no rows.";
+
 /// Something that a document lacks.
 struct Lack {
     field: String,
@@ -54,11 +59,11 @@ impl<K: DocumentKind> Document<K> {
     fn lacks(&self) -> Vec<Lack> {
         let mut lacks = Vec::new();
         if self.client_id.0.is_empty() {
-            let warning = "The document has no client.".to_string();
+            let warning = NO_CLIENT.to_string();
             lacks.push(Lack { field: "client_id".to_string(), required: "is required in a final document", warning });
         }
         if self.rows.0.is_empty() {
-            let warning = "The document has no rows.".to_string();
+            let warning = NO_ROWS.to_string();
             lacks.push(Lack { field: "rows".to_string(), required: "are required in a final document", warning });
         }
         for (place, row) in self.rows.0.iter().enumerate().filter(|(_, row)| row.unstated) {

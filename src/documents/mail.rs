@@ -239,6 +239,9 @@ pub(crate) const fn follower<K: DocumentKind>() -> Follower {
             if source.text.is_early(document.language) {
                 // It may be late by now.
                 source.text = Text::usual(tx, ctx, &document, kind)?;
+            } else if source.is_usual {
+                // It may be paid or answered by now.
+                source.text = source.text.fitting(ctx, &document, kind);
             }
             let to = source.to_client.then(|| split(&document.addressee(kind)));
             Ok(Rewritten { words: words(tx, ctx, &document, &source, &sender), to })

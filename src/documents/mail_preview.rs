@@ -13,7 +13,7 @@ use serde_json::json;
 use store::Tx;
 
 use super::mail_html::in_html;
-use super::mail_template::{MIGRATIONS, MailTemplate, check_text};
+use super::mail_template::{MIGRATIONS, MailTemplate, check_text, warning};
 use super::mail_text::{Facts, Text, built_in};
 use super::send_type::SendType;
 use super::{Document, DocumentKind, InvoiceKind, Language, Mode, PaymentStatus, QuoteKind, Which, WorkorderKind};
@@ -68,16 +68,20 @@ fn preview(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let wish = input.record();
         let language = input.has("language").then_some(wish.language);
-        let answer = match wish.send_type.family() {
+        let (answer, warning) = match wish.send_type.family() {
             Which::Invoice => previewed::<InvoiceKind>(tx, ctx, &wish, language),
             Which::Quote => previewed::<QuoteKind>(tx, ctx, &wish, language),
             Which::Workorder => previewed::<WorkorderKind>(tx, ctx, &wish, language),
-        };
-        Ok(answer?.with_texts("warnings", &input.warnings))
+        }?;
+        let warnings: Vec<String> = input.warnings.iter().cloned().chain(warning).collect();
+        Ok(answer.with_texts("warnings", &warnings))
     }))
 }
 
-fn previewed<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, wish: &Preview, language: Option<Language>) -> Result<Answer> {
+/// The preview, and a warning about its text.
+type Previewed = Result<(Answer, Option<String>)>;
+
+fn previewed<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, wish: &Preview, language: Option<Language>) -> Previewed {
     let mut document: Document<K> = match wish.document_id.as_str() {
         "" => sample(tx, ctx, wish.send_type, language.unwrap_or_default())?,
         id => about(tx, ctx, id)?.addressed(tx, ctx)?,
@@ -87,12 +91,15 @@ fn previewed<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, wish: &Preview, language: 
     let own = |sent: &String, usual: &String| if sent.is_empty() { usual.clone() } else { sent.clone() };
     let text = Text { subject: own(&wish.subject, &template.subject), message: own(&wish.message, &template.message) };
     let (sender, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
-    let text = text.filled(&Facts::of(ctx, &document, &sender));
+    // As it would be sent.
+    let warning = warning(wish.send_type, &text.subject, &text.message);
+    let text = text.fitting(ctx, &document, wish.send_type).filled(&Facts::of(ctx, &document, &sender));
     let html = in_html(tx, ctx, &document, &text.message);
-    Ok(Answer::json(&json!({
+    let shown = Answer::json(&json!({
         "subject": text.subject, "message": text.message, "html": html,
         "template": {"subject": template.subject, "message": template.message},
-    })))
+    }));
+    Ok((shown, warning))
 }
 
 /// Returns the document that a preview is about, if the caller may read it.

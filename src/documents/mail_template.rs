@@ -7,7 +7,7 @@ use engine::record::{ALL, Model, NOWHERE, REQUIRED, Record};
 use store::{Migration, Tx};
 
 use super::Language;
-use super::placeholders::check_placeholders;
+use super::placeholders::{AMOUNT, DUE_DATE, PAYMENT, asks_without_payment, check_placeholders};
 use super::send_type::SendType;
 
 record! {
@@ -22,7 +22,8 @@ record! {
     subject: String = REQUIRED.names().at_most(998).example("\"Factuur {number} van {sender}\"");
     /// Message, with placeholders: `{salutation}`, `{number}`, `{title}`, `{amount}` (still to be paid), `{total}`, `{date}`,
     /// `{due_date}`, `{reference}`, `{client}`, `{sender}`, `{link}`, and `{payment}`, the sentence that asks for a transfer or
-    /// says that the amount is collected or paid.
+    /// says that the amount is collected or paid. A text that names `{amount}` or `{due_date}` without `{payment}` is replaced by
+    /// the built-in one when there is nothing to transfer.
     message: String = REQUIRED.long().example("\"{salutation},\\n\\nHierbij factuur {number}. {payment}\\n\\n{sender}\"");
 }
 
@@ -31,6 +32,10 @@ impl Model for MailTemplate {
 
     fn check(&self, faults: &mut FieldErrors) {
         check_text(&self.subject, &self.message, faults);
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        warning(self.send_type, &self.subject, &self.message).into_iter().collect()
     }
 }
 
@@ -45,6 +50,16 @@ impl MailTemplate {
         let values = [ctx.account.into(), kind.wire().into(), language.wire().into()];
         Ok(tx.first(&sql, &values, MailTemplate::from_row)?)
     }
+}
+
+/// Returns a warning about a text that can only be used while its invoice is to be paid.
+pub fn warning(kind: SendType, subject: &str, message: &str) -> Option<String> {
+    let is_invoice = matches!(kind, SendType::Invoice | SendType::Subscription);
+    (is_invoice && asks_without_payment(subject, message)).then(|| {
+        format!(
+            "The text names {AMOUNT} or {DUE_DATE} without {PAYMENT}, so mail about an invoice that is paid or collected by direct debit has the built-in text. Use {PAYMENT}, which asks for the transfer only if there is something to pay."
+        )
+    })
 }
 
 /// Checks that a subject is one line.

@@ -11,7 +11,7 @@ use store::Tx;
 
 use super::mail_template::MailTemplate;
 use super::pdf::Style;
-use super::placeholders::{NUMBER, PLACEHOLDERS, fill, restore};
+use super::placeholders::{DUE_DATE, NUMBER, PAYMENT, PLACEHOLDERS, asks_without_payment, fill, restore};
 use super::request::Request;
 use super::send_type::SendType;
 use super::{Document, DocumentKind, Language, PaymentStatus, Which, quote};
@@ -63,26 +63,43 @@ impl Text {
 
     /// Returns the template of a mail about a document.
     pub fn usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Result<Text> {
-        if let Some(answered) = answered(ctx, document).filter(|_| kind.is_reminder() || kind == SendType::Quote) {
-            // A reminder asks for an answer, whoever wrote its template.
-            let own = if kind.is_reminder() { None } else { MailTemplate::of(tx, ctx, kind, document.language)? };
-            return Ok(match own {
-                Some(own) => Text { subject: own.subject, message: own.message },
-                None => Text::built_in(answered, document.language),
-            });
-        }
-        if K::WHICH != Which::Invoice || !kind.is_reminder() {
-            return Text::template(tx, ctx, kind, document.language);
-        }
-        match document.request() {
-            Request::Transfer if document.is_past_due(ctx) => Text::template(tx, ctx, kind, document.language),
-            Request::Transfer => match MailTemplate::of(tx, ctx, kind, document.language)? {
-                Some(own) => Ok(Text { subject: own.subject, message: own.message }),
-                None => Ok(Text::built_in(EARLY, document.language)),
-            },
+        let is_settled = K::WHICH == Which::Invoice && document.request() != Request::Transfer;
+        let kind = match kind.is_reminder() && is_settled {
             // An invoice that is settled or collected is never asked for, so its reminder says what its invoice says.
-            _ if document.is_credit => Text::template(tx, ctx, SendType::Credit, document.language),
-            _ => Text::template(tx, ctx, SendType::Invoice, document.language),
+            true if document.is_credit => SendType::Credit,
+            true => SendType::Invoice,
+            false => kind,
+        };
+        let usual = usual_name(ctx, document, kind);
+        // A reminder of a quote asks for an answer, whoever wrote its template.
+        let own = match K::WHICH == Which::Quote && kind.is_reminder() && !quote::is_open(ctx, document) {
+            true => None,
+            false => MailTemplate::of(tx, ctx, kind, document.language)?,
+        };
+        Ok(match own {
+            Some(own) => Text { subject: own.subject, message: own.message }.fitting(ctx, document, kind),
+            None => Text::built_in(usual, document.language),
+        })
+    }
+
+    /// Returns the built-in text instead of one that asks for what is settled, or that says nothing about this document.
+    #[must_use]
+    pub fn fitting<K: DocumentKind>(self, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Text {
+        let asks_in_vain = match kind {
+            SendType::Invoice | SendType::Subscription => {
+                document.request() != Request::Transfer && asks_without_payment(&self.subject, &self.message)
+            }
+            SendType::Quote => {
+                !quote::is_open(ctx, document) && (self.subject.contains(DUE_DATE) || self.message.contains(DUE_DATE))
+            }
+            _ => false,
+        };
+        let says_nothing = self.message.replace(PAYMENT, "").trim().is_empty()
+            && document.request() != Request::Transfer
+            && Style(document.language).terms(ctx, document).is_empty();
+        match asks_in_vain || says_nothing {
+            true => Text::built_in(usual_name(ctx, document, kind), document.language),
+            false => self,
         }
     }
 
@@ -199,6 +216,17 @@ impl Facts {
 
     fn value(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Returns the name of the built-in text of a mail about a document.
+fn usual_name<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, kind: SendType) -> &'static str {
+    let is_plain = matches!(kind, SendType::Invoice | SendType::Subscription);
+    match answered(ctx, document).filter(|_| kind.is_reminder() || kind == SendType::Quote) {
+        Some(answered) => answered,
+        None if document.is_credit && is_plain => SendType::Credit.wire(),
+        None if K::WHICH == Which::Invoice && kind.is_reminder() && !document.is_past_due(ctx) => EARLY,
+        None => kind.wire(),
     }
 }
 

@@ -11,7 +11,7 @@ use jiff::ToSpan;
 use money::{Amount, Percent, Price};
 use store::Tx;
 
-use super::complete::warned;
+use super::complete::{NO_CLIENT, NO_ROWS, warned};
 use super::faults;
 use super::rows::{self, ROWS, Row, Rows, check_total};
 use super::timers::STILL_DRAFT;
@@ -58,9 +58,12 @@ fn create_now<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, input: &Input<Document<K>
     let mut warnings = input.warnings.clone();
     let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
     if client.is_none() {
-        warnings.push("The document has no client.".to_string());
+        warnings.push(NO_CLIENT.to_string());
     }
     let (document, image) = make(tx, ctx, input, client.as_deref(), paid_at)?;
+    if document.rows.0.is_empty() {
+        warnings.push(NO_ROWS.to_string());
+    }
     let warnings = warned(&document, document.is_final(), &warnings);
     let answer = image.created(ctx, &document, CREATED).with_texts("warnings", &warnings);
     Ok(with_pdf(ctx, answer, &document))

@@ -211,6 +211,18 @@ pub struct Revision {
     /// What the invoice asks for depends on these. Jobs of older versions do not have them.
     #[serde(default)]
     payment: Option<PaymentState>,
+    /// What a quote says about its answer depends on these. Jobs of older versions do not have them.
+    #[serde(default)]
+    answer: Option<AnswerState>,
+}
+
+/// The answer to a quote.
+#[derive(Clone, Serialize, Deserialize)]
+struct AnswerState {
+    status: String,
+    accepted_at: Option<i64>,
+    accepted_by: String,
+    rejected_at: Option<i64>,
 }
 
 /// How the payment of an invoice stands.
@@ -235,6 +247,7 @@ impl Revision {
             due_date: document.due_date.text(),
             size: document.rows.0.iter().map(|row| PRINTED_ROW + row.name.len() + row.description.len()).sum(),
             payment: (K::WHICH == Which::Invoice).then(|| PaymentState::of(document)),
+            answer: (K::WHICH == Which::Quote).then(|| AnswerState::of(document)),
         }
     }
 
@@ -257,7 +270,28 @@ impl Revision {
         if let Some(payment) = &self.payment {
             payment.put_into(&mut document);
         }
+        if let Some(answer) = &self.answer {
+            answer.put_into(&mut document);
+        }
         print(tx, ctx, &document)
+    }
+}
+
+impl AnswerState {
+    fn of<K: DocumentKind>(document: &Document<K>) -> AnswerState {
+        AnswerState {
+            status: document.payment_status.wire().to_string(),
+            accepted_at: document.accepted_at.0.map(|moment| moment.0),
+            accepted_by: document.accepted_by.clone(),
+            rejected_at: document.rejected_at.0.map(|moment| moment.0),
+        }
+    }
+
+    fn put_into<K: DocumentKind>(&self, document: &mut Document<K>) {
+        document.payment_status = PaymentStatus::from(self.status.as_str());
+        document.accepted_at = When(self.accepted_at.map(Moment));
+        document.accepted_by.clone_from(&self.accepted_by);
+        document.rejected_at = When(self.rejected_at.map(Moment));
     }
 }
 
@@ -409,7 +443,10 @@ fn printed<K: DocumentKind>(
         "footer": of(meta, "footer"),
     });
     if K::WHICH == Which::Quote {
-        data["accept"] = json!({"url": ctx.site.address(&format!("/d/{}", document.token))});
+        data["accept"] = match style.answered(ctx, document) {
+            Some(answer) => json!({"answer": answer}),
+            None => json!({"url": ctx.site.address(&format!("/d/{}", document.token))}),
+        };
     }
     // Without a bank account there is no payment request.
     let asks = request == Request::Transfer && !of(meta, "iban").is_empty();

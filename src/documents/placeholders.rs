@@ -25,6 +25,19 @@ const MAX_NAMED: usize = 20;
 /// The number, in texts about a document that has none yet.
 pub const NUMBER: &str = "{number}";
 
+/// What is still to be paid, and by when.
+pub const AMOUNT: &str = "{amount}";
+/// The due date, or the last day that a quote is valid.
+pub const DUE_DATE: &str = "{due_date}";
+/// The sentence that asks for a transfer, or says that none is needed.
+pub const PAYMENT: &str = "{payment}";
+
+/// Whether a text asks for an amount or names the due date without `{payment}`, the sentence that fits every status.
+pub fn asks_without_payment(subject: &str, message: &str) -> bool {
+    let has = |placeholder: &str| subject.contains(placeholder) || message.contains(placeholder);
+    (has(AMOUNT) || has(DUE_DATE)) && !has(PAYMENT)
+}
+
 /// Rejects a text with placeholders that do not exist, or that are written in another way than `{number}`; names all of them.
 pub fn check_placeholders(text: &str) -> Result<(), Violation> {
     let (miswritten, unknown) = (miswritten(text), unknown(text));

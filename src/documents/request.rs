@@ -1,6 +1,7 @@
 //! What an invoice asks of its client: a transfer, nothing while the amount is collected by direct debit, and nothing
-//! once it is settled. The PDF, the page and the mail all say the same.
+//! once it is settled. A quote asks for an answer until it has one. The PDF, the page and the mail all say the same.
 
+use engine::clock::Moment;
 use engine::record::Day;
 use jiff::civil::Date;
 
@@ -17,13 +18,26 @@ pub enum Request {
     Paid,
     /// Nothing: it was credited.
     Credited,
-    /// Nothing: it is a draft or no invoice, or nothing is owed.
+    /// To accept or reject the quote.
+    Answer,
+    /// Nothing: the quote was accepted then, by this person.
+    Accepted(Option<Moment>, String),
+    /// Nothing: the quote was rejected then.
+    Rejected(Option<Moment>),
+    /// Nothing: the quote was invoiced without an answer.
+    Invoiced,
+    /// Nothing: the quote is no longer valid.
+    Expired,
+    /// Nothing: it is a draft or a workorder, or nothing is owed.
     Nothing,
 }
 
 impl<K: DocumentKind> Document<K> {
     /// Returns what the document asks of its client.
     pub fn request(&self) -> Request {
+        if K::WHICH == Which::Quote {
+            return self.wanted_answer();
+        }
         if K::WHICH != Which::Invoice || self.is_credit || !self.is_final() {
             return Request::Nothing;
         }
@@ -38,8 +52,21 @@ impl<K: DocumentKind> Document<K> {
         }
     }
 
+    fn wanted_answer(&self) -> Request {
+        let accepted = || Request::Accepted(self.accepted_at.0, self.accepted_by.clone());
+        match &self.payment_status {
+            PaymentStatus::Accepted => accepted(),
+            PaymentStatus::Invoiced if self.accepted_at.0.is_some() => accepted(),
+            PaymentStatus::Invoiced => Request::Invoiced,
+            PaymentStatus::Rejected => Request::Rejected(self.rejected_at.0),
+            PaymentStatus::Expired => Request::Expired,
+            _ => Request::Answer,
+        }
+    }
+
     /// Gives an invoice that asks something else or another amount than before a revision of its own: the PDF of one that is
-    /// paid or collected must not ask for a transfer, nor that of one that is partly paid for the total.
+    /// paid or collected must not ask for a transfer, nor that of one that is partly paid for the total. That of a quote which
+    /// was answered must not ask for an answer.
     pub fn revise_request(&mut self, before: &Self) {
         if before.is_final() && self.revision == before.revision && self.asked() != before.asked() {
             self.revision += 1;

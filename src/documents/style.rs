@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use engine::clock::Moment;
 use engine::context::Ctx;
 use jiff::civil::Date;
 use money::Amount;
@@ -96,8 +97,28 @@ impl Style {
             }
             Request::Credited => label("credited").to_string(),
             Request::Nothing if owes_nothing => label("nothing").to_string(),
-            Request::Nothing | Request::Transfer => String::new(),
+            _ => String::new(),
         }
+    }
+
+    /// Returns the sentence about the answer that a quote got, or that it is no longer valid; none while it asks for an answer.
+    pub fn answered<K: DocumentKind>(&self, ctx: &Ctx, document: &Document<K>) -> Option<String> {
+        let label = |key: &str| typesetting::labels()[self.0.wire()]["quote"][key].as_str().unwrap_or_default();
+        let day = |moment: Option<Moment>| moment.map(|moment| self.date(moment.date(&ctx.zone))).unwrap_or_default();
+        let until = document.due_date.0.map(|date| self.date(date)).unwrap_or_default();
+        Some(match document.request() {
+            Request::Accepted(None, _) => label("accepted").to_string(),
+            Request::Accepted(moment, name) if name.is_empty() => label("accepted_on").replace("{date}", &day(moment)),
+            // The name comes last: braces in it are text.
+            Request::Accepted(moment, name) => {
+                label("accepted_by").replace("{date}", &day(moment)).replace("{name}", &name)
+            }
+            Request::Rejected(None) => label("rejected").to_string(),
+            Request::Rejected(moment) => label("rejected_on").replace("{date}", &day(moment)),
+            Request::Invoiced => label("invoiced").to_string(),
+            Request::Expired => label("expired").replace("{date}", &until),
+            _ => return None,
+        })
     }
 
     /// Returns a text about a category of VAT, such as the sentence that the law requires for it; empty if there is none.

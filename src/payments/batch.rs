@@ -13,6 +13,7 @@ use engine::{choice, log, record};
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 use money::Amount;
+use serde::Serialize;
 use store::{Migration, Tx};
 
 use super::handing_over::{self, HandOver};
@@ -88,6 +89,16 @@ struct Built {
     batch: Batch,
     waiting: Vec<Waiting>,
     warnings: Vec<String>,
+    left_out: Vec<LeftOut>,
+}
+
+/// A pending collection that the file does not have.
+#[derive(Serialize)]
+struct LeftOut {
+    payment_id: String,
+    invoice_id: String,
+    number: String,
+    reason: String,
 }
 
 /// `POST /v1/direct-debit/batches`: the file is built before the transaction that stores it, which only checks for changes
@@ -124,10 +135,9 @@ fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
     let creditor = creditor(tx, ctx)?;
     batch.collection_date = Day(Some(date));
     let mut warnings = input.warnings.clone();
-    let waiting = waiting(tx, ctx, &mut warnings)?;
+    let (waiting, left_out) = waiting(tx, ctx, &mut warnings)?;
     if waiting.is_empty() {
-        let message = "No collections are pending for signed mandates.";
-        return Err(Error::new(Code::InvalidTransition, message));
+        return Err(Error::new(Code::InvalidTransition, nothing_to_collect(&left_out)));
     }
     batch.base.id = ctx.new_id();
     // At most 35 characters, and unique per file.
@@ -135,7 +145,24 @@ fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
     batch.count = i64::try_from(waiting.len()).unwrap_or(i64::MAX);
     batch.amount = Amount::from_scaled(waiting.iter().map(|one| one.payment.amount.scaled()).sum());
     batch.content = file(ctx, &batch, creditor, date, &waiting)?;
-    Ok(Built { seq, batch, waiting, warnings })
+    Ok(Built { seq, batch, waiting, warnings, left_out })
+}
+
+/// Maximum number of collections that the message about a file without collections names.
+const MAX_NAMED: usize = 10;
+
+/// Says why there is nothing to put into a file.
+fn nothing_to_collect(left_out: &[LeftOut]) -> String {
+    if left_out.is_empty() {
+        return "No collections are pending for signed mandates.".to_string();
+    }
+    let named = left_out.iter().take(MAX_NAMED).map(|one| format!("{} ({})", one.number, one.reason));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = match left_out.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("None of the pending collections can be put into a file: {named}{more}.")
 }
 
 /// Saves a file and marks its collections, unless one of its records has changed since it was built: then the file is
@@ -160,7 +187,13 @@ fn keep(call: Call, built: Built, number: usize) -> Work {
             collections: collections.collect(),
         }
         .begin(tx, ctx)?;
-        Ok(Answer::created(ctx, &batch, CREATED).with_texts("warnings", &built.warnings))
+        let mut answer = Answer::created(ctx, &batch, CREATED).with_texts("warnings", &built.warnings);
+        if !built.left_out.is_empty() {
+            let left_out =
+                serde_json::to_string(&built.left_out).map_err(|error| Error::internal(error.to_string()))?;
+            answer.meta.push(format!("\"left_out\":{left_out}"));
+        }
+        Ok(answer)
     })
 }
 
@@ -200,8 +233,8 @@ pub(super) fn working_days_after(day: Date, count: usize) -> Date {
     working.nth(count.saturating_sub(1)).unwrap_or(day)
 }
 
-/// Returns the pending collections; adds a warning for each one that cannot be collected.
-fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<Vec<Waiting>> {
+/// Returns the pending collections, and those that cannot be collected, with a warning for each of them.
+fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<(Vec<Waiting>, Vec<LeftOut>)> {
     let sql = format!(
         "{} WHERE account_id = $1 AND provider = '{}' AND status = '{}' ORDER BY created_at, id LIMIT $2",
         Payment::sql().select,
@@ -214,20 +247,24 @@ fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<Vec<Wai
         payments.truncate(MAX_PAYMENTS);
         warnings.push(format!("The file has the first {MAX_PAYMENTS} collections; create another one for the rest."));
     }
-    let mut waiting = Vec::with_capacity(payments.len());
+    let (mut waiting, mut left_out) = (Vec::with_capacity(payments.len()), Vec::new());
     for payment in payments {
         let Invoice { base, number, title, client_id, .. } = records::find(tx, ctx, &payment.invoice_id.0)?;
         let client: Client = records::find(tx, ctx, &client_id.0)?;
         let mandate = mandate::of(tx, ctx, &client.base.id)?.filter(Mandate::is_ready);
-        match mandate {
+        let lacks = match mandate {
             Some(mandate) if !client.iban.0.is_empty() => {
                 waiting.push(Waiting { payment, invoice_id: base.id, number, title, client, mandate });
+                continue;
             }
-            Some(_) => warnings.push(format!("{number} was left out: {} has no IBAN.", client.name())),
-            None => warnings.push(format!("{number} was left out: {} has no mandate.", client.name())),
-        }
+            Some(_) => "IBAN",
+            None => "mandate",
+        };
+        let reason = format!("{} has no {lacks}", client.name());
+        warnings.push(format!("{number} was left out: {reason}."));
+        left_out.push(LeftOut { payment_id: payment.base.id, invoice_id: base.id, number, reason });
     }
-    Ok(waiting)
+    Ok((waiting, left_out))
 }
 
 /// Returns the creditor of the file.

@@ -44,19 +44,21 @@ pub(crate) fn begin(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Option<P
 const DAYS_TO_COLLECT: usize = 2;
 
 /// Records in an invoice that it will be collected, and when, if its client has a mandate; returns the mandate. A bank file
-/// with a date of its own corrects the day.
+/// with a date of its own corrects the day. Without an IBAN no bank file can have it, so the client is asked to pay.
 pub(crate) fn plan(tx: &mut Tx, ctx: &Ctx, invoice: &mut Invoice) -> Result<Option<Mandate>> {
     let mandate = match invoice.client_id.0.as_str() {
         "" => None,
         client => mandate::of(tx, ctx, client)?,
     };
     let mandate = mandate.filter(|mandate| mandate.is_ready() && invoice.unpaid_amount().scaled() > 0);
-    if mandate.is_some() {
-        let client = records::known::<Client>(tx, ctx, &invoice.client_id.0)?;
-        let day = working_days_after(ctx.now.date(&ctx.zone), DAYS_TO_COLLECT);
-        invoice.begin_collection(day, &client.iban.0);
+    let Some(mandate) = mandate else { return Ok(None) };
+    let client = records::known::<Client>(tx, ctx, &invoice.client_id.0)?;
+    if mandate.lacks_iban(&client) {
+        return Ok(None);
     }
-    Ok(mandate)
+    let day = working_days_after(ctx.now.date(&ctx.zone), DAYS_TO_COLLECT);
+    invoice.begin_collection(day, &client.iban.0);
+    Ok(Some(mandate))
 }
 
 /// Writes the payment of an invoice that is collected, and enqueues its request to the provider. The bank gets a file.
@@ -118,9 +120,22 @@ pub(crate) fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment
     if under_way(tx, ctx, &invoice.base.id, None)?.is_some() {
         return refuse("has a payment in progress; wait until it is completed");
     }
-    match begin(tx, ctx, invoice)? {
-        Some(payment) => Ok(payment),
+    if let Some(payment) = begin(tx, ctx, invoice)? {
+        return Ok(payment);
+    }
+    let mandate = match invoice.client_id.0.as_str() {
+        "" => None,
+        client => mandate::of(tx, ctx, client)?.filter(Mandate::is_ready),
+    };
+    match mandate {
         None => refuse("cannot be collected: its client has no valid mandate"),
+        Some(_) => {
+            let client = records::known::<Client>(tx, ctx, &invoice.client_id.0)?;
+            refuse(&format!(
+                "cannot be collected: {} has no IBAN, which the bank file needs. Set iban of the client and collect it again",
+                client.name()
+            ))
+        }
     }
 }
 

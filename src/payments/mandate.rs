@@ -59,6 +59,12 @@ impl Mandate {
     pub fn is_ready(&self) -> bool {
         matches!(self.status, MandateStatus::Authorized | MandateStatus::Active)
     }
+
+    /// Whether nothing can be collected, since the bank file needs an IBAN that the client does not have. A provider knows the
+    /// account itself.
+    pub fn lacks_iban(&self, client: &Client) -> bool {
+        self.provider == ProviderName::Manual && client.iban.0.is_empty()
+    }
 }
 
 /// Returns the mandate of a client. One of the sandbox counts only while the account uses the sandbox.
@@ -164,7 +170,14 @@ fn record_signed(call: Call) -> Result<Work> {
             mandate.signed_on = Day(signed.signed_on.0.or(Some(ctx.now.date(&ctx.zone))));
         })?;
         let mandate = of(tx, ctx, &client.base.id)?.ok_or_else(|| Error::not_found("mandate"))?;
-        let mut answer = Answer::created(ctx, &mandate, CREATED).with_texts("warnings", &input.warnings);
+        let mut warnings = input.warnings.clone();
+        if mandate.lacks_iban(&client) {
+            warnings.push(format!(
+                "{} has no IBAN: nothing can be collected until iban of the client is set.",
+                client.name()
+            ));
+        }
+        let mut answer = Answer::created(ctx, &mandate, CREATED).with_texts("warnings", &warnings);
         answer.location = Some(format!("/v1/clients/{}/direct-debit/mandate", client.base.id));
         Ok(answer)
     }))

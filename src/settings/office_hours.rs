@@ -8,7 +8,7 @@ use jiff::civil::Weekday;
 use super::Settings;
 
 /// The names of the days of the week, Monday first.
-const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+pub const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
 /// The hours of the days on which there are any.
 #[derive(Clone, Debug, PartialEq, Eq)]

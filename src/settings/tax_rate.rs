@@ -107,11 +107,16 @@ impl Model for TaxRate {
     }
 }
 
-/// The resource of tax rates; in the contract they are read-only. `delete` checks whether a rate is in use.
-pub fn resource(delete: Handler) -> Resource {
+/// The resource of tax rates; in the contract they are read-only. `patch` and `delete` check whether a rate is in use.
+pub fn resource(patch: Handler, delete: Handler) -> Resource {
     Resource::of::<TaxRate>("Tax rates", "settings", MIGRATIONS)
         .all::<TaxRate>()
-        .managed::<TaxRate>()
+        .create::<TaxRate>()
+        .extension()
+        .get::<TaxRate>()
+        .extension()
+        .verb(Verb::Patch, patch)
+        .extension()
         .verb(Verb::Delete, delete)
         .extension()
         .or_with("finance.write")

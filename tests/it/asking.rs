@@ -13,6 +13,9 @@ on_both![
     a_revoked_mandate_ends_collections,
     an_answered_quote_asks_for_no_answer,
     no_day_that_has_passed_is_promised,
+    nothing_is_collected_without_an_iban,
+    an_own_text_never_asks_for_what_is_settled,
+    the_pdf_of_a_quote_says_how_it_was_answered,
 ];
 
 /// An account that collects through its bank, and a client with a signed mandate.
@@ -238,4 +241,114 @@ fn no_day_that_has_passed_is_promised(db: Db) {
     let preview = json!({"send_type": "invoice", "language": "en", "document_id": asked["id"]});
     let english = client.post("/v1/mail-templates/preview", preview).expect(200).data()["message"].to_string();
     assert!(english.contains("This invoice was due on 24 May 2026. Please transfer €121.00."), "{english}");
+}
+
+fn nothing_is_collected_without_an_iban(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = with_mandate(&client);
+    let other = client.post("/v1/clients", json!({"company_name": "Zonder Bank"})).expect(201).id();
+    let signed = client.post(&format!("/v1/clients/{other}/direct-debit/mandate"), json!({"mandate_id": "MW"}));
+    assert!(signed.expect(201).text.contains("Zonder Bank has no IBAN"));
+    let invoice = |client_id: &str| {
+        let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+        let body = json!({"title": "Ketel", "client_id": client_id, "generate": true, "rows": rows});
+        format!("/v1/invoices/{}", client.post("/v1/invoices", body).expect(201).id())
+    };
+    let (collected, unpaid) = (invoice(&firm), invoice(&other));
+    let refused = client.act(&format!("{unpaid}/collect")).expect(409);
+    assert_eq!(refused.code(), "invalid_transition");
+    assert!(refused.text.contains("Zonder Bank has no IBAN"), "{}", refused.text);
+    assert!(message(&client, &unpaid, "invoice").contains("Wij verzoeken u"), "the client is asked to pay");
+    assert_eq!(client.get(&format!("{unpaid}/payments")).data(), json!([]));
+    client.patch(&format!("/v1/clients/{other}"), json!({"iban": "NL91ABNA0417164300"})).expect(200);
+    client.act(&format!("{unpaid}/collect")).expect(201);
+    // The file names what it leaves out.
+    client.patch(&format!("/v1/clients/{other}"), json!({"iban": ""})).expect(200);
+    let number = client.get(&unpaid).data()["number"].as_str().unwrap().to_string();
+    let refused = client.post("/v1/direct-debit/batches", json!({})).expect(409);
+    assert!(refused.text.contains(&format!("{number} (Zonder Bank has no IBAN)")), "{}", refused.text);
+    client.act(&format!("{collected}/collect")).expect(201);
+    let made = client.post("/v1/direct-debit/batches", json!({})).expect(201);
+    let left_out = made.json()["meta"]["left_out"].clone();
+    assert_eq!(
+        (&left_out[0]["number"], &left_out[0]["reason"], left_out[0]["invoice_id"].as_str().unwrap()),
+        (&json!(number), &json!("Zonder Bank has no IBAN"), unpaid.rsplit('/').next().unwrap())
+    );
+    assert_eq!((left_out.as_array().unwrap().len(), &made.data()["count"]), (1, &json!(1)));
+}
+
+fn an_own_text_never_asks_for_what_is_settled(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = with_mandate(&client);
+    let own = |kind: &str, message: &str| {
+        let body = json!({"send_type": kind, "language": "nl", "subject": "Eigen {number}", "message": message});
+        client.post("/v1/mail-templates", body).expect(201)
+    };
+    let asking = own("invoice", "{salutation},\n\nWilt u {amount} overmaken voor {due_date}?");
+    let told = asking.json()["meta"]["warnings"][0].as_str().unwrap().to_string();
+    assert!(told.contains("without {payment}"), "{told}");
+    let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+    let body = json!({"title": "Ketel", "client_id": firm, "generate": true, "rows": rows});
+    let invoice = || format!("/v1/invoices/{}", client.post("/v1/invoices", body.clone()).expect(201).id());
+    let (open, paid, collected) = (invoice(), invoice(), invoice());
+    client.post(&format!("{paid}/payments"), json!({})).expect(201);
+    client.act(&format!("{collected}/collect")).expect(201);
+    let credit = client.post(&format!("{}/credit", invoice()), json!({})).expect(201).id();
+    assert!(message(&client, &open, "invoice").contains("Wilt u €\u{a0}121,00 overmaken"));
+    for kind in ["invoice", "invoice_rem1"] {
+        for (path, said) in [(&paid, "is op 4 mei 2026 betaald"), (&collected, "automatisch af van rekening")] {
+            let says = message(&client, path, kind);
+            assert!(says.contains(said) && !says.contains("Wilt u"), "{kind}: {says}");
+        }
+    }
+    let about = json!({"send_type": "invoice", "document_id": paid.rsplit('/').next().unwrap()});
+    let preview = client.post("/v1/mail-templates/preview", about).expect(200);
+    assert!(preview.data()["message"].as_str().unwrap().contains("betaald"), "{}", preview.text);
+    assert!(preview.json()["meta"]["warnings"][0].as_str().unwrap().contains("without {payment}"));
+    // A text that leaves the request to {payment} is used as it is, and a message is never empty.
+    let path = format!("/v1/mail-templates/{}", asking.id());
+    let fits = client.patch(&path, json!({"message": "Van ons: {payment}"})).expect(200);
+    assert_eq!(fits.json()["meta"]["warnings"], json!(null));
+    assert!(message(&client, &paid, "invoice").starts_with("Van ons: Deze factuur is op"));
+    client.patch(&path, json!({"message": "{payment}"})).expect(200);
+    own("credit", "{payment}");
+    for kind in ["invoice", "credit"] {
+        let says = message(&client, &format!("/v1/invoices/{credit}"), kind);
+        assert!(says.contains("creditfactuur"), "{kind}: {says}");
+    }
+    // A quote that was answered is not asked for again.
+    own("quote", "Gaat u voor {due_date} akkoord?");
+    let quote = || format!("/v1/quotes/{}", client.post("/v1/quotes", body.clone()).expect(201).id());
+    let (asked, accepted) = (quote(), quote());
+    client.act(&format!("{accepted}/accept")).expect(200);
+    assert!(message(&client, &asked, "quote").starts_with("Gaat u voor"));
+    let says = message(&client, &accepted, "quote");
+    assert!(says.contains("U hebt deze offerte geaccepteerd") && !says.contains("Gaat u"), "{says}");
+}
+
+fn the_pdf_of_a_quote_says_how_it_was_answered(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+    let body = json!({"title": "Ketel", "generate": true, "due_date": "2026-05-18", "rows": rows});
+    let quote = || format!("/v1/quotes/{}", client.post("/v1/quotes", body.clone()).expect(201).id());
+    let pdf = |path: &str| client.get(&format!("{path}/pdf/content")).expect(200).bytes;
+    let revision = |path: &str| client.get(path).data()["meta"]["revision"].clone();
+    let (accepted, rejected, expired) = (quote(), quote(), quote());
+    let asking = [&accepted, &rejected, &expired].map(|path| pdf(path));
+    client.act(&format!("{accepted}/accept")).expect(200);
+    client.act(&format!("{rejected}/reject")).expect(200);
+    advance(&client, "2026-06-01T10:00:00Z");
+    for (path, before) in [&accepted, &rejected, &expired].into_iter().zip(asking) {
+        assert_eq!(revision(path), 2, "{path}");
+        assert_ne!(pdf(path), before, "{path}");
+        assert_eq!(client.get(&format!("{path}/revisions")).data().as_array().unwrap().len(), 2, "the first is kept");
+    }
+    // Its invoice says nothing new, and a later day makes it valid again.
+    client.act(&format!("{accepted}/invoice")).expect(201);
+    assert_eq!(revision(&accepted), 2);
+    client.patch(&expired, json!({"due_date": "2026-06-18"})).expect(200);
+    assert_eq!((revision(&expired), client.get(&expired).data()["payment_status"].clone()), (json!(3), json!("open")));
 }

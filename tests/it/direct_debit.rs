@@ -477,7 +477,7 @@ fn the_bank_gets_a_file(db: Db) {
     let without_iban = client.post("/v1/clients", json!({"company_name": "No bank"})).expect(201).id();
     client.post(&format!("/v1/clients/{without_iban}/direct-debit/mandate"), json!({"mandate_id": "M-2"})).expect(201);
     let subscription = subscribe(&client, &firm);
-    subscribe(&client, &without_iban);
+    let paid_otherwise = subscribe(&client, &without_iban);
     assert_eq!(client.post("/v1/direct-debit/batches", json!({})).expect(409).code(), "invalid_transition");
     advance(&client, "2026-05-10T10:00:00Z");
     assert_eq!(billed(&client, &subscription).1[0]["status"], "created", "it awaits a batch file");
@@ -501,7 +501,9 @@ fn the_bank_gets_a_file(db: Db) {
         (&batch["count"], &batch["amount"], &batch["collection_date"]),
         (&json!(1), &json!(121), &json!("2026-05-12"))
     );
-    assert!(made.json()["meta"]["warnings"][0].as_str().unwrap().contains("No bank has no IBAN"));
+    assert_eq!(made.json()["meta"]["left_out"], json!(null));
+    let (invoice, payments) = billed(&client, &paid_otherwise);
+    assert_eq!((payments.len(), &invoice["meta"]["collection_date"]), (0, &json!(null)), "the client is asked to pay");
     let file = client.get(&format!("/v1/direct-debit/batches/{}/content", made.id())).expect(200);
     assert!(
         file.header("content-type").starts_with("application/xml")

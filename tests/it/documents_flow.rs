@@ -150,7 +150,7 @@ fn a_draft_has_the_shape_of_the_contract(db: Db) {
     assert_eq!(gone["rows"][0]["description"], "");
     assert_eq!(client.get(&path).status, 404);
     let order = client.post("/v1/workorders", json!({"title": "w"})).expect(201);
-    assert_eq!(order.json()["meta"]["warnings"], json!(["The document has no client."]));
+    assert_eq!(order.json()["meta"]["warnings"], json!(["The document has no client.", "The document has no rows."]));
     client.delete(&format!("/v1/workorders/{}", order.id())).expect(204);
 }
 

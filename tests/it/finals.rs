@@ -7,6 +7,7 @@ use crate::support::{Client, Db, Reply, Server};
 
 on_both![
     rows_without_a_rate_get_the_default,
+    the_default_rate_follows_its_code,
     a_final_document_warns_of_what_it_lacks,
     a_strict_account_rejects_what_is_missing,
     a_document_is_printed_in_the_words_of_its_language,
@@ -61,6 +62,27 @@ fn rows_without_a_rate_get_the_default(db: Db) {
     if rate["id"].is_string() {
         assert_eq!(client.delete(&path).expect(409).code(), "in_use");
     }
+}
+
+fn the_default_rate_follows_its_code(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    client.patch("/v1/settings", json!({"default_vat_code": "NL21"})).expect(200);
+    let rates_now = client.get("/v1/tax-rates").data();
+    let rate = rates_now.as_array().unwrap().iter().find(|rate| rate["code"] == "NL21").unwrap().clone();
+    let path = format!("/v1/tax-rates/{}", rate["id"].as_str().unwrap());
+    let before = server.last_seq(&client);
+    client.patch(&path, json!({"code": "NL21X"})).expect(200);
+    assert_eq!(client.get("/v1/settings").data()["default_vat_code"], "NL21X");
+    assert_eq!(server.events(&client, before), ["tax_rate.updated", "settings.updated"]);
+    let rows = json!([{"name": "a", "unit_price": 100}]);
+    let made = client.post("/v1/invoices", json!({"title": "t", "generate": true, "rows": rows})).expect(201).data();
+    assert_eq!(rates(&made), [("NL21X".to_string(), "21".to_string())]);
+    // It stays a rate for sales.
+    assert_eq!(client.patch(&path, json!({"context": "purchase"})).expect(409).code(), "in_use");
+    let before = server.last_seq(&client);
+    client.patch(&path, json!({"label": "Hoog"})).expect(200);
+    assert_eq!(server.events(&client, before), ["tax_rate.updated"]);
 }
 
 fn a_final_document_warns_of_what_it_lacks(db: Db) {

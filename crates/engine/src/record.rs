@@ -121,6 +121,11 @@ pub trait Model: Record {
     /// default here: a rule about another field that depends on one of them checks [`FieldErrors::has`] first.
     fn check(&self, _faults: &mut FieldErrors) {}
 
+    /// Returns warnings about a valid record that is probably not what was meant, for the response that saves it.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Runs in the transaction before the record is saved: fills in values that depend on other records, and rejects
     /// what they do not allow. `before` is the previous record. Fields that are only in the body still have their value
     /// here.

@@ -58,7 +58,8 @@ fn created<R: Model>(call: Call, check: Option<StoredCheck<R>>) -> Result<Work> 
         check_stored(tx, ctx, check, (&record, None), &mut faults)?;
         faults.into_result()?;
         let image = add_as(tx, ctx, &mut record, "created")?;
-        Ok(image.created(ctx, &record, CREATED).with_texts("warnings", pending.warnings()))
+        let warnings = [pending.warnings(), record.warnings().as_slice()].concat();
+        Ok(image.created(ctx, &record, CREATED).with_texts("warnings", &warnings))
     }))
 }
 
@@ -100,7 +101,8 @@ fn patched<R: Model>(
     check_stored(tx, ctx, check, (&record, Some(&before)), &mut faults)?;
     faults.into_result()?;
     let image = change_as(tx, ctx, &before, &mut record, "updated")?;
-    Ok(Image::answer(image, ctx, &record, UPDATED).with_texts("warnings", pending.warnings()))
+    let warnings = [pending.warnings(), record.warnings().as_slice()].concat();
+    Ok(Image::answer(image, ctx, &record, UPDATED).with_texts("warnings", &warnings))
 }
 
 /// Adds the errors that only the database knows, of fields that have none yet.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustls::{ClientConnection, StreamOwned};
 
-use crate::tls::Trust;
+use crate::tls::{self, Trust};
 
 /// Maximum size of a reply; the connection to a server that sends more is closed.
 const LONGEST_ANSWER: usize = 64 * 1024;
@@ -271,7 +271,7 @@ fn dial(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
 }
 
 fn handshake(mut tcp: TcpStream, trust: &Trust, timeout: Duration) -> Result<Stream, CommandError> {
-    let not_safe = |e: rustls::Error| CommandError::Unsafe(e.to_string());
+    let not_safe = |e: rustls::Error| CommandError::Unsafe(tls::words(&e));
     let mut tls = ClientConnection::new(trust.config.clone(), trust.name.clone()).map_err(not_safe)?;
     let deadline = Instant::now() + timeout;
     while tls.is_handshaking() {
@@ -281,7 +281,10 @@ fn handshake(mut tcp: TcpStream, trust: &Trust, timeout: Duration) -> Result<Str
             tls.complete_io(&mut tcp)
         });
         step.map_err(|e| match e.kind() {
-            ErrorKind::InvalidData => CommandError::Unsafe(e.to_string()),
+            ErrorKind::InvalidData => {
+                let reason = e.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+                CommandError::Unsafe(reason.map_or_else(|| e.to_string(), tls::words))
+            }
             _ => lost(&e, timeout),
         })?;
     }

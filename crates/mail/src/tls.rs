@@ -7,7 +7,7 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 /// The settings of a handshake.
 #[derive(Clone)]
@@ -46,6 +46,37 @@ impl Trust {
             .with_no_client_auth();
         Ok(Trust { config: Arc::new(config), name })
     }
+}
+
+/// Says why a handshake failed, and what the operator can do about it. The texts of the library are those of a debugger.
+pub(crate) fn words(error: &rustls::Error) -> String {
+    let words = match error {
+        rustls::Error::InvalidCertificate(reason) => match reason {
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                "its certificate is not signed by an authority that this server trusts. If the certificate is your own, the operator of this server can trust it with smtp_ca_file"
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => "its certificate has expired",
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "its certificate is not valid yet; check the clocks of both machines"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "its certificate is for another host name; the operator of this server can set smtp_host to that name"
+            }
+            CertificateError::Revoked => "its certificate has been revoked",
+            // What `openssl req -x509` creates calls itself an authority.
+            CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+                "its certificate is self-signed. The operator of this server can trust it with smtp_ca_file"
+            }
+            _ => {
+                "its certificate is invalid. If it is your own, the operator of this server can trust it with smtp_ca_file"
+            }
+        },
+        rustls::Error::InvalidMessage(_) => {
+            "it does not answer with TLS; the operator of this server can check smtp_port and smtp_security"
+        }
+        other => return other.to_string(),
+    };
+    words.to_string()
 }
 
 /// Checks that a file has certificates (PEM).

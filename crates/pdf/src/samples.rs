@@ -107,3 +107,30 @@ fn a_request_stands_with_the_totals() {
         assert!(pages.contains(&1) && pages.contains(&2), "{kind}: {pages:?}");
     }
 }
+
+#[test]
+fn a_signature_is_never_alone_on_a_page() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
+    let read = |name: &str| fs::read(folder.join(name)).unwrap();
+    let labels: Value = serde_json::from_slice(&read("labels.json")).unwrap();
+    let typesetter = Typesetter::new(&String::from_utf8(read("document.typ")).unwrap()).unwrap();
+    let cases = [
+        ("quote", "", "", "accepteren"),
+        ("quote", "", "Ook op zondag.", "accepteren"),
+        ("workorder", "Tot ziens.", "", "Tot ziens."),
+    ];
+    for (kind, notes, footer, before) in cases {
+        let mut data: Value = serde_json::from_slice(&read(&format!("sample-{kind}-nl.json"))).unwrap();
+        data["labels"] = labels["nl"].clone();
+        (data["notes"], data["footer"], data["sign"]) = (Value::from(notes), Value::from(footer), Value::from(true));
+        let (row, mut pages) = (data["rows"][0].clone(), Vec::new());
+        for count in 1..13 {
+            data["rows"] = Value::from(vec![row.clone(); count]);
+            let (texts, all) = last_page(&typesetter, &data);
+            let has = |part: &str| texts.iter().any(|text| text.contains(part));
+            assert!(has("Handtekening") && has(before), "{kind} with {count} rows: {texts:?}");
+            pages.push(all);
+        }
+        assert!(pages.contains(&1) && pages.contains(&2), "{kind}: {pages:?}");
+    }
+}

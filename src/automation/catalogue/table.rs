@@ -267,7 +267,7 @@ table! {
         prefix: "sales",
         about: DOCUMENTS,
         one: "A document",
-        events: &[event("document_sent", "A document was sent.", "Each time an invoice, a quote or a workorder is sent by mail, reminders included.")],
+        events: &[event("document_sent", "Mail about a document was put into the outbox.", "Each time an invoice, a quote or a workorder is sent by mail, reminders included, when the mail is queued. Mail that waits for office hours can still be canceled, and a mail server can refuse it: `sent_at` of the document is set when the mail was accepted for a recipient, and `mail.bounced` and `mail.failed` tell of mail that was not.")],
     },
     Group { prefix: "settings", about: &["settings"], one: "The settings", events: &[CREATED, UPDATED, OUTSIDE] },
     Group {

@@ -7,6 +7,7 @@ use engine::record::Record;
 use store::Tx;
 
 use crate::settings::custom_field::{CustomField, FieldType};
+use crate::settings::office_hours::DAYS;
 use crate::settings::tax_rate;
 use crate::support::ticket_status;
 
@@ -34,6 +35,11 @@ impl Lists {
             ("ticket", ["status"]) => {
                 let has = self.statuses.iter().any(|status| same(status, value));
                 (!has).then(|| never(value, &self.statuses))
+            }
+            ("settings", ["mail_days"]) => {
+                let days = DAYS.map(String::from);
+                let has = days.iter().any(|day| same(day, value));
+                (!has).then(|| never(value, &days))
             }
             ("settings", ["default_vat_code"]) => {
                 let has = self.rates.iter().any(|code| same(code, value));

@@ -166,7 +166,7 @@ fn fields(
 
 /// Returns why a value is probably not meant: the set of the field does not have it. Some sets take other values too, and others
 /// replace them by a default.
-fn not_in_set(choices: &[&str], text: &str) -> Option<String> {
+pub fn not_in_set(choices: &[&str], text: &str) -> Option<String> {
     if choices.is_empty() || choices.contains(&text) || other_spelling(text).is_some_and(|one| choices.contains(&one)) {
         return None;
     }

@@ -7,6 +7,7 @@ on_both![
     warns_of_steps_that_do_not_fit_the_record,
     warns_of_values_outside_a_list,
     warns_of_values_outside_a_set,
+    warns_of_items_of_lists_and_later_steps,
     warns_of_records_that_are_gone_or_final,
     warns_of_references_that_lead_nowhere,
     warns_of_events_that_never_happen,
@@ -58,6 +59,13 @@ const LACKING: &[(&str, &str, &str, &str)] = &[
         "{{ data.emial }}",
         "a record of type client has no field 'emial'; did you mean 'email'?",
     ),
+    (
+        "event",
+        "invoice.paid",
+        "{% for r in data.rows %}{{ r.nam }}{% endfor %}",
+        "an item of 'rows' has no member 'nam'; did you mean 'name'?",
+    ),
+    ("event", "invoice.paid", "{{ steps[5].id }}", "'steps[5]' has no result: this is the first step"),
     ("event", "invoice.paid", "{{ data.rows[0].nam }}", "an item of 'rows' has no member 'nam'; did you mean 'name'?"),
     ("event", "ticket.message", "{{ data.message.bdy }}", "'message' has no member 'bdy'; did you mean 'body'?"),
     ("event", "mail.bounced", "{{ data.mail.recipent }}", "'mail' has no member 'recipent'; did you mean 'recipient'?"),
@@ -201,7 +209,11 @@ fn fit() -> Vec<(&'static str, &'static str, Value)> {
             json!({"type": "send_email", "to": "a@b.example", "subject": "s", "body": "b", "attach_pdf": true}),
         ),
         ("event", "mail.unanswered", json!({"type": "add_ticket_message", "body": "b"})),
-        ("event", "invoice.paid", json!({"type": "add_ticket_message", "body": "b", "ticket_id": "{{ steps[0].id }}"})),
+        (
+            "event",
+            "invoice.paid",
+            json!({"type": "add_ticket_message", "body": "b", "ticket_id": "{{ data.reference }}"}),
+        ),
         (
             "event",
             "invoice.paid",
@@ -467,5 +479,43 @@ fn errors_name_what_was_probably_meant(db: Db) {
     assert_eq!(
         warnings(&client, "custom", "a.b", later),
         ["steps[1].message: no earlier step has the name 'cal'; did you mean 'call'?"]
+    );
+}
+
+fn warns_of_items_of_lists_and_later_steps(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let on = |key: &str, condition: Value| {
+        let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": key, "active": false,
+            "conditions": [condition], "steps": note("x")});
+        warnings_of(&client, flow)
+    };
+    let status = |value: Value| {
+        on(
+            "invoice.paid",
+            json!({"field": "data.payment_status", "op": if value.is_array() { "in" } else { "eq" }, "value": value}),
+        )
+    };
+    let told = status(json!("payed"));
+    assert!(
+        told.len() == 1
+            && told[0].starts_with("conditions[0].value: 'payment_status' has the unknown value 'payed'")
+            && told[0].ends_with("did you mean 'paid'?"),
+        "{told:?}"
+    );
+    assert_eq!(status(json!(["paid", "overdue"])), Vec::<String>::new());
+    let days = |day: &str| on("settings.updated", json!({"field": "data.mail_days", "op": "contains", "value": day}));
+    let told = days("monday");
+    assert!(told.len() == 1 && told[0].contains("'mail_days' is never \"monday\"; it is one of: mon, tue"), "{told:?}");
+    assert_eq!(days("mon"), Vec::<String>::new());
+    let exists = |field: &str| json!({"field": field, "op": "exists"});
+    let second = json!({"type": "condition", "conditions": [exists("steps[5].id"), exists("steps[0].id")]});
+    let third = note("{{ steps[2].id }} {{ steps[0].id }}")[0].clone();
+    assert_eq!(
+        warnings(&client, "event", "invoice.paid", json!([note("x")[0], second, third])),
+        [
+            "steps[2].body: 'steps[2]' has no result: the earlier steps are steps[0] to steps[1]",
+            "steps[1].conditions[0].field: 'steps[5]' has no result: the only earlier step is steps[0]"
+        ]
     );
 }
