@@ -34,11 +34,16 @@ export function Pill({ table, field, value, tone }) {
 
 /** @param {{ title: Children, over?: Children, beside?: Children, children?: Children, tab?: Children }} properties The children are the actions. `tab` is the title of the window. */
 export function Head({ title, over, beside, children, tab = title }) {
+  // What had the focus may have gone with the page before, as after finalizing.
+  useEffect(() => { if (document.activeElement === document.body) focusHeading(); }, []);
   useEffect(() => { if (typeof tab === "string" && tab) document.title = `${tab} · ${me.value.account.name ?? "Kantoor"}`; }, [tab]);
   return header({ class: "head" },
     div({ class: "head-words" }, over ? div({ class: "over" }, over) : null, div({ class: "head-line" }, h1({ tabIndex: -1 }, title), beside)),
     children ? div({ class: "actions" }, children) : null);
 }
+
+/** Puts the focus at the beginning of the page. */
+export const focusHeading = () => /** @type {HTMLElement | null} */ (document.querySelector("main h1"))?.focus({ preventScroll: true });
 
 /** @param {{ title?: Children, actions?: Children, children?: Children, class?: string }} properties */
 export function Card({ title, actions, children, class: extra = "" }) {
@@ -74,6 +79,10 @@ export function Progress({ on }) {
   }, [on]);
   return div({ class: late ? "progress on" : "progress", role: "status" }, late === 2 ? span(null, t("busy")) : null);
 }
+
+/** Says that what was typed before is back.
+ * @param {{ discard: () => void }} properties */
+export const Restored = ({ discard }) => div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: discard }, t("draft.discard")));
 
 /** An error that stays: the sentence, what to do, the request id.
  * @param {{ error: unknown, retry?: () => void }} properties */

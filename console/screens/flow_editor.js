@@ -8,7 +8,7 @@ import { ChoiceBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
 import { a, button, datalist, div, form, h, input, label, li, ol, option, p, span, strong, textarea } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Card, Head, Icon, Menu, Problem, Skeleton, saySaved } from "../parts.js";
+import { Button, Card, Head, Icon, Menu, Problem, Restored, Skeleton, saySaved } from "../parts.js";
 import { go, place } from "../router.js";
 import { itemPath } from "../schema.js";
 import { EVENTS, OPERATORS, STEP_TYPES, stepFields, stepName } from "../steps.js";
@@ -87,7 +87,7 @@ function Editing({ table, item, etag }) {
   const adding = (at) => li({ key: `add ${at}`, class: "flow-add" }, h(Menu, { label: t("flow.add_step"), icon: "plus", quiet: true, align: "left", showLabel: at === steps.length, items: STEP_TYPES.map((type) => ({ label: stepName(type), icon: STEP_ICONS[type], run: () => insert(at, type) })) }));
   return form({ class: "page narrow editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
     h(Head, { title: item ? item.name : word(["new.flows"], ""), over: a({ href: "/flows" }, tableName("flows")) }, h(Button, { quiet: true, onClick: () => { asJson.value = !asJson.value; } }, asJson.value ? t("flow.as_form") : "JSON"), h(Button, { href: item ? `/flows/${item.id}` : "/flows" }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))),
-    kept && touched.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); follow(item, etag); } }, t("draft.discard"))) : null,
+    kept && touched.value ? h(Restored, { discard: () => { dropDraft(draftName); follow(item, etag); } }) : null,
     item && touched.value && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: [] }) : null,
     h(Card, null, div({ class: "fields" },
