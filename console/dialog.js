@@ -55,9 +55,12 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
   // Before the browser paints, so that a second click finds the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
-    box.current?.showModal();
+    const shown = box.current;
+    shown?.showModal();
     if (!calm) /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".dialog-body :is(input, select, textarea):not([type=file], [tabindex=\"-1\"])") ?? box.current?.querySelector("[type=submit]"))?.focus();
     return () => {
+      // While it is open, nothing behind it can have the focus.
+      shown?.close();
       if (before instanceof HTMLElement && before.isConnected && before !== document.body) before.focus();
       else focusHeading();
     };
