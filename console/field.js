@@ -55,7 +55,7 @@ export function controlOf(table, field, control, onNew) {
     }
     case "integer": return h(NumberBox, { ...control, decimals: 0 });
     case "day": return h(DayBox, control);
-    case "link": return field.refers === "files" ? h(FileBox, control) : field.refers ? h(LinkBox, { ...control, table: field.refers, value: control.value ?? "", onNew }) : h(TextBox, { ...control, length: field.length });
+    case "link": return field.refers === "files" ? h(FileBox, { ...control, picture: field.name === "logo_file_id" }) : field.refers ? h(LinkBox, { ...control, table: field.refers, value: control.value ?? "", onNew }) : h(TextBox, { ...control, length: field.length });
     case "choice": return h(ChoiceBox, { ...control, options: (field.choices ?? []).map((choice) => /** @type {[string, string]} */ ([choice, choiceName(table, field.name, choice)])), empty: !field.required });
     case "country": return h(ChoiceBox, { ...control, options: countries(), empty: true });
     case "color": return h(ColorBox, control);

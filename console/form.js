@@ -139,16 +139,17 @@ function Preview({ values }) {
 }
 
 /** Errors that belong to no visible field, with links to those that do.
- * @param {{ table: Table, error: unknown, fields: Field[] }} properties */
-export function ErrorList({ table, error, fields }) {
+ * @param {{ table: Table, error: unknown, fields: Field[], find?: (path: string) => { id: string, name: string } | undefined }} properties `find`: the control of a path that is no field. */
+export function ErrorList({ table, error, fields, find }) {
   const details = error instanceof ApiError ? error.details : [];
   if (details.length === 0) return h(Problem, { error });
   return section({ class: "problem error-list", role: "alert" }, div(null, strong(null, errorText(/** @type {ApiError} */ (error))),
     ul(null, details.map((detail) => {
       const name = root(detail.field);
-      const known = fields.some((field) => field.name === name);
-      const text = `${fieldName(table.key, name)}: ${detailText(detail)}`;
-      return li({ key: detail.field }, known ? a({ href: `#f-${name}`, onClick: (event) => { event.preventDefault(); document.getElementById(`f-${name}`)?.focus(); } }, text) : text);
+      const found = find?.(detail.field);
+      const id = found?.id ?? (fields.some((field) => field.name === name) ? `f-${name}` : "");
+      const text = `${found?.name ?? fieldName(table.key, name)}: ${detailText(detail)}`;
+      return li({ key: detail.field }, id ? a({ href: `#${id}`, onClick: (event) => { event.preventDefault(); document.getElementById(id)?.focus(); } }, text) : text);
     }))));
 }
 

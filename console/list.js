@@ -5,7 +5,7 @@ import { post, useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
 import { figure, useFigures } from "./figures.js";
 import { ColumnChooser, Filters } from "./filters.js";
-import { count, daysUntil, money, moneyOfCents, today } from "./format.js";
+import { count, daysUntil, money, moneyOfCents, plusDays, today } from "./format.js";
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
@@ -78,7 +78,8 @@ function News({ loaded }) {
 }
 
 /** @param {{ table: Table, tabs: [string, string][] }} properties */
-function StatusTabs({ table, tabs }) {
+function StatusTabs({ table, tabs: given }) {
+  const tabs = given.map(([name, query]) => /** @type {[string, string]} */ ([name, query.replace("{yesterday}", plusDays(today(), -1))]));
   const now = new URLSearchParams(place.value.query);
   const counts = useCounts(table, tabs);
   const names = tabs.map(([, query]) => new URLSearchParams(query).keys().next().value).filter(Boolean);

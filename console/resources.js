@@ -16,12 +16,12 @@ const DOCUMENT = { status: "payment_status", amount: "total_incl_vat", card: { t
 /** @type {Record<string, Taste>} */
 const TASTE = {
   invoices: { ...DOCUMENT, icon: "invoices", columns: ["number", "title", "client_id", "invoice_date", "due_date", "payment_status", "total_incl_vat", "open_amount"], roomy: "invoice_date", counted: ["draft", "open", "overdue", "partial"],
-    tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["overdue", "payment_status=overdue"], ["partial", "payment_status=partial"], ["paid", "payment_status=paid"]] },
+    tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["overdue", "payment_status=overdue,partial&due_date_to={yesterday}"], ["partial", "payment_status=partial"], ["paid", "payment_status=paid"]] },
   quotes: { ...DOCUMENT, icon: "quotes", columns: ["number", "title", "client_id", "invoice_date", "due_date", "payment_status", "total_incl_vat"], counted: ["draft", "open"],
     tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["accepted", "payment_status=accepted"], ["rejected", "payment_status=rejected"]] },
   workorders: { ...DOCUMENT, icon: "workorders", columns: ["number", "title", "client_id", "invoice_date", "payment_status", "total_incl_vat"], counted: ["draft", "open"],
     tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["completed", "payment_status=completed"]] },
-  subscriptions: { icon: "subscriptions", status: "status", amount: "total_incl_vat", columns: ["number", "title", "client_id", "next_generate", "status", "total_incl_vat"],
+  subscriptions: { icon: "subscriptions", status: "status", columns: ["number", "title", "client_id", "next_generate", "status", "total_incl_vat"],
     card: { title: "title", sub: ["client_id", "next_generate"], end: "total_incl_vat", status: "status" }, tabs: [["all", ""], ["active", "status=active"], ["draft", "status=draft"], ["ended", "status=ended"]] },
   products: { icon: "products", columns: ["name", "code", "unit", "vat_rate", "active", "price"], card: { title: "name", sub: ["code", "unit"], end: "price", status: "active" } },
   clients: { icon: "clients", columns: ["company_name", "firstname", "email", "phone", "city", "open_amount"], groups: /** @type {any} */ (CONTACT), card: { title: "company_name", sub: ["city", "email"], end: "open_amount" }, starts: { type: "company", country: "NL" } },

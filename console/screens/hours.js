@@ -177,7 +177,7 @@ function Cell({ line, date, typed, setTyped, entries, day, user, edits, saved })
   const pill = minutes && status && status !== "draft" ? h(Pill, { table: "hours", field: "status", value: status }) : null;
   if (locked) return minutes ? span({ class: "locked" }, hours(minutes), pill) : null;
   return [input({
-    ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : "", "aria-label": [project?.name, line.activity, nearDay(date)].filter(Boolean).join(", "), "aria-invalid": next === null || tooMany || undefined,
+    ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : typed !== null ? "unsaved" : "", "aria-label": [project?.name, line.activity, nearDay(date)].filter(Boolean).join(", "), "aria-invalid": next === null || tooMany || undefined,
     value: typed ?? dash(minutes), onInput: (event) => setTyped(event.currentTarget.value), onFocus: (event) => event.currentTarget.select(), onBlur: () => void save(),
     onKeyDown: (event) => {
       const moves = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] });
