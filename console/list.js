@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post, useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
 import { figure, useFigures } from "./figures.js";
-import { ColumnChooser, Filters } from "./filters.js";
+import { ColumnChooser, Filters, hasFilters } from "./filters.js";
 import { count, daysUntil, money, moneyOfCents, plusDays, today } from "./format.js";
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
@@ -141,7 +141,7 @@ function ListCard({ table, loaded, add }) {
   const none = loaded.answer && rows.length === 0 && !loaded.loading;
   const sum = useSum(table, rows.length > 1);
   return div({ class: "card list" },
-    none && !filtered ? null : div({ class: "list-bar" },
+    none && !filtered || !filtered && rows.length < 2 && !hasFilters(table) ? null : div({ class: "list-bar" },
       h(Filters, { table, searching }),
       div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
       h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table)) }),
@@ -155,10 +155,14 @@ function ListCard({ table, loaded, add }) {
     (meta.pages ?? 1) > 1 ? h(Pages, { meta }) : null);
 }
 
+/** The amount that adds up. Subscriptions are for a month, a quarter or a year, so theirs do not.
+ * @param {Table} table */
+const summed = (table) => (table.key === "subscriptions" ? undefined : tasteOf(table.key).amount);
+
 /** What all records of the list add up to, asked when the page is drawn.
  * @param {Table} table @param {boolean} several */
 function useSum(table, several) {
-  const amount = tasteOf(table.key).amount;
+  const amount = summed(table);
   const query = viewQuery();
   // Invoices also say how much of it is still to be paid.
   const open = table.key === "invoices" ? "open_amount" : "";
@@ -376,7 +380,7 @@ function widthOf(table, field) {
 /** What is chosen: how many, and what they add up to.
  * @param {{ table: Table, rows: Item[], selected: import("@preact/signals").Signal<ReadonlySet<string>> }} properties */
 function Selection({ table, rows, selected }) {
-  const amount = tasteOf(table.key).amount;
+  const amount = summed(table);
   const ids = selected.value;
   if (ids.size === 0) return null;
   const sum = amount ? rows.filter((row) => ids.has(row.id)).reduce((total, row) => total + cents(valueOf(row, amount)), 0n) : null;
