@@ -330,7 +330,7 @@ function cell(table, row, field, column, opens) {
   // A card has no heading that says what yes and no are about.
   if (field.name === "active" && onPhone.value) return value ? null : span({ class: "pill calm" }, t("list.inactive"));
   if (field.name === "firstname") return [row.firstname, row.lastname].filter(Boolean).join(" ");
-  if (field.name === "due_date" && row.payment_status === "overdue") return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
+  if (field.name === "due_date" && (row.payment_status === "overdue" || row.payment_status === "partial" && daysUntil(row.due_date) < 0)) return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   return h(Value, { table: table.key, field, value, plain: true });
 }
 
@@ -371,7 +371,7 @@ function widthOf(table, field) {
   if (field.kind === "day") return "when";
   if (field.kind === "boolean") return "yes-no";
   if (/status/.test(field.name)) return "status";
-  if (field.name === "company_name") return "name";
+  if (field.name === "company_name" || field.name === "trigger_key") return "name";
   if (field.name === "phone") return "phone";
   if (["title", "subject", "name", "flow_name"].includes(field.name)) return "grow";
   return ["number", "code", "unit", "category", "priority", "debtor_number", "term", "role", "language"].includes(field.name) ? "short" : "";
