@@ -95,9 +95,10 @@ function Money({ item }) {
   const settled = open === 0n;
   const over = open < 0n && !item.is_credit;
   const collecting = usePending(item.id);
+  const planned = item.meta?.collection_date;
   const late = ["overdue", "partial"].includes(item.payment_status) && item.due_date ? -daysUntil(item.due_date) : 0;
   return h(Card, { class: "money-card" }, div({ class: "soft" }, settled ? t("document.settled") : over ? t("document.overpaid") : t("document.open")), div({ class: "big-amount" }, settled ? money(item.total_incl_vat) : moneyOfCents(over ? -open : open)),
-    settled || over ? null : collecting ? p({ class: "soft" }, t("document.collecting", { day: day(collecting.date) })) : late > 0 ? p({ class: "late" }, t("document.n_days_late", { n: late })) : item.due_date ? p({ class: "soft" }, t("document.due", { day: day(item.due_date) })) : null,
+    settled || over ? null : planned && daysUntil(planned) >= 0 ? p({ class: "soft" }, t("document.collecting", { day: day(planned) })) : collecting ? p({ class: "soft" }, t("payment.collecting")) : late > 0 ? p({ class: "late" }, t("document.n_days_late", { n: late })) : item.due_date ? p({ class: "soft" }, t("document.due", { day: day(item.due_date) })) : null,
     h(Facts, { facts: [[t("field.total_incl_vat"), money(item.total_incl_vat)], [t("field.paid_amount"), item.meta?.paid_amount ? money(item.meta.paid_amount) : ""], [t("field.credited_amount"), item.meta?.credited_amount ? money(item.meta.credited_amount) : ""]] }));
 }
 
