@@ -33,11 +33,11 @@ export const isCollected = (payment) => payment.type === "online" && payment.met
 export const isPending = (payment) => isCollected(payment) && PENDING.includes(payment.status);
 /** The direct debit of an invoice that is on its way.
  * @param {string} id @returns {Item | undefined} */
-export const usePending = (id) => /** @type {Item[]} */ (useLoad(`/v1/invoices/${id}/payments`).answer?.data ?? []).find(isPending);
+export const usePending = (id) => /** @type {Item[]} */ (useLoad(`/v1/invoices/${id}/payments`, { typing: true }).answer?.data ?? []).find(isPending);
 
 /** @param {{ invoice: Item, etag: string, close: () => void }} properties */
 function Payment({ invoice: given, close }) {
-  const invoice = /** @type {Item} */ (useLoad(`/v1/invoices/${given.id}`).answer?.data ?? given);
+  const invoice = /** @type {Item} */ (useLoad(`/v1/invoices/${given.id}`, { typing: true }).answer?.data ?? given);
   const collecting = usePending(given.id);
   const open = openCents(invoice);
   // Until somebody types, the amount is what is open now.
