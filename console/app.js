@@ -166,7 +166,7 @@ function list(table, title) {
   if (table.key === "batches") return { key, title, load: async () => { const { Batches } = await import("./screens/batches.js"); return () => h(Batches, { table }); } };
   if (table.key === "imports") return { key, title, load: async () => { const { Imports } = await import("./screens/imports.js"); return () => h(Imports, { table }); } };
   if (table.key === "flows") return { key, title, load: async () => { const { Flows } = await import("./screens/flow.js"); return () => h(Flows, { table }); } };
-  return { key, title, first: true, load: async () => { const { ListPage } = await import("./list.js"); return () => h(ListPage, { table }); } };
+  return { key, title, first: table.key !== "runs", load: async () => { const { ListPage } = await import("./list.js"); return () => h(ListPage, { table }); } };
 }
 
 /** @param {Table} table @param {string | null} id @param {string} title @returns {Route} */

@@ -36,6 +36,7 @@ export function actorName(change) {
   if (change.actor_type === "visitor") return word([`actor.${change.actor}`], t("actor.visitor"));
   if (change.actor_type === "operator") return t("actor.operator");
   if (change.actor_type === "flow") return t("actor.flow", { name: change.actor_name || "" });
+  if (change.actor_type === "key") return [t("actor.key"), change.actor_name].filter(Boolean).join(" ");
   return change.actor_name || t("actor.unknown");
 }
 
@@ -63,7 +64,7 @@ export function RecordName({ change, before }) {
 
 /** One line for what happened at once: "sent" says more than the "updated" that comes with it.
  * @param {Item[]} changes */
-export const told = (changes) => changes.filter((change) => !isNewDraft(change) && (!isPlain(change) || !changes.some((other) => other !== change && other.entity_id === change.entity_id && other.timestamp === change.timestamp && !isPlain(other))));
+export const told = (changes) => changes.filter((change) => !isNewDraft(change) && (!isPlain(change) || !changes.some((other) => other !== change && other.entity_id === change.entity_id && other.timestamp === change.timestamp && (!isPlain(other) || other.seq > change.seq))));
 
 /** @param {Item} change */
 const isPlain = (change) => change.type.endsWith(".updated") || change.type === "quote.phase_changed";

@@ -47,8 +47,8 @@ function Record({ table, item, etag }) {
       h(Menu, { label: t("more"), icon: "more", items: table.key === "suppliers" ? mergeMenu(table, item, etag)
         : [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
     div({ class: "columns" },
-      div({ class: "column-main" }, groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
-        h(Facts, { facts: group.filter((field) => hasValue(valueOf(item, field.name))).map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
+      div({ class: "column-main" }, groupsOf(table, fields.filter((field) => hasValue(valueOf(item, field.name)))).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
+        h(Facts, { facts: group.map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
         table.key === "deals" ? h(OfDeal, { item }) : null,
         table.key === "email_domains" ? h(DnsRecord, { item }) : null,
         table.key === "webhook_endpoints" ? h(Deliveries, { id: item.id }) : null),

@@ -1,22 +1,25 @@
 // Dialogs: for what cannot be undone, and for short forms.
 import { signal } from "@preact/signals";
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { dialog, div, form, h, h2, p } from "./html.js";
-import { Button, Problem, Progress } from "./parts.js";
+import { Button, Problem, Progress, focusHeading } from "./parts.js";
 import { t } from "./words.js";
 
 /** @typedef {{ close: () => void }} Closing */
-/** @typedef {{ id: number, draw: (closing: Closing) => import("./html.js").View }} Open */
+/** @typedef {{ id: number, view: any }} Open */
 
 const open = signal(/** @type {Open[]} */ ([]));
 let last = 0;
 
-/** @param {(closing: Closing) => import("./html.js").View} draw */
+/** Opens a dialog, unless one of its kind is open: a second click must not leave a second dialog behind.
+ * @param {(closing: Closing) => import("./html.js").View} draw */
 export function openDialog(draw) {
   mount();
   const id = ++last;
-  open.value = [...open.value, { id, draw }];
+  const view = /** @type {any} */ (draw({ close: () => void (open.value = open.value.filter((other) => other.id !== id)) }));
+  if (open.value.some((other) => other.view.type === view.type && other.view.props.title === view.props.title)) return;
+  open.value = [...open.value, { id, view }];
 }
 
 let mounted = false;
@@ -28,11 +31,7 @@ function mount() {
   render(h(Dialogs, null), host);
 }
 
-const Dialogs = () => div(null, open.value.map((one) =>
-  h(Shown, { key: one.id, draw: one.draw, close: () => void (open.value = open.value.filter((other) => other.id !== one.id)) })));
-
-/** @param {{ draw: Open["draw"], close: () => void }} properties */
-const Shown = ({ draw, close }) => draw({ close });
+const Dialogs = () => div(null, open.value.map((one) => div({ key: one.id }, one.view)));
 
 /**
  * @param {object} properties
@@ -53,11 +52,18 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
-  useEffect(() => {
+  // Before the browser paints, so that a second click finds the dialog.
+  useLayoutEffect(() => {
     const before = document.activeElement;
-    box.current?.showModal();
+    const shown = box.current;
+    shown?.showModal();
     if (!calm) /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".dialog-body :is(input, select, textarea):not([type=file], [tabindex=\"-1\"])") ?? box.current?.querySelector("[type=submit]"))?.focus();
-    return () => before instanceof HTMLElement && before.focus();
+    return () => {
+      // While it is open, nothing behind it can have the focus.
+      shown?.close();
+      if (before instanceof HTMLElement && before.isConnected && before !== document.body) before.focus();
+      else focusHeading();
+    };
   }, []);
   const submit = async () => {
     if (busy || disabled) return;

@@ -1,5 +1,6 @@
 // Nothing typed is lost: what stands in a form is kept in the browser, per user and address, until it is saved or a week
 // old. Signing out clears it.
+import { useState } from "preact/hooks";
 import { patch } from "./api.js";
 import { me } from "./schema.js";
 
@@ -38,6 +39,19 @@ export function dropDraft(name) {
   clearTimeout(waiting.get(name));
   waiting.delete(name);
   write(keyOf(name), null);
+}
+
+/** A text that is kept while it is typed.
+ * @param {string} name @param {string} saved What the server has. */
+export function useDraft(name, saved) {
+  const [typed, setTyped] = useState(() => /** @type {string | null} */ (readDraft(name)?.value ?? null));
+  const [restored, setRestored] = useState(typed !== null && typed !== saved);
+  return {
+    value: typed ?? saved, restored,
+    /** @param {string} text */
+    set: (text) => { setTyped(text); keepDraft(name, () => text); },
+    drop: () => { setTyped(null); setRestored(false); dropDraft(name); },
+  };
 }
 
 export function dropAllDrafts() {

@@ -55,7 +55,7 @@ export function controlOf(table, field, control, onNew) {
     }
     case "integer": return h(NumberBox, { ...control, decimals: 0 });
     case "day": return h(DayBox, control);
-    case "link": return field.refers === "files" ? h(FileBox, control) : field.refers ? h(LinkBox, { ...control, table: field.refers, value: control.value ?? "", onNew }) : h(TextBox, { ...control, length: field.length });
+    case "link": return field.refers === "files" ? h(FileBox, { ...control, picture: field.name === "logo_file_id" }) : field.refers ? h(LinkBox, { ...control, table: field.refers, value: control.value ?? "", onNew }) : h(TextBox, { ...control, length: field.length });
     case "choice": return h(ChoiceBox, { ...control, options: (field.choices ?? []).map((choice) => /** @type {[string, string]} */ ([choice, choiceName(table, field.name, choice)])), empty: !field.required });
     case "country": return h(ChoiceBox, { ...control, options: countries(), empty: true });
     case "color": return h(ColorBox, control);
@@ -94,24 +94,26 @@ export const ChoiceBox = ({ id, value, onChange, options, empty, invalid, descri
  * @param {Control & { decimals?: number, mark?: string, placeholder?: string }} properties */
 export function NumberBox({ id, value, onChange, invalid, describedBy, disabled, decimals = 0, mark, placeholder, label: name }) {
   const [typed, setTyped] = useState(/** @type {string | null} */ (null));
-  const [either, setEither] = useState(/** @type {[string, string] | null} */ (null));
-  const [wrong, setWrong] = useState(false);
+  const box = useRef(/** @type {HTMLInputElement | null} */ (null));
+  // What is no number yet is kept with a question mark, so that the server refuses it; it never counts as another number.
+  // A draft brings it back as it was typed.
+  const text = typed ?? (String(value ?? "").startsWith("?") ? String(value).slice(1) : null);
+  const read = readNumber(text ?? "");
+  const either = "either" in read ? read.either : null;
+  const wrong = "wrong" in read;
   /** @param {string} text */
   const take = (text) => {
     setTyped(text);
     const read = readNumber(text);
-    setEither("either" in read ? read.either : null);
-    setWrong("wrong" in read);
-    // What is no number yet is sent as it is, so that the server refuses it; it never counts as another number.
     onChange("value" in read ? read.value : `?${text}`);
   };
   /** @param {string} number */
-  const pick = (number) => { setEither(null); setTyped(null); onChange(number); };
+  const pick = (number) => { setTyped(null); onChange(number); box.current?.focus(); };
   return div({ class: !mark ? "number" : mark === "%" ? "number marked end" : "number marked" },
     mark ? span({ class: "unit-mark", "aria-hidden": "true" }, mark) : null,
     input({
-      id, type: "text", inputMode: "decimal", autocomplete: "off", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || wrong || Boolean(either) || undefined, "aria-describedby": describedBy,
-      value: typed ?? decimal(value, value === "" || value === null || value === undefined ? 0 : decimals),
+      ref: box, id, type: "text", inputMode: "decimal", autocomplete: "off", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || wrong || Boolean(either) || undefined, "aria-describedby": describedBy,
+      value: text ?? decimal(value, value === "" || value === null || value === undefined ? 0 : decimals),
       onInput: (event) => take(event.currentTarget.value), onFocus: (event) => event.currentTarget.select(),
       onBlur: () => { if (!either && !wrong) setTyped(null); },
     }),

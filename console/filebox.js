@@ -1,27 +1,56 @@
 // Files: a control that uploads one, and the upload itself.
-import { useState } from "preact/hooks";
-import { uploadFile, useLoad } from "./api.js";
-import { div, h, img, input, label, span } from "./html.js";
+import { useRef, useState } from "preact/hooks";
+import { remove, uploadFile, useLoad } from "./api.js";
+import { div, h, img, input, label, p, span } from "./html.js";
 import { Button, Icon, sayError } from "./parts.js";
 import { t } from "./words.js";
 
 /** A control for a link to a file: chosen from the computer, shown if it is a picture.
- * @param {import("./field.js").Control} properties */
-export function FileBox({ id, value, onChange, disabled }) {
+ * @param {import("./field.js").Control & { picture?: boolean }} properties `picture`: whether it must be one. */
+export function FileBox({ id, value, onChange, invalid, describedBy, disabled, picture }) {
   const [busy, setBusy] = useState(false);
+  const [wrong, setWrong] = useState(false);
+  // What was uploaded here and is not saved yet; another choice replaces it.
+  const unsaved = useRef("");
+  /** @param {string} id */
+  const choose = (id) => {
+    if (unsaved.current) remove(`/v1/files/${unsaved.current}`).catch(() => {});
+    unsaved.current = id;
+    onChange(id);
+  };
   const file = useLoad(value ? `/v1/files/${value}` : null).answer?.data;
   /** @param {File | undefined} chosen */
   const upload = async (chosen) => {
     if (!chosen) return;
+    const refused = picture && !(await isPicture(chosen));
+    setWrong(Boolean(refused));
+    if (refused) return;
     setBusy(true);
     try {
       const answer = await uploadFile(chosen);
-      onChange(answer.data.id);
+      choose(answer.data.id);
     } catch (error) { sayError(error); } finally { setBusy(false); }
   };
   const type = file?.content_type ?? file?.meta?.content_type ?? "";
   return div({ class: "file-box" },
     value && type.startsWith("image/") ? img({ src: `/console/v1/files/${value}/content`, alt: file?.name ?? "" }) : value ? span(null, h(Icon, { name: "files" }), file?.name) : null,
-    label({ class: "button" }, h(Icon, { name: "up" }), span(null, busy ? t("file.busy") : value ? t("file.replace") : t("file.choose")), input({ id, type: "file", class: "hidden", disabled: disabled || busy, onChange: (event) => void upload(event.currentTarget.files?.[0]) })),
-    value ? h(Button, { quiet: true, icon: "close", label: t("clear"), onClick: () => onChange("") }) : null);
+    label({ class: "button" }, h(Icon, { name: "upload" }), span(null, busy ? t("file.busy") : value ? t("file.replace") : t("file.choose")), input({ id, type: "file", class: "hidden", accept: picture ? PICTURES.join(",") : undefined, "aria-invalid": invalid || wrong || undefined, "aria-describedby": describedBy, disabled: disabled || busy, onChange: (event) => { void upload(event.currentTarget.files?.[0]); event.currentTarget.value = ""; } })),
+    value ? h(Button, { quiet: true, icon: "close", label: t("clear"), onClick: () => choose("") }) : null,
+    wrong ? p({ class: "wrong", role: "alert" }, t("file.no_picture")) : null);
+}
+
+/** What the server prints on documents. */
+const PICTURES = ["image/png", "image/jpeg"];
+
+/** Whether a file is a picture that can be shown, whatever its name says.
+ * @param {File} file */
+async function isPicture(file) {
+  if (!PICTURES.includes(file.type)) return false;
+  const address = URL.createObjectURL(file);
+  try {
+    await Object.assign(new Image(), { src: address }).decode();
+    return true;
+  } catch {
+    return false;
+  } finally { URL.revokeObjectURL(address); }
 }

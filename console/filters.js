@@ -19,7 +19,7 @@ export function Filters({ table, searching }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   useOutside(box, adding !== "", () => setAdding(""));
   const tabbed = new Set((tasteOf(table.key).tabs ?? []).flatMap(([, query]) => [...new URLSearchParams(query).keys()]));
-  const fields = table.fields.filter((field) => (field.filter && !(field.kind === "text" && table.search) && field.name !== "id") || field.range?.length);
+  const fields = filtersOf(table);
   const active = fields.filter((field) => isActive(field, parameters) && !(field.filter && tabbed.has(field.filter)));
   const rest = fields.filter((field) => !isActive(field, parameters) && !(field.filter && tabbed.has(field.filter)));
   const open = fields.find((field) => field.name === adding);
@@ -36,6 +36,13 @@ export function Filters({ table, searching }) {
     active.length + rest.length > 0 ? h(Button, { icon: "filter", class: "phone-only", onClick: sheet }, active.length > 0 ? t("list.n_filters", { n: active.length }) : t("list.filters")) : null,
     open ? h(Box, { table, field: open, parameters, close }) : null);
 }
+
+/** @param {Table} table */
+const filtersOf = (table) => table.fields.filter((field) => (field.filter && !(field.kind === "text" && table.search) && field.name !== "id") || field.range?.length);
+
+/** Whether a list can be searched or filtered.
+ * @param {Table} table */
+export const hasFilters = (table) => Boolean(table.search) || filtersOf(table).length > 0;
 
 /** The controls of a filter are loaded when one is opened.
  * @param {{ table: Table, field: Field, parameters: URLSearchParams, close: () => void }} properties */

@@ -7,10 +7,10 @@ import { dropDraft, keepDraft, readDraft } from "./drafts.js";
 import { FieldRow } from "./field.js";
 import { Others } from "./here.js";
 import { useIdentity } from "./identity.js";
-import { a, div, form, h, li, section, span, strong, ul } from "./html.js";
+import { a, div, form, h, li, section, strong, ul } from "./html.js";
 import { useKeys } from "./keys.js";
 import { showOnce } from "./once.js";
-import { Button, Card, Head, Problem, Skeleton, saySaved } from "./parts.js";
+import { Button, Card, Head, Problem, Restored, Skeleton, saySaved } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place } from "./router.js";
 import { itemPath, may, titleOf, valueOf } from "./schema.js";
@@ -50,6 +50,9 @@ function Editing({ table, item, etag }) {
     base.current = { item, etag };
     values.value = initial(table, item, "");
   }, [etag]);
+
+  // A link to a field opens the form there.
+  useEffect(() => { if (place.value.hash) document.getElementById(place.value.hash)?.focus(); }, []);
 
   // A new client is in the country of the account, until somebody says otherwise.
   const home = useIdentity(!item && "country" in (tasteOf(table.key).starts ?? {}))?.country;
@@ -103,7 +106,7 @@ function Editing({ table, item, etag }) {
   const title = item ? titleOf(table, item) || tableName(table.key, 1) : word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }));
   return form({ class: table.key === "corporate_identities" ? "page narrow with-aside" : "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
     h(Head, { title, over: a({ href: table.address }, tableName(table.key)), beside: item ? h(Others, { address: `${table.address}/${item.id}` }) : null }),
-    restored.value && kept ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { values.value = start; touched.current = false; restored.value = false; dropDraft(draftName); } }, t("draft.discard"))) : null,
+    restored.value && kept ? h(Restored, { discard: () => { values.value = start; touched.current = false; restored.value = false; dropDraft(draftName); } }) : null,
     item && touched.current && !known.current.has(etag) && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields }) : null,
     groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : undefined },
@@ -136,16 +139,17 @@ function Preview({ values }) {
 }
 
 /** Errors that belong to no visible field, with links to those that do.
- * @param {{ table: Table, error: unknown, fields: Field[] }} properties */
-export function ErrorList({ table, error, fields }) {
+ * @param {{ table: Table, error: unknown, fields: Field[], find?: (path: string) => { id: string, name: string } | undefined }} properties `find`: the control of a path that is no field. */
+export function ErrorList({ table, error, fields, find }) {
   const details = error instanceof ApiError ? error.details : [];
   if (details.length === 0) return h(Problem, { error });
   return section({ class: "problem error-list", role: "alert" }, div(null, strong(null, errorText(/** @type {ApiError} */ (error))),
     ul(null, details.map((detail) => {
       const name = root(detail.field);
-      const known = fields.some((field) => field.name === name);
-      const text = `${fieldName(table.key, name)}: ${detailText(detail)}`;
-      return li({ key: detail.field }, known ? a({ href: `#f-${name}`, onClick: (event) => { event.preventDefault(); document.getElementById(`f-${name}`)?.focus(); } }, text) : text);
+      const found = find?.(detail.field);
+      const id = found?.id ?? (fields.some((field) => field.name === name) ? `f-${name}` : "");
+      const text = `${found?.name ?? fieldName(table.key, name)}: ${detailText(detail)}`;
+      return li({ key: detail.field }, id ? a({ href: `#${id}`, onClick: (event) => { event.preventDefault(); document.getElementById(id)?.focus(); } }, text) : text);
     }))));
 }
 

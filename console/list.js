@@ -4,8 +4,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post, useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
 import { figure, useFigures } from "./figures.js";
-import { ColumnChooser, Filters } from "./filters.js";
-import { count, daysUntil, money, moneyOfCents, today } from "./format.js";
+import { ColumnChooser, Filters, hasFilters } from "./filters.js";
+import { count, daysUntil, money, moneyOfCents, plusDays, today } from "./format.js";
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
@@ -78,7 +78,8 @@ function News({ loaded }) {
 }
 
 /** @param {{ table: Table, tabs: [string, string][] }} properties */
-function StatusTabs({ table, tabs }) {
+function StatusTabs({ table, tabs: given }) {
+  const tabs = given.map(([name, query]) => /** @type {[string, string]} */ ([name, query.replace("{yesterday}", plusDays(today(), -1))]));
   const now = new URLSearchParams(place.value.query);
   const counts = useCounts(table, tabs);
   const names = tabs.map(([, query]) => new URLSearchParams(query).keys().next().value).filter(Boolean);
@@ -140,7 +141,7 @@ function ListCard({ table, loaded, add }) {
   const none = loaded.answer && rows.length === 0 && !loaded.loading;
   const sum = useSum(table, rows.length > 1);
   return div({ class: "card list" },
-    none && !filtered ? null : div({ class: "list-bar" },
+    none && !filtered || !filtered && rows.length < 2 && !hasFilters(table) ? null : div({ class: "list-bar" },
       h(Filters, { table, searching }),
       div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
       h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table)) }),
@@ -154,10 +155,14 @@ function ListCard({ table, loaded, add }) {
     (meta.pages ?? 1) > 1 ? h(Pages, { meta }) : null);
 }
 
+/** The amount that adds up. Subscriptions are for a month, a quarter or a year, so theirs do not.
+ * @param {Table} table */
+const summed = (table) => (table.key === "subscriptions" ? undefined : tasteOf(table.key).amount);
+
 /** What all records of the list add up to, asked when the page is drawn.
  * @param {Table} table @param {boolean} several */
 function useSum(table, several) {
-  const amount = tasteOf(table.key).amount;
+  const amount = summed(table);
   const query = viewQuery();
   // Invoices also say how much of it is still to be paid.
   const open = table.key === "invoices" ? "open_amount" : "";
@@ -325,7 +330,7 @@ function cell(table, row, field, column, opens) {
   // A card has no heading that says what yes and no are about.
   if (field.name === "active" && onPhone.value) return value ? null : span({ class: "pill calm" }, t("list.inactive"));
   if (field.name === "firstname") return [row.firstname, row.lastname].filter(Boolean).join(" ");
-  if (field.name === "due_date" && row.payment_status === "overdue") return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
+  if (field.name === "due_date" && (row.payment_status === "overdue" || row.payment_status === "partial" && daysUntil(row.due_date) < 0)) return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   return h(Value, { table: table.key, field, value, plain: true });
 }
 
@@ -366,7 +371,7 @@ function widthOf(table, field) {
   if (field.kind === "day") return "when";
   if (field.kind === "boolean") return "yes-no";
   if (/status/.test(field.name)) return "status";
-  if (field.name === "company_name") return "name";
+  if (field.name === "company_name" || field.name === "trigger_key") return "name";
   if (field.name === "phone") return "phone";
   if (["title", "subject", "name", "flow_name"].includes(field.name)) return "grow";
   return ["number", "code", "unit", "category", "priority", "debtor_number", "term", "role", "language"].includes(field.name) ? "short" : "";
@@ -375,7 +380,7 @@ function widthOf(table, field) {
 /** What is chosen: how many, and what they add up to.
  * @param {{ table: Table, rows: Item[], selected: import("@preact/signals").Signal<ReadonlySet<string>> }} properties */
 function Selection({ table, rows, selected }) {
-  const amount = tasteOf(table.key).amount;
+  const amount = summed(table);
   const ids = selected.value;
   if (ids.size === 0) return null;
   const sum = amount ? rows.filter((row) => ids.has(row.id)).reduce((total, row) => total + cents(valueOf(row, amount)), 0n) : null;

@@ -1,6 +1,6 @@
 // The small parts that screens are made of.
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api.js";
 import { moment, ago } from "./format.js";
 import { a, button, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, svg, time, ul } from "./html.js";
@@ -34,11 +34,16 @@ export function Pill({ table, field, value, tone }) {
 
 /** @param {{ title: Children, over?: Children, beside?: Children, children?: Children, tab?: Children }} properties The children are the actions. `tab` is the title of the window. */
 export function Head({ title, over, beside, children, tab = title }) {
+  // What had the focus may have gone with the page before, as after finalizing.
+  useEffect(() => { if (document.activeElement === document.body) focusHeading(); }, []);
   useEffect(() => { if (typeof tab === "string" && tab) document.title = `${tab} · ${me.value.account.name ?? "Kantoor"}`; }, [tab]);
   return header({ class: "head" },
     div({ class: "head-words" }, over ? div({ class: "over" }, over) : null, div({ class: "head-line" }, h1({ tabIndex: -1 }, title), beside)),
     children ? div({ class: "actions" }, children) : null);
 }
+
+/** Puts the focus at the beginning of the page. */
+export const focusHeading = () => /** @type {HTMLElement | null} */ (document.querySelector("main h1"))?.focus({ preventScroll: true });
 
 /** @param {{ title?: Children, actions?: Children, children?: Children, class?: string }} properties */
 export function Card({ title, actions, children, class: extra = "" }) {
@@ -75,6 +80,10 @@ export function Progress({ on }) {
   return div({ class: late ? "progress on" : "progress", role: "status" }, late === 2 ? span(null, t("busy")) : null);
 }
 
+/** Says that what was typed before is back.
+ * @param {{ discard: () => void }} properties */
+export const Restored = ({ discard }) => div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: discard }, t("draft.discard")));
+
 /** An error that stays: the sentence, what to do, the request id.
  * @param {{ error: unknown, retry?: () => void }} properties */
 export function Problem({ error, retry }) {
@@ -105,6 +114,9 @@ export const Tabs = ({ items, label }) =>
 
 /** @typedef {{ label: string, icon?: string, run?: () => void, href?: string, danger?: boolean, hidden?: boolean, target?: string, note?: string }} MenuItem */
 
+/** What a menu keeps free of the edge of the window. */
+const EDGE = 12;
+
 /** A button with a menu.
  * @param {{ label: string, name?: string, icon?: string, items: MenuItem[], primary?: boolean, quiet?: boolean, showLabel?: boolean, children?: Children, align?: "left" | "right", class?: string }} properties */
 export function Menu({ label, name, icon, items, primary, quiet, showLabel, children, align = "right", class: extra = "" }) {
@@ -113,6 +125,19 @@ export function Menu({ label, name, icon, items, primary, quiet, showLabel, chil
   useOutside(box, open, () => setOpen(false));
   useEffect(() => {
     if (open) /** @type {HTMLElement | null} */ (box.current?.querySelector("[role=menuitem]"))?.focus();
+  }, [open]);
+  // The list stays within the window.
+  useLayoutEffect(() => {
+    const list = /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".menu-list"));
+    const button = box.current?.getBoundingClientRect();
+    if (!list || !button) return;
+    const { left, right, height } = list.getBoundingClientRect();
+    const [above, below] = [button.top - EDGE, innerHeight - button.bottom - EDGE];
+    const upward = height > below && above > below;
+    if (upward) Object.assign(list.style, { top: "auto", bottom: "calc(100% + 4px)" });
+    if (height > below) list.style.maxHeight = `${upward ? above : below}px`;
+    if (left < EDGE) list.style.right = `${left - EDGE}px`;
+    else if (right > innerWidth - EDGE) list.style.left = `${innerWidth - EDGE - right}px`;
   }, [open]);
   const shown = items.filter((item) => !item.hidden);
   if (shown.length === 0) return null;
@@ -257,6 +282,9 @@ const SHAPES = {
   send: "M14 2 2 7l5 2 2 5zM14 2 7 9",
   pay: "M1.500 4h13v8.500h-13zM1.500 7h13M4 10h2.500",
   download: "M8 2v8M4.500 7 8 10.500 11.500 7M2.500 13.500h11",
+  upload: "M8 10.500v-8M4.500 5.500 8 2l3.500 3.500M2.500 13.500h11",
+  keys: "M1.500 4h13v8.500h-13zM4 6.800h.01M6.700 6.800h.01M9.300 6.800h.01M12 6.800h.01M5 9.800h6",
+  person: "M8 7.500a2.800 2.800 0 1 0 0-5.500 2.800 2.800 0 0 0 0 5.500zM2.500 14c0-2.800 2.400-4.500 5.500-4.500s5.500 1.700 5.500 4.500",
   calendar: "M2.500 3.500h11v10h-11zM2.500 6.500h11M5.500 2v3M10.500 2v3",
   mail: "M1.500 3.500h13v9h-13zM1.500 4.500 8 9l6.500-4.500",
   phone: "M3 2.500h3l1 3-1.500 1.200a8 8 0 0 0 3.800 3.800L10.500 9l3 1v3c-6 .8-11.300-4.500-10.500-10.500z",

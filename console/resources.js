@@ -16,7 +16,7 @@ const DOCUMENT = { status: "payment_status", amount: "total_incl_vat", card: { t
 /** @type {Record<string, Taste>} */
 const TASTE = {
   invoices: { ...DOCUMENT, icon: "invoices", columns: ["number", "title", "client_id", "invoice_date", "due_date", "payment_status", "total_incl_vat", "open_amount"], roomy: "invoice_date", counted: ["draft", "open", "overdue", "partial"],
-    tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["overdue", "payment_status=overdue"], ["partial", "payment_status=partial"], ["paid", "payment_status=paid"]] },
+    tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["overdue", "payment_status=overdue,partial&due_date_to={yesterday}"], ["partial", "payment_status=partial"], ["paid", "payment_status=paid"]] },
   quotes: { ...DOCUMENT, icon: "quotes", columns: ["number", "title", "client_id", "invoice_date", "due_date", "payment_status", "total_incl_vat"], counted: ["draft", "open"],
     tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["accepted", "payment_status=accepted"], ["rejected", "payment_status=rejected"]] },
   workorders: { ...DOCUMENT, icon: "workorders", columns: ["number", "title", "client_id", "invoice_date", "payment_status", "total_incl_vat"], counted: ["draft", "open"],
@@ -37,7 +37,7 @@ const TASTE = {
   users: { icon: "clients", status: "status", columns: ["name", "email", "role", "language", "status"], card: { title: "name", sub: ["email"], status: "status", end: "role" } },
   corporate_identities: { columns: ["name", "primary_color", "secondary_color", "is_default"], groups: [["look", ["name", "logo_file_id", "primary_color", "secondary_color", "footer", "is_default"]], ["address", ["address", "zipcode", "city", "country", "email", "phone", "website"]], ["bank", ["iban", "bic", "vat_number", "company_registration_number"]]] },
   keys: { icon: "link", columns: ["name", "hint", "scopes", "last_used_at", "expires_at", "revoked_at"], card: { title: "name", sub: ["hint"] } },
-  custom_fields: { starts: { entity: "client", type: "text" } },
+  custom_fields: { columns: ["label", "entity", "key", "type", "options"], starts: { entity: "client", type: "text" } },
   email_domains: { starts: { type: "sending" } },
   mail_templates: { starts: { language: "nl" } },
   webhook_endpoints: { icon: "flows", columns: ["url", "description", "events", "active", "failing_since"] },

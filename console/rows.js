@@ -104,7 +104,7 @@ export function RowsEditor({ rows, rates, onChange, disabled }) {
     const inList = event.target instanceof HTMLSelectElement;
     if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown") && !inList) move(row, event.key === "ArrowUp" ? -1 : 1);
     else if (event.ctrlKey && event.shiftKey && event.key === "Backspace") removeRow(row);
-    else if (event.key === "Enter" && !event.ctrlKey && !event.defaultPrevented && !(event.target instanceof HTMLTextAreaElement)) focus(place + 1);
+    else if (event.key === "Enter" && !event.ctrlKey && !event.defaultPrevented && !(event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLButtonElement)) focus(place + 1);
     else return;
     event.preventDefault();
   };

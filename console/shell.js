@@ -30,7 +30,7 @@ export function Side({ close }) {
         group ? div({ class: "side-title" }, word([`menu.${group}`], group)) : null,
         shown.map((entry) => {
           const href = entry === "home" ? "/" : tables[entry]?.address && entry !== "settings" ? tables[entry].address : `/${entry}`;
-          const current = href === "/" ? path === "/" : path === href || path.startsWith(`${href}/`);
+          const current = href === "/" ? path === "/" : [href, tables[BESIDE[entry] ?? ""]?.address].some((one) => one && (path === one || path.startsWith(`${one}/`)));
           const number = counted[entry] ?? 0;
           // The PDFs of documents are files too; those that people uploaded come first.
           return a({ key: entry, href: entry === "files" ? `${href}?origin=uploaded` : href, "aria-current": current ? "page" : undefined }, h(Icon, { name: entry }), span(null, word([`menu.${entry}`], tableName(entry))),
@@ -38,6 +38,9 @@ export function Side({ close }) {
         }));
     })));
 }
+
+/** Tables without an entry of their own, by the entry that leads to them. @type {Record<string, string>} */
+const BESIDE = { flows: "runs", subscriptions: "batches" };
 
 /** The numbers behind entries of the menu.
  * @returns {Record<string, number>} */
@@ -111,9 +114,9 @@ export const NEW_KEYS = { invoices: "i", quotes: "q", clients: "c", tasks: "t", 
 function userMenu() {
   const dark = document.documentElement.dataset.theme === "dark" || (document.documentElement.dataset.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
   return [
-    { label: me.value.user.name ?? "", note: me.value.user.email, href: "/me", icon: "clients" },
+    { label: me.value.user.name ?? "", note: me.value.user.email, href: "/me", icon: "person" },
     { label: dark ? t("theme.light") : t("theme.dark"), icon: "settings", run: () => { const next = dark ? "light" : "dark"; choose("theme", next); document.documentElement.dataset.theme = next; } },
-    { label: t("help.title"), icon: "note", run: openHelp },
+    { label: t("help.title"), icon: "keys", run: openHelp },
     { label: t("sign_out"), icon: "out", run: () => void signOut() },
   ];
 }

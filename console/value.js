@@ -42,6 +42,7 @@ export function Value({ table, field, value, plain }) {
     case "custom": return null;
     case "data": case "rows": case "lines": return null;
     default: if (field.name === "content_type") return fileType(String(value));
+      if (field.name === "trigger_key") return word([`trigger.${value}`], String(value));
       return isStatus(table, field.name) ? h(Pill, { table, field: field.name, value }) : String(value);
   }
 }
@@ -148,6 +149,6 @@ export function RelatedLine({ table, row }) {
   const amount = taste.amount ? valueOf(row, taste.amount) : undefined;
   const when = row.invoice_date ?? row.deadline ?? row.next_generate ?? row.expected_close_date ?? (row.created_at ? dayOf(row.created_at) : "");
   return div({ class: "related-line" }, span({ class: "related-name" }, row.title ?? row.subject ?? row.name ?? titleOf(table, row)),
-    span({ class: "soft related-sub" }, [row.number ? shortNumber(row.number) : "", when ? day(when) : ""].filter(Boolean).join(" · ")),
+    span({ class: "soft related-sub" }, [row.number && !String(row.number).startsWith("DRAFT-") ? shortNumber(row.number) : "", when ? day(when) : ""].filter(Boolean).join(" · ")),
     span({ class: "related-end" }, amount !== undefined ? span({ class: "amount" }, money(amount)) : null, h(Pill, { table: table.key, field: status, value: row[status] })));
 }

@@ -50,8 +50,11 @@ function useMissing() {
 }
 
 /** @param {{ missing: ("creditor" | "iban")[], close?: () => void }} properties */
-const Missing = ({ missing, close }) => div({ class: "notice", role: "alert" }, div(null, missing.map((one) => div({ key: one }, t(`batches.no_${one}`), " ",
-  a({ href: one === "creditor" ? "/settings/payments" : "/settings/corporate-identities", class: "link", onClick: close }, t(`batches.give_${one}`))))));
+const Missing = ({ missing, close }) => {
+  const own = useIdentity();
+  return div({ class: "notice", role: "alert" }, div(null, missing.map((one) => div({ key: one }, t(`batches.no_${one}`), " ",
+  a({ href: one === "creditor" ? "/settings/payments" : own ? `/settings/corporate-identities/${own.id}/edit#f-iban` : "/settings/corporate-identities", class: "link", onClick: close }, t(`batches.give_${one}`))))));
+};
 
 /** What was left out of a file, in the reader's language.
  * @param {string} warning */

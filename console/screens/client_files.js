@@ -33,7 +33,7 @@ export function ClientFiles({ id }) {
     }
   };
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
-  const button = edits ? h(Button, { small: rows.length > 0, primary: rows.length === 0, icon: "up", busy: left > 0, onClick: () => box.current?.click() }, left ? t("file.n_left", { n: left }) : t("file.upload")) : null;
+  const button = edits ? h(Button, { small: rows.length > 0, primary: rows.length === 0, icon: "upload", busy: left > 0, onClick: () => box.current?.click() }, left ? t("file.n_left", { n: left }) : t("file.upload")) : null;
   return div({ class: over ? "dropping over" : "dropping", onDragOver: (event) => { if (!edits) return; event.preventDefault(); setOver(true); }, onDragLeave: () => setOver(false), onDrop: (event) => { event.preventDefault(); setOver(false); if (edits) void upload(event.dataTransfer?.files); } },
     edits ? input({ ref: box, type: "file", multiple: true, class: "hidden", tabIndex: -1, "aria-label": t("file.upload"), onChange: (event) => { void upload(event.currentTarget.files); event.currentTarget.value = ""; } }) : null,
     h(Card, { title: [tableName("files"), rows.length ? span({ key: "count", class: "count" }, ` ${rows.length}`) : null], actions: rows.length ? button : null },

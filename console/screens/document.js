@@ -15,7 +15,7 @@ import { go } from "../router.js";
 import { can, itemPath, may } from "../schema.js";
 import { actionName, choiceName, doneText, fieldName, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
-import { openCents, openCredit, openPayment, openSend } from "./send.js";
+import { isCollected, isPending, openCents, openCredit, openPayment, openSend, usePending } from "./send.js";
 import { LinkName, pdfOf, shortNumber } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -93,9 +93,12 @@ function actionsOf(table, item, etag) {
 function Money({ item }) {
   const open = openCents(item);
   const settled = open === 0n;
-  const late = item.payment_status === "overdue" && item.due_date ? -daysUntil(item.due_date) : 0;
-  return h(Card, { class: "money-card" }, div({ class: "soft" }, settled ? t("document.settled") : t("document.open")), div({ class: "big-amount" }, moneyOfCents(settled ? 0n : open)),
-    late > 0 ? p({ class: "late" }, t("document.n_days_late", { n: late })) : !settled && item.due_date ? p({ class: "soft" }, t("document.due", { day: day(item.due_date) })) : null,
+  const over = open < 0n && !item.is_credit;
+  const collecting = usePending(item.id);
+  const planned = item.meta?.collection_date;
+  const late = ["overdue", "partial"].includes(item.payment_status) && item.due_date ? -daysUntil(item.due_date) : 0;
+  return h(Card, { class: "money-card" }, div({ class: "soft" }, settled ? t("document.settled") : over ? t("document.overpaid") : t("document.open")), div({ class: "big-amount" }, settled ? money(item.total_incl_vat) : moneyOfCents(over ? -open : open)),
+    settled || over ? null : planned && daysUntil(planned) >= 0 ? p({ class: "soft" }, t("document.collecting", { day: day(planned) })) : collecting ? p({ class: "soft" }, t("payment.collecting")) : late > 0 ? p({ class: "late" }, t("document.n_days_late", { n: late })) : item.due_date ? p({ class: "soft" }, t("document.due", { day: day(item.due_date) })) : null,
     h(Facts, { facts: [[t("field.total_incl_vat"), money(item.total_incl_vat)], [t("field.paid_amount"), item.meta?.paid_amount ? money(item.meta.paid_amount) : ""], [t("field.credited_amount"), item.meta?.credited_amount ? money(item.meta.credited_amount) : ""]] }));
 }
 
@@ -126,12 +129,10 @@ function Payments({ item }) {
   const payments = /** @type {Item[]} */ (useLoad(`/v1/invoices/${item.id}/payments`).answer?.data ?? []);
   if (payments.length === 0) return null;
   return h(Card, { title: t("table.payments", { n: 2 }) }, ul({ class: "lines" }, payments.map((payment) => {
-    // What a provider or the bank transfers is collected by direct debit.
-    const collected = payment.type === "online" && payment.method === "banktransfer";
-    const method = collected ? "directdebit" : payment.method;
+    const method = isCollected(payment) ? "directdebit" : payment.method;
     return li({ key: payment.id },
       div(null, strong(null, money(payment.amount)), div({ class: "soft" }, day(payment.date), method ? ` · ${choiceName("payments", "method", method)}` : "")),
-      collected && ["created", "open", "pending", "authorized"].includes(payment.status) ? span({ class: "pill wait" }, t("payment.collecting")) : h(Pill, { table: "payments", field: "status", value: payment.status }));
+      isPending(payment) ? span({ class: "pill wait" }, t("payment.collecting")) : h(Pill, { table: "payments", field: "status", value: payment.status }));
   })));
 }
 

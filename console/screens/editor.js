@@ -15,7 +15,7 @@ import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { fromCents, lineTotal } from "../money.js";
 import { Paper, PdfSheet } from "../paper.js";
-import { Button, Card, Head, Menu, Pill, Problem, Skeleton, say } from "../parts.js";
+import { Button, Card, Head, Menu, Pill, Problem, Restored, Skeleton, say } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
@@ -189,7 +189,7 @@ function Editing({ table, item, etag, allRates }) {
           { label: t("document.only_finalize"), icon: "check", run: () => finalize(false) },
           { label: t("delete"), icon: "trash", danger: true, hidden: !item || !can(table, "delete"), run: () => { dropDraft(draftName); if (item) removeItem(table, base.current.item ?? item, base.current.etag); } },
         ] }))),
-    restored.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }, t("draft.discard"))) : null,
+    restored.value ? h(Restored, { discard: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }) : null,
     item && !known.current.has(etag) ? h(ChangedElsewhere, { table, item, busy, dirty }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },

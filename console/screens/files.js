@@ -1,14 +1,13 @@
 // Files: the list with dropping and uploading, and a page with a preview.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-import { get, uploadFile, useLoad } from "../api.js";
+import { useRef } from "preact/hooks";
+import { uploadFile, useLoad } from "../api.js";
 import { Missing, removeItem } from "../detail.js";
 import { moment, size } from "../format.js";
 import { a, div, h, img, input, span } from "../html.js";
 import { ListPage } from "../list.js";
 import { PdfSheet } from "../paper.js";
 import { Button, Card, Facts, Head, Menu, Skeleton, say, sayError } from "../parts.js";
-import { go, place } from "../router.js";
 import { can, itemPath } from "../schema.js";
 import { LinkName, fileType } from "../value.js";
 import { t, tableName } from "../words.js";
@@ -32,18 +31,11 @@ export function Files({ table }) {
       left.value--;
     }
   };
-  useEffect(() => {
-    // The menu leads to what people uploaded; without any, all files are shown.
-    if (place.value.query !== UPLOADED) return;
-    void get(`${table.path}?per_page=1&${UPLOADED}`, { quiet: true }).then((answer) => { if (answer.meta.total === 0 && place.value.query === UPLOADED && place.value.path === table.address) go(table.address, { replace: true }); }).catch(() => {});
-  }, []);
   const edits = can(table, "create");
   return div({ class: over.value ? "dropping over" : "dropping", onDragOver: (event) => { if (!edits) return; event.preventDefault(); over.value = true; }, onDragLeave: () => { over.value = false; }, onDrop: (event) => { event.preventDefault(); over.value = false; void upload(event.dataTransfer?.files); } },
-    edits ? div({ class: "page upload-line" }, span({ class: "soft" }, left.value ? t("file.n_left", { n: left.value }) : t("file.drop")), h(Button, { primary: true, icon: "up", busy: left.value > 0, onClick: () => box.current?.click() }, t("file.upload")), input({ ref: box, type: "file", multiple: true, class: "hidden", tabIndex: -1, "aria-label": t("file.upload"), onChange: (event) => { void upload(event.currentTarget.files); event.currentTarget.value = ""; } })) : null,
+    edits ? div({ class: "page upload-line" }, span({ class: "soft" }, left.value ? t("file.n_left", { n: left.value }) : t("file.drop")), h(Button, { primary: true, icon: "upload", busy: left.value > 0, onClick: () => box.current?.click() }, t("file.upload")), input({ ref: box, type: "file", multiple: true, class: "hidden", tabIndex: -1, "aria-label": t("file.upload"), onChange: (event) => { void upload(event.currentTarget.files); event.currentTarget.value = ""; } })) : null,
     h(ListPage, { table }));
 }
-
-const UPLOADED = "origin=uploaded";
 
 /** @param {{ table: Table, id: string }} properties */
 export function FilePage({ table, id }) {

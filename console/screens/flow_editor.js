@@ -8,11 +8,11 @@ import { ChoiceBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
 import { a, button, datalist, div, form, h, input, label, li, ol, option, p, span, strong, textarea } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Card, Head, Icon, Menu, Problem, Skeleton, saySaved } from "../parts.js";
+import { Button, Card, Head, Icon, Menu, Problem, Restored, Skeleton, saySaved } from "../parts.js";
 import { go, place } from "../router.js";
 import { itemPath } from "../schema.js";
 import { EVENTS, OPERATORS, STEP_TYPES, stepFields, stepName } from "../steps.js";
-import { choiceName, fieldName, t, tableName, word } from "../words.js";
+import { choiceName, detailText, fieldName, t, tableName, word } from "../words.js";
 import { STEP_ICONS } from "./flow.js";
 import { DurationBox, FieldPicker, ScheduleBox, useEventFields } from "./flow_fields.js";
 
@@ -83,39 +83,62 @@ function Editing({ table, item, etag }) {
   };
   useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(), always: true }]);
   const wrong = error.value instanceof ApiError ? error.value.details : [];
+  /** What is wrong with a field of a step, or of the flow.
+   * @param {string} field @param {number} [at] */
+  const fault = (field, at) => {
+    const path = at === undefined ? field : `steps[${at}].${field}`;
+    const detail = wrong.find((one) => one.field === path || one.field.startsWith(`${path}[`) || one.field.startsWith(`${path}.`));
+    return detail ? detailText(detail) : "";
+  };
+  /** The control of an error.
+   * @param {string} path */
+  const controlOf = (path) => {
+    const [, place, field = ""] = /^steps\[(\d+)\](?:\.(\w+))?/.exec(path) ?? [];
+    const step = steps[Number(place)];
+    if (place && step) return { id: `${step.key}-${field}`, name: [t("flow.step_n", { n: Number(place) + 1 }), field ? fieldName("steps", field) : ""].filter(Boolean).join(", ") };
+    return CONTROLS[path] ? { id: CONTROLS[path], name: fieldName("flows", path) } : undefined;
+  };
+  /** @param {string} field @param {string} id */
+  const faultLine = (field, id) => (fault(field) ? p({ class: "wrong", id: `${id}-error` }, fault(field)) : null);
   /** @param {number} at */
   const adding = (at) => li({ key: `add ${at}`, class: "flow-add" }, h(Menu, { label: t("flow.add_step"), icon: "plus", quiet: true, align: "left", showLabel: at === steps.length, items: STEP_TYPES.map((type) => ({ label: stepName(type), icon: STEP_ICONS[type], run: () => insert(at, type) })) }));
   return form({ class: "page narrow editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
     h(Head, { title: item ? item.name : word(["new.flows"], ""), over: a({ href: "/flows" }, tableName("flows")) }, h(Button, { quiet: true, onClick: () => { asJson.value = !asJson.value; } }, asJson.value ? t("flow.as_form") : "JSON"), h(Button, { href: item ? `/flows/${item.id}` : "/flows" }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))),
-    kept && touched.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); follow(item, etag); } }, t("draft.discard"))) : null,
+    kept && touched.value ? h(Restored, { discard: () => { dropDraft(draftName); follow(item, etag); } }) : null,
     item && touched.value && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
-    error.value ? h(ErrorList, { table, error: error.value, fields: [] }) : null,
+    error.value ? h(ErrorList, { table, error: error.value, fields: [], find: controlOf }) : null,
     h(Card, null, div({ class: "fields" },
-      div({ class: "field" }, label({ for: "flow-name" }, t("field.name")), h(TextBox, { id: "flow-name", value: flow.value.name, length: 255, onChange: (name) => set({ name }) })),
+      div({ class: "field" }, label({ for: "flow-name" }, t("field.name")), h(TextBox, { id: "flow-name", value: flow.value.name, length: 255, invalid: Boolean(fault("name")), onChange: (name) => set({ name }) }), faultLine("name", "flow-name")),
       div({ class: "field" }, label({ for: "flow-description" }, t("field.description")), h(TextBox, { id: "flow-description", value: flow.value.description, onChange: (description) => set({ description }) })),
       div({ class: "field" }, label({ for: "flow-type" }, t("field.trigger_type")), h(ChoiceBox, { id: "flow-type", value: flow.value.trigger_type, onChange: (type) => set({ trigger_type: type, trigger_key: "" }), options: ["event", "custom", "schedule"].map((one) => /** @type {[string, string]} */ ([one, choiceName("flows", "trigger_type", one)])) })),
-      div({ class: "field" }, label({ for: "flow-key" }, t("field.trigger_key")), flow.value.trigger_type === "event" ? h(ChoiceBox, { id: "flow-key", value: flow.value.trigger_key, onChange: (key) => set({ trigger_key: key }), options: EVENTS.map((one) => /** @type {[string, string]} */ ([one, word([`trigger.${one}`], one)])) }) : flow.value.trigger_type === "schedule" ? h(ScheduleBox, { id: "flow-key", value: flow.value.trigger_key, onChange: (key) => set({ trigger_key: key }) }) : h(TextBox, { id: "flow-key", value: flow.value.trigger_key, placeholder: "order.shipped", onChange: (key) => set({ trigger_key: key }) }))),
+      div({ class: "field" }, label({ for: "flow-key" }, t("field.trigger_key")), flow.value.trigger_type === "event" ? h(ChoiceBox, { id: "flow-key", invalid: Boolean(fault("trigger_key")), value: flow.value.trigger_key, onChange: (key) => set({ trigger_key: key }), options: EVENTS.map((one) => /** @type {[string, string]} */ ([one, word([`trigger.${one}`], one)])) }) : flow.value.trigger_type === "schedule" ? h(ScheduleBox, { id: "flow-key", value: flow.value.trigger_key, onChange: (key) => set({ trigger_key: key }) }) : h(TextBox, { id: "flow-key", value: flow.value.trigger_key, placeholder: "order.shipped", onChange: (key) => set({ trigger_key: key }) }), faultLine("trigger_key", "flow-key"))),
       div({ class: "flow-conditions" }, h(Conditions, { conditions: flow.value.conditions, root: "data.", fields, onChange: (conditions) => set({ conditions }) }))),
     asJson.value ? h(Card, { title: "JSON" }, h(JsonBox, { label: t("field.steps"), value: plain(flow.value).steps, onChange: (list) => set({ steps: withKeys({ steps: list }).steps }) }))
       : ol({ class: "flow-editor" }, steps.map((step, at) => [adding(at), li({ key: step.key, class: "card flow-edit", onKeyDown: (event) => { if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown") && !(event.target instanceof HTMLSelectElement)) { event.preventDefault(); move(at, event.key === "ArrowUp" ? -1 : 1); } } },
         div({ class: "card-head" }, span({ class: "attention-icon" }, h(Icon, { name: STEP_ICONS[step.type] ?? "right" })), strong(null, `${at + 1}. ${stepName(step.type)}`),
           span({ class: "actions" }, h(Button, { small: true, quiet: true, icon: "up", label: t("flow.up"), disabled: at === 0, onClick: () => move(at, -1) }), h(Button, { small: true, quiet: true, icon: "down", label: t("flow.down"), disabled: at === steps.length - 1, onClick: () => move(at, 1) }), h(Button, { small: true, quiet: true, icon: "close", label: t("delete"), onClick: () => set({ steps: steps.filter((_, place) => place !== at) }) }))),
-        wrong.filter((detail) => detail.field.startsWith(`steps[${at}]`)).map((detail) => p({ key: detail.field, class: "wrong" }, detail.message)),
-        div({ class: "fields" }, stepFields(step).map((field) => h(StepControl, { key: field.name, step, field, fields, id: `${step.key}-${field.name}`, onChange: (value) => setStep(at, { [field.name]: value }) }))))]), adding(steps.length)),
+        // What belongs to no control of the step stands above them.
+        wrong.filter((detail) => detail.field.startsWith(`steps[${at}]`) && !stepFields(step).some((field) => detail.field.startsWith(`steps[${at}].${field.name}`))).map((detail) => p({ key: detail.field, class: "wrong" }, detailText(detail))),
+        div({ class: "fields" }, stepFields(step).map((field) => h(StepControl, { key: field.name, step, field, fields, error: fault(field.name, at), id: `${step.key}-${field.name}`, onChange: (value) => setStep(at, { [field.name]: value }) }))))]), adding(steps.length)),
     p({ class: "help" }, t("flow.placeholders")));
 }
 
-/** @param {{ step: Item, field: import("../steps.js").StepField, fields: import("./flow_fields.js").EventField[], id: string, onChange: (value: any) => void }} properties */
-function StepControl({ step, field, fields, id, onChange }) {
+/** The controls of the fields of a flow. @type {Record<string, string>} */
+const CONTROLS = { name: "flow-name", description: "flow-description", trigger_type: "flow-type", trigger_key: "flow-key" };
+
+/** @param {{ step: Item, field: import("../steps.js").StepField, fields: import("./flow_fields.js").EventField[], error: string, id: string, onChange: (value: any) => void }} properties */
+function StepControl({ step, field, fields, error, id, onChange }) {
+  const wrong = error ? p({ class: "wrong", id: `${id}-error` }, error) : null;
+  const shared = { id, invalid: error !== "", describedBy: error ? `${id}-error` : undefined };
   const name = fieldName("steps", field.name);
   const value = step[field.name];
   if (field.kind === "boolean") return div({ class: "field switch" }, input({ id, type: "checkbox", checked: Boolean(value), onChange: (event) => onChange(event.currentTarget.checked) }), label({ for: id }, name));
-  if (field.kind === "conditions") return div({ class: "field wide" }, h(Conditions, { conditions: value ?? [], root: "record.", fields, onChange }));
-  if (field.kind === "duration") return div({ class: "field" }, label({ for: id }, name), h(DurationBox, { id, value: value ?? "", onChange, dayOnly: field.name === "deadline" }));
-  const control = field.kind === "choice" ? h(ChoiceBox, { id, value, empty: true, onChange, options: (field.choices ?? []).map((one) => /** @type {[string, string]} */ ([one, word([`mail.${one}`], choiceName("steps", field.name, one))])) })
-    : field.kind === "json" ? h(JsonBox, { id, label: name, value: value ?? {}, onChange }) : h(TextBox, { id, value: typeof value === "object" ? JSON.stringify(value) : value, long: field.kind === "long", onChange });
+  if (field.kind === "conditions") return div({ class: "field wide", id, tabIndex: -1 }, wrong, h(Conditions, { conditions: value ?? [], root: "record.", fields, onChange }));
+  if (field.kind === "duration") return div({ class: "field" }, label({ for: id }, name), h(DurationBox, { id, value: value ?? "", onChange, dayOnly: field.name === "deadline" }), wrong);
+  const control = field.kind === "choice" ? h(ChoiceBox, { ...shared, value, empty: true, onChange, options: (field.choices ?? []).map((one) => /** @type {[string, string]} */ ([one, word([`mail.${one}`], choiceName("steps", field.name, one))])) })
+    : field.kind === "json" ? h(JsonBox, { id, label: name, value: value ?? {}, onChange }) : h(TextBox, { ...shared, value: typeof value === "object" ? JSON.stringify(value) : value, long: field.kind === "long", onChange });
   const texts = field.kind === "text" || field.kind === "long";
-  return div({ class: field.kind === "long" || field.kind === "json" ? "field wide with-picker" : "field with-picker" }, label({ for: id }, name), control,
+  return div({ class: field.kind === "long" || field.kind === "json" ? "field wide with-picker" : "field with-picker" }, label({ for: id }, name), control, wrong,
     texts && fields.length > 0 ? h(FieldPicker, { fields, onPick: (path) => onChange([value, `{{ ${path} }}`].filter(Boolean).join(field.name.endsWith("_id") ? "" : " ")) }) : null);
 }
 

@@ -5,11 +5,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { get, patch, post, remove, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { Dialog, openDialog } from "../dialog.js";
+import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { hours, nearDay, plusDays, today } from "../format.js";
 import { button, div, h, input, label, p, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Empty, Head, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
+import { Button, Empty, Head, Pill, Problem, Restored, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { place, setQuery } from "../router.js";
 import { can, may, me, tables } from "../schema.js";
 import { language, t } from "../words.js";
@@ -41,6 +42,22 @@ function Week({ tabs }) {
   const entries = useSignal(/** @type {Item[] | null} */ (null));
   const added = useSignal(/** @type {Line[]} */ ([]));
   const error = useSignal(/** @type {unknown} */ (null));
+  // What was typed and not saved yet, by project, activity and day.
+  const cells = useSignal(/** @type {Record<string, string>} */ ({}));
+  const restored = useSignal(false);
+  const draftName = `/hours ${monday} ${who.id}`;
+  const keep = () => {
+    const saved = linesOf(entries.value ?? [], []).map(nameOf);
+    const lines = added.value.filter((line) => !saved.includes(nameOf(line)));
+    if (Object.keys(cells.value).length + lines.length === 0) { restored.value = false; return dropDraft(draftName); }
+    keepDraft(draftName, () => ({ cells: cells.value, lines }));
+  };
+  /** @param {string} name @param {string | null} text */
+  const setTyped = (name, text) => {
+    const { [name]: _, ...others } = cells.value;
+    cells.value = text === null ? others : { ...others, [name]: text };
+    keep();
+  };
   const edits = tables.projects ? can(tables.projects, "patch") : false;
   const load = async () => {
     try {
@@ -48,7 +65,14 @@ function Week({ tabs }) {
       error.value = null;
     } catch (problem) { error.value = problem; }
   };
-  useEffect(() => { entries.value = null; added.value = []; void load(); }, [monday, who.id]);
+  useEffect(() => {
+    const kept = readDraft(draftName)?.value;
+    entries.value = null;
+    added.value = kept?.lines ?? [];
+    cells.value = kept?.cells ?? {};
+    restored.value = Boolean(kept);
+    void load();
+  }, [monday, who.id]);
   const week = (/** @type {number} */ step) => setQuery({ week: plusDays(monday, 7 * step) });
   useKeys([{ key: "[", label: t("hours.previous"), run: () => week(-1) }, { key: "]", label: t("hours.next"), run: () => week(1) }]);
   // A phone shows one day at a time.
@@ -68,18 +92,20 @@ function Week({ tabs }) {
   };
   const add = () => openDialog(({ close }) => h(AddLine, { close, add: (line) => {
     added.value = [...added.value, line];
+    keep();
     const at = linesOf(entries.value ?? [], added.value).findIndex((one) => one.project === line.project && one.activity === line.activity);
     setTimeout(() => /** @type {HTMLTableElement | null} */ (document.querySelector(".week"))?.tBodies[0]?.rows[at]?.querySelector("input")?.focus(), AFTER_DIALOG);
   } }));
   const copy = async () => {
     const before = await ofWeek(plusDays(monday, -7), plusDays(monday, -1), who.id).catch(() => []);
     added.value = [...added.value, ...linesOf(before, [])];
+    keep();
   };
   return div({ class: "page" },
     h(Head, { title: t("menu.hours"), beside: span({ class: "soft" }, `${nearDay(monday)} – ${nearDay(days[6])}`) }, who.box,
       div({ class: "week-steps" }, h(Button, { icon: "left", label: t("hours.previous"), onClick: () => week(-1) }), h(Button, { onClick: () => setQuery({ week: "" }) }, t("hours.this_week")), h(Button, { icon: "right", label: t("hours.next"), onClick: () => week(1) })),
       edits ? h(Button, { icon: "plus", onClick: add }, t("hours.add")) : null, edits && drafts.length > 0 ? h(Button, { primary: true, onClick: () => void submit() }, t("hours.submit_week")) : null),
-    tabs,
+    tabs, restored.value ? h(Restored, { discard: () => { added.value = []; cells.value = {}; keep(); } }) : null,
     narrow() ? div({ class: "week-days", role: "group", "aria-label": t("hours.day") }, days.map((one) => button({ key: one, type: "button", "aria-pressed": one === single, onClick: () => setPicked(one) }, span(null, name.format(new Date(one))), span(null, String(Number(one.slice(8)))), span({ class: "soft" }, dash(total(all.filter((entry) => entry.date === one))) || "\u00a0")))) : null,
     error.value ? h(Problem, { error: error.value, retry: () => void load() }) : null,
     entries.value === null ? h(Skeleton, { rows: 6 }) : lines.length === 0 ? div({ class: "card" }, h(Empty, { icon: "hours", title: t("hours.empty"), text: t("hours.empty_text") }, h(Button, { primary: true, icon: "plus", onClick: add }, t("hours.add")), h(Button, { onClick: () => void copy() }, t("hours.copy"))))
@@ -87,8 +113,8 @@ function Week({ tabs }) {
         thead(null, tr(null, th({ scope: "col" }, t("field.project_id")), columns.map((one) => th({ key: one, scope: "col", class: `${dayClass(one)}${one === today() ? " now" : ""}` }, name.format(new Date(one)), span({ class: "soft" }, ` ${Number(one.slice(8))}`))), th({ scope: "col", class: "number" }, t("field.total_incl_vat")))),
         tbody(null, lines.map((line) => {
           const own = all.filter((entry) => entry.project === line.project && entry.activity_name === line.activity);
-          return tr({ key: `${line.project} ${line.activity}` }, th({ scope: "row" }, h(LinkName, { table: "projects", id: line.project }), line.activity ? div({ class: "soft" }, line.activity) : null),
-            columns.map((one) => td({ key: one, class: dayClass(one) }, h(Cell, { line, date: one, entries: own.filter((entry) => entry.date === one), day: all.filter((entry) => entry.date === one), user: who.id || me.value.user.id, edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
+          return tr({ key: nameOf(line) }, th({ scope: "row" }, h(LinkName, { table: "projects", id: line.project }), line.activity ? div({ class: "soft" }, line.activity) : null),
+            columns.map((one) => td({ key: one, class: dayClass(one) }, h(Cell, { line, date: one, typed: cells.value[`${nameOf(line)} ${one}`] ?? null, setTyped: (text) => setTyped(`${nameOf(line)} ${one}`, text), entries: own.filter((entry) => entry.date === one), day: all.filter((entry) => entry.date === one), user: who.id || me.value.user.id, edits, saved: load }))), td({ class: "number sum" }, hours(total(own))));
         })),
         tfoot(null, tr(null, th({ scope: "row" }, t("field.total_incl_vat")), columns.map((one) => td({ key: one, class: "number" }, dash(total(all.filter((entry) => entry.date === one))))), td({ class: "number sum" }, hours(total(all))))))));
 }
@@ -107,10 +133,10 @@ const total = (entries) => entries.reduce((sum, entry) => sum + entry.minutes, 0
 /** A day of a person has at most 24 hours. */
 const MAX_MINUTES = 24 * 60;
 
-/** New hours are those of `user`. `day` has all hours of the date.
- * @param {{ line: Line, date: string, entries: Item[], day: Item[], user: string, edits: boolean, saved: () => Promise<void> }} properties */
-function Cell({ line, date, entries, day, user, edits, saved }) {
-  const [typed, setTyped] = useState(/** @type {string | null} */ (null));
+/** New hours are those of `user`. `day` has all hours of the date; `typed` is what is not saved yet.
+ * @param {{ line: Line, date: string, typed: string | null, setTyped: (text: string | null) => void, entries: Item[], day: Item[], user: string, edits: boolean, saved: () => Promise<void> }} properties */
+function Cell({ line, date, typed, setTyped, entries, day, user, edits, saved }) {
+  const saving = useRef(false);
   const box = useRef(/** @type {HTMLInputElement | null} */ (null));
   const project = linked("projects", line.project).value;
   const minutes = total(entries);
@@ -120,16 +146,24 @@ function Cell({ line, date, entries, day, user, edits, saved }) {
   const owner = only?.meta?.user_id ?? user;
   const tooMany = next !== null && next > minutes && next + total(day.filter((entry) => entry.id !== only?.id && entry.meta?.user_id === owner)) > MAX_MINUTES;
   const save = async () => {
-    if (typed === null || next === null || tooMany) return;
-    setTyped(null);
-    if (next === minutes) return;
+    if (typed === null || next === null || tooMany || saving.current) return;
+    if (next === minutes) return setTyped(null);
+    saving.current = true;
     const path = `/v1/projects/${line.project}/hours`;
     try {
       if (only && next === 0) await remove(`${path}/${only.id}`);
       else if (only) await patch(`${path}/${only.id}`, { minutes: next });
       else await post(path, { date, minutes: next, user_id: user, ...(line.activity ? { activity_name: line.activity } : {}) });
-    } catch (error) { sayError(error); }
-    await saved();
+      await saved();
+      if (box.current?.value === typed || !box.current) setTyped(null);
+    } catch (error) { sayError(error); } finally { saving.current = false; }
+  };
+  /** The next cell of the week; the last one stays. */
+  const onward = () => {
+    const all = /** @type {HTMLElement[]} */ ([...(box.current?.closest("tbody")?.querySelectorAll("td input") ?? [])]);
+    const following = all[all.indexOf(/** @type {HTMLElement} */ (box.current)) + 1];
+    if (following) following.focus();
+    else void save();
   };
   /** @param {number} across @param {number} down */
   const walk = (across, down) => {
@@ -143,12 +177,13 @@ function Cell({ line, date, entries, day, user, edits, saved }) {
   const pill = minutes && status && status !== "draft" ? h(Pill, { table: "hours", field: "status", value: status }) : null;
   if (locked) return minutes ? span({ class: "locked" }, hours(minutes), pill) : null;
   return [input({
-    ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : "", "aria-label": [project?.name, line.activity, nearDay(date)].filter(Boolean).join(", "), "aria-invalid": next === null || tooMany || undefined,
+    ref: box, type: "text", inputMode: "decimal", class: only?.status === "rejected" ? "rejected" : typed !== null ? "unsaved" : "", "aria-label": [project?.name, line.activity, nearDay(date)].filter(Boolean).join(", "), "aria-invalid": next === null || tooMany || undefined,
     value: typed ?? dash(minutes), onInput: (event) => setTyped(event.currentTarget.value), onFocus: (event) => event.currentTarget.select(), onBlur: () => void save(),
     onKeyDown: (event) => {
-      const moves = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Enter: [0, 1] });
+      const moves = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] });
       const step = moves[event.key];
       if (event.key === "Escape") setTyped(null);
+      else if (event.key === "Enter") onward();
       else if (step) walk(...step);
       else return;
       event.preventDefault();
@@ -190,8 +225,11 @@ async function ofWeek(from, to, user) {
 /** @param {Item[]} entries @param {Line[]} added @returns {Line[]} */
 function linesOf(entries, added) {
   const all = [...entries.map((entry) => ({ project: entry.project, activity: entry.activity_name ?? "" })), ...added];
-  return [...new Map(all.map((line) => [`${line.project} ${line.activity}`, line])).values()];
+  return [...new Map(all.map((line) => [nameOf(line), line])).values()];
 }
+
+/** @param {Line} line */
+const nameOf = (line) => `${line.project} ${line.activity}`;
 
 /** @param {string} date */
 function mondayOf(date) {

@@ -8,7 +8,7 @@ import { errorsByField } from "../form.js";
 import { isAhead, moment } from "../format.js";
 import { a, button, dd, div, dl, dt, h, iframe, input, label, p, section, span } from "../html.js";
 import { STORES_MAIL, sayMailed } from "../mailed.js";
-import { Icon, Problem, Skeleton, sayError } from "../parts.js";
+import { Icon, Problem, Skeleton, onPhone, sayError } from "../parts.js";
 import { itemPath, may, tables } from "../schema.js";
 import { choiceName, t, word } from "../words.js";
 
@@ -73,7 +73,8 @@ function Letter({ table, id, close }) {
   const control = (name) => ({ id: `send-${name}`, value: mail?.[name], invalid: Boolean(faults[name]), describedBy: faults[name] ? `send-${name}-error` : undefined, onChange: (/** @type {any} */ value) => set({ [name]: value }) });
   /** @param {string} name */
   const fault = (name) => (faults[name] ? p({ class: "wrong", id: `send-${name}-error` }, faults[name]) : null);
-  useEffect(() => { if (mail && !mail.to) document.getElementById("send-to")?.focus(); }, [mail !== null]);
+  // The dialog opened before there was a field; a phone shows its keyboard only if something must be typed.
+  useEffect(() => { if (mail) /** @type {HTMLElement | null} */ (document.querySelector(onPhone.value && mail.to ? ".send [type=submit]" : "#send-to"))?.focus(); }, [mail !== null]);
   const types = Object.values(TYPES).find((all) => all.includes(mail?.send_type)) ?? [];
   const own = mail !== null && ["subject", "message"].some((name) => mail[name] !== usual[name]);
   return h(Dialog, { title: t("send.title"), action: t("action.send"), wide: true, class: "send", close, run, disabled: !mail },

@@ -32,7 +32,7 @@ export function Mandate({ client }) {
 
 /** A file for the bank leaves out clients without an IBAN.
  * @param {{ client: Item, close?: () => void }} properties */
-const NoIban = ({ client, close }) => (client.iban ? null : div({ class: "notice" }, div(null, t("mandate.no_iban"), " ", a({ href: `/clients/${client.id}/edit`, class: "link", onClick: close }, t("mandate.give_iban")))));
+const NoIban = ({ client, close }) => (client.iban ? null : div({ class: "notice" }, div(null, t("mandate.no_iban"), " ", a({ href: `/clients/${client.id}/edit#f-iban`, class: "link", onClick: close }, t("mandate.give_iban")))));
 
 /** Asks the client for a small payment; whoever pays it gives the mandate.
  * @param {{ client: Item, close: () => void }} properties */

@@ -1,10 +1,10 @@
 // My account: language, theme, density, shortcuts, password, sessions.
 import { useState } from "preact/hooks";
 import { ApiError, patch, post, remove, useLoad } from "../api.js";
-import { choose, chosen } from "../drafts.js";
+import { choose, chosen, useDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { div, fieldset, form, h, input, label, legend, li, p, span, strong, ul } from "../html.js";
-import { Button, Card, Facts, Head, Moment, Problem, say, sayError } from "../parts.js";
+import { Button, Card, Facts, Head, Moment, Problem, Restored, say, sayError } from "../parts.js";
 import { me } from "../schema.js";
 import { choiceName, t, word } from "../words.js";
 import { TwoStep } from "./two_step.js";
@@ -17,15 +17,17 @@ export function Me() {
 }
 
 function Name() {
-  const [name, setName] = useState(/** @type {string} */ (me.value.user.name ?? ""));
+  const draft = useDraft("/me/name", me.value.user.name ?? "");
+  const name = draft.value;
   const save = async () => {
     try {
       me.value = (await patch("/v1/me", { name: name.trim() })).data;
+      draft.drop();
       say(t("saved"));
     } catch (error) { sayError(error); }
   };
-  return form({ onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: t("me.profile") },
-    div({ class: "fields" }, div({ class: "field" }, label({ for: "me-name" }, t("field.name")), h(TextBox, { id: "me-name", value: name, length: 255, autocomplete: "name", onChange: setName }))),
+  return form({ onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, { title: t("me.profile") }, draft.restored ? h(Restored, { discard: draft.drop }) : null,
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "me-name" }, t("field.name")), h(TextBox, { id: "me-name", value: name, length: 255, autocomplete: "name", onChange: draft.set }))),
     div({ class: "card-foot" }, h(Button, { type: "submit", disabled: !name.trim() || name.trim() === me.value.user.name }, t("save")))));
 }
 

@@ -1,6 +1,6 @@
 // The dialogs of a document: send, payment, credit.
 import { useMemo, useState } from "preact/hooks";
-import { formKey, post } from "../api.js";
+import { formKey, post, useLoad } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { ChoiceBox, DayBox, NumberBox } from "../field.js";
 import { money, moneyOfCents, today } from "../format.js";
@@ -24,10 +24,25 @@ export const openCredit = (what) => openDialog(({ close }) => h(Credit, { ...wha
  * @param {Item} invoice */
 export const openCents = (invoice) => cents(invoice.total_incl_vat) - cents(invoice.meta?.credited_amount) - cents(invoice.meta?.paid_amount);
 
+const PENDING = ["created", "open", "pending", "authorized"];
+/** Whether a payment is a direct debit: the bank or the provider transfers it.
+ * @param {Item} payment */
+export const isCollected = (payment) => payment.type === "online" && payment.method === "banktransfer";
+/** Whether a direct debit is on its way.
+ * @param {Item} payment */
+export const isPending = (payment) => isCollected(payment) && PENDING.includes(payment.status);
+/** The direct debit of an invoice that is on its way.
+ * @param {string} id @returns {Item | undefined} */
+export const usePending = (id) => /** @type {Item[]} */ (useLoad(`/v1/invoices/${id}/payments`, { typing: true }).answer?.data ?? []).find(isPending);
+
 /** @param {{ invoice: Item, etag: string, close: () => void }} properties */
-function Payment({ invoice, close }) {
+function Payment({ invoice: given, close }) {
+  const invoice = /** @type {Item} */ (useLoad(`/v1/invoices/${given.id}`, { typing: true }).answer?.data ?? given);
+  const collecting = usePending(given.id);
   const open = openCents(invoice);
-  const [amount, setAmount] = useState(fromCents(open));
+  // Until somebody types, the amount is what is open now.
+  const [typed, setAmount] = useState(/** @type {string | null} */ (null));
+  const amount = typed ?? (open > 0n ? fromCents(open) : "");
   const [date, setDate] = useState(today());
   const [method, setMethod] = useState("banktransfer");
   const key = useMemo(formKey, []);
@@ -38,6 +53,7 @@ function Payment({ invoice, close }) {
     say(t("payment.done", { amount: money(amount) }));
   };
   return h(Dialog, { title: t("payment.title"), action: t("payment.record"), close, run, disabled: !amount },
+    collecting ? div({ class: "notice", role: "alert" }, span(null, t("payment.pending", { amount: money(collecting.amount) }))) : null,
     div({ class: "field" }, label({ for: "pay-amount" }, t("field.amount")), h(NumberBox, { id: "pay-amount", value: amount, decimals: 2, mark: "€", onChange: setAmount }),
       p({ class: rest < 0n ? "wrong" : "help" }, rest < 0n ? t("payment.too_much", { amount: moneyOfCents(-rest) }) : rest > 0n ? t("payment.remains", { amount: moneyOfCents(rest) }) : t("payment.settles"))),
     div({ class: "fields" },

@@ -1,13 +1,13 @@
 // Settings: a page of subjects, and a page for each subject that is not a list.
 import { useSignal } from "@preact/signals";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { ApiError, get, patch, useLoad } from "../api.js";
-import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { dropDraft, keepDraft, readDraft, useDraft } from "../drafts.js";
 import { ChoiceBox, FieldRow, TextBox } from "../field.js";
 import { changes, errorsByField } from "../form.js";
 import { size } from "../format.js";
 import { a, div, form, h, label, p, span, strong } from "../html.js";
-import { Button, Card, Facts, Head, Icon, Problem, Skeleton, say } from "../parts.js";
+import { Button, Card, Facts, Head, Icon, Problem, Restored, Skeleton, say } from "../parts.js";
 import { can, fieldOf, may, me, tables } from "../schema.js";
 import { fieldName, t, tableName, word } from "../words.js";
 
@@ -78,7 +78,8 @@ function AccountPage() {
 }
 
 function AccountName() {
-  const [name, setName] = useState(/** @type {string} */ (me.value.account.name ?? ""));
+  const draft = useDraft("/settings/account", me.value.account.name ?? "");
+  const name = draft.value;
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const [busy, setBusy] = useState(false);
   const save = async () => {
@@ -87,11 +88,12 @@ function AccountName() {
     try {
       await patch("/v1/account", { name: name.trim() });
       me.value = (await get("/v1/me")).data;
+      draft.drop();
       say(t("saved"));
     } catch (problem) { setError(problem); } finally { setBusy(false); }
   };
-  return form({ id: "account", onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, null, error ? h(Problem, { error }) : null,
-    div({ class: "fields" }, div({ class: "field" }, label({ for: "account-name" }, t("settings.account_name")), h(TextBox, { id: "account-name", value: name, length: 255, describedBy: "account-help", onChange: setName }), p({ class: "help", id: "account-help" }, t("settings.account_help")))),
+  return form({ id: "account", onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, null, draft.restored ? h(Restored, { discard: draft.drop }) : null, error ? h(Problem, { error }) : null,
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "account-name" }, t("settings.account_name")), h(TextBox, { id: "account-name", value: name, length: 255, describedBy: "account-help", onChange: draft.set }), p({ class: "help", id: "account-help" }, t("settings.account_help")))),
     div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy, disabled: !name.trim() || name.trim() === me.value.account.name }, t("save")))));
 }
 
@@ -108,7 +110,15 @@ function VatCode({ value, error, disabled, onChange }) {
 function Section({ name, fields, item, etag }) {
   const table = tables.settings;
   const draftName = `/settings/${name}`;
-  const edited = useSignal(/** @type {Item} */ (readDraft(draftName)?.value ?? {}));
+  const kept = useMemo(() => readDraft(draftName), []);
+  const edited = useSignal(/** @type {Item} */ (kept?.value ?? {}));
+  const restored = useSignal(kept !== null);
+  /** @param {string} name @param {any} value */
+  const set = (name, value) => {
+    edited.value = { ...edited.value, [name]: value };
+    if (!SECRET.has(name)) keepDraft(draftName, () => Object.fromEntries(Object.entries(edited.value).filter(([one]) => !SECRET.has(one))));
+  };
+  const discard = () => { edited.value = {}; restored.value = false; dropDraft(draftName); };
   const provider = edited.value.provider ?? item.provider;
   const own = fields.filter((one) => !(one in OF_PROVIDER) || OF_PROVIDER[one]?.includes(provider)).map((one) => (table ? fieldOf(table, one) : undefined)).filter((field) => field !== undefined).filter((field) => field.patch)
     // The sandbox is for test accounts and for servers that allow it.
@@ -124,15 +134,14 @@ function Section({ name, fields, item, etag }) {
     error.value = null;
     try {
       await patch("/v1/settings", body, { etag });
-      edited.value = {};
-      dropDraft(draftName);
+      discard();
       say(t("saved"));
     } catch (problem) { error.value = problem; } finally { busy.value = false; }
   };
   if (own.length === 0) return null;
   return form({ id: name, onSubmit: (event) => { event.preventDefault(); void save(); } }, h(Card, null,
-    error.value ? h(Problem, { error: error.value }) : null,
-    div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => field.name === "default_vat_code" ? h(VatCode, { key: field.name, value: values[field.name] ?? "", error: errors[field.name], disabled, onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; } }) : h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => { edited.value = { ...edited.value, [field.name]: value }; if (!SECRET.has(field.name)) keepDraft(draftName, () => Object.fromEntries(Object.entries(edited.value).filter(([one]) => !SECRET.has(one)))); } }))),
+    restored.value && Object.keys(body).length > 0 ? h(Restored, { discard }) : null, error.value ? h(Problem, { error: error.value }) : null,
+    div({ class: name === "timers" ? "fields three" : "fields" }, own.map((field) => field.name === "default_vat_code" ? h(VatCode, { key: field.name, value: values[field.name] ?? "", error: errors[field.name], disabled, onChange: (value) => set(field.name, value) }) : h(FieldRow, { key: field.name, table: "settings", field, value: values[field.name] ?? "", disabled, error: errors[field.name], prefix: "s", onChange: (value) => set(field.name, value) }))),
     name === "payments" && provider === "manual" && tables.batches ? p({ class: "help" }, a({ href: tables.batches.address }, tableName("batches"))) : null,
     disabled ? null : div({ class: "card-foot" }, h(Button, { type: "submit", primary: true, busy: busy.value, disabled: Object.keys(body).length === 0 }, t("save")))));
 }

@@ -9,9 +9,9 @@ import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
 import { day, today } from "../format.js";
-import { a, div, form, h, label, p, span } from "../html.js";
+import { a, div, form, h, label, p } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Card, Head, Problem, Skeleton, say } from "../parts.js";
+import { Button, Card, Head, Problem, Restored, Skeleton, say } from "../parts.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
 import { go, place } from "../router.js";
 import { fieldOf, itemPath } from "../schema.js";
@@ -126,7 +126,7 @@ function Editing({ table, item, etag, allRates }) {
     h(Head, { title: item ? item.title : word(["new.subscriptions"], ""), over: a({ href: table.address }, tableName(table.key)) },
       item ? h(Button, { href: `${table.address}/${item.id}` }, t("cancel")) : h(Button, { busy: busy.value, onClick: () => void save("draft") }, t("subscription.save_draft")),
       h(Button, { type: "submit", primary: true, busy: busy.value }, item ? t("save") : t("subscription.save_active"))),
-    kept && touched.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); follow(item, etag); } }, t("draft.discard"))) : null,
+    kept && touched.value ? h(Restored, { discard: () => { dropDraft(draftName); follow(item, etag); } }) : null,
     item && touched.value && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },

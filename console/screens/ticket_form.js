@@ -11,7 +11,7 @@ import { ErrorList, changes, editable, errorsByField } from "../form.js";
 import { Others } from "../here.js";
 import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Card, Head, Skeleton, say } from "../parts.js";
+import { Button, Card, Head, Restored, Skeleton, say } from "../parts.js";
 import { go, place } from "../router.js";
 import { itemPath, may, valueOf } from "../schema.js";
 import { linked } from "../value.js";
@@ -102,7 +102,7 @@ function Editing({ table, item, etag }) {
   const newClient = (typed) => void import("./quick_client.js").then(({ openQuickClient }) => openQuickClient(typed, (made) => set({ client_id: made.id })));
   return form({ class: "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
     h(Head, { title: item ? item.subject : word(["new.tickets"], ""), over: [a({ key: "list", href: table.address }, tableName("tickets")), item ? ` · ${item.number}` : ""], beside: item ? h(Others, { address: `${table.address}/${item.id}` }) : null }),
-    restored ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { setValues(start); setRestored(false); dropDraft(draftName); } }, t("draft.discard"))) : null,
+    restored ? h(Restored, { discard: () => { setValues(start); setRestored(false); dropDraft(draftName); } }) : null,
     error ? h(ErrorList, { table, error, fields }) : null,
     h(Card, { title: t("ticket.who") },
       div({ class: "fields" }, div({ class: "field wide" }, label({ for: "f-client_id" }, t("field.client_id")), h(LinkBox, { id: "f-client_id", table: "clients", value: values.client_id ?? "", onChange: (value) => set({ client_id: value }), onNew: may("relations.write") ? newClient : undefined }),

@@ -80,7 +80,7 @@ enum Since {
 const OVERDUE: Item = Item {
     name: "invoices_overdue",
     scope: "invoices.read",
-    path: "/v1/invoices?payment_status=overdue",
+    path: "/v1/invoices?payment_status=overdue,partial&due_date_to={yesterday}",
     amount: "open_amount",
     user: "",
     table: "invoices",
@@ -223,7 +223,13 @@ fn counted(tx: &mut Tx, ctx: &Ctx, item: &Item) -> Result<Value> {
         MOST + 1
     );
     let found = three(tx, &sql, &values)?;
-    Ok(shown(item, MOST, found))
+    let mut shown = shown(item, MOST, found);
+    // Partly paid invoices keep that status when they are overdue, so the list needs the day.
+    if item.path.contains("{yesterday}") {
+        let yesterday = ctx.now.date(&ctx.zone).yesterday().map(|day| day.to_string()).unwrap_or_default();
+        shown["path"] = item.path.replace("{yesterday}", &yesterday).into();
+    }
+    Ok(shown)
 }
 
 /// The length of a day, in seconds.

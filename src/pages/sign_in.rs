@@ -201,6 +201,7 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
             session::check_origin(head, &app.site)?;
             visit.forgot(&form.sent("email")).await?;
             page.name = "sent";
+            page.fields["no_mail"] = json!(app.config.smtp_host.is_empty());
             Ok(Shown::Page)
         }
         _ => Err(Error::new(Code::NotFound, "This page does not exist.")),

@@ -5,6 +5,7 @@ mod day;
 mod duplicates;
 mod fields;
 mod flows;
+mod hurried;
 mod keyboard;
 mod owner;
 mod pictures;

@@ -4,7 +4,7 @@ use super::{Browser, PASSWORD, invite, set_up_token};
 use crate::on_both;
 use crate::support::{Db, Reply, Server};
 
-on_both![people_sign_in_with_plain_forms, links_that_do_not_work_say_why];
+on_both![people_sign_in_with_plain_forms, links_that_do_not_work_say_why, a_server_without_mail_promises_none];
 
 pub fn submit(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> Reply {
     let mut form = form_urlencoded::Serializer::new(String::new());
@@ -96,7 +96,7 @@ fn people_sign_in_with_plain_forms(db: Db) {
     check_page(&browser.get("/forgot").expect(200));
     let sent = submit(&browser, "/forgot", &[("email", "ina@a.example")]).expect(200);
     check_page(&sent);
-    assert!(sent.text.contains("If we know this e-mail address"));
+    assert!(sent.text.contains("This server sends no mail"));
     for path in ["/invite/", "/invite/x/y", "/set-up", "/sign-in/x"] {
         let reply = browser.get(path);
         assert!([404, 409].contains(&reply.status), "{path}: {reply:?}");
@@ -269,4 +269,24 @@ fn replaced_and_withdrawn_links_say_so(server: &Server, client: &crate::support:
 fn without_redirects(client: &crate::support::Client) -> crate::support::Client {
     let agent = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).build().into();
     crate::support::Client { agent, ..client.clone() }
+}
+
+/// Whoever forgot a password hears whom to ask, whether or not the address is known.
+fn a_server_without_mail_promises_none(db: Db) {
+    let server = Server::start(db);
+    server.leaves_jobs();
+    let client = server.client();
+    super::owner(&server, &client, "olga@a.example");
+    let browser = Browser::new(&client);
+    let [known, unknown] = ["olga@a.example", "nobody@a.example"].map(|email| {
+        let page = submit(&browser, "/forgot", &[("email", email)]).expect(200);
+        check_page(&page);
+        assert!(
+            page.text.contains("This server sends no mail") && page.text.contains("kantoor user reset"),
+            "{}",
+            page.text
+        );
+        page.text.split("<body>").nth(1).unwrap().to_string()
+    });
+    assert_eq!(known, unknown);
 }
