@@ -78,7 +78,9 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
     }
   };
   return dialog({
-    ref: box, class: ["dialog", wide && "wide", extra].filter(Boolean).join(" "), "aria-label": title, onClose: close,
+    ref: box, class: ["dialog", wide && "wide", extra].filter(Boolean).join(" "), "aria-label": title,
+    // One that another takes the place of is gone already.
+    onClose: () => { if (box.current) close(); },
     onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void submit(); } },
   }, h(Progress, { on: busy }), form({ method: "dialog", onSubmit: (event) => { event.preventDefault(); void submit(); } },
     div({ class: "dialog-head" }, h2(null, title), h(Button, { quiet: true, small: true, icon: "close", label: t("close"), onClick: close })),
