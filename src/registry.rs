@@ -300,6 +300,7 @@ fn migrations() -> Vec<Migration> {
         run::NODES,
         person::MIGRATION,
         token::MIGRATION,
+        token::SHOWN,
         factor::MIGRATION,
         sealing::MIGRATION,
         assigned::MIGRATION,

@@ -1,7 +1,9 @@
 //! The flows that listen to an event.
 
+use engine::authors::{Author, AuthorType};
 use engine::context::Ctx;
 use engine::error::Result;
+use engine::record::Kind;
 use store::{Row, Tx};
 
 use super::events;
@@ -22,6 +24,8 @@ pub struct Listener {
     pub max_attempts: i64,
     /// The version of its definition.
     pub version: i64,
+    /// The author of that version.
+    pub author: Author,
 }
 
 impl Listener {
@@ -34,6 +38,7 @@ impl Listener {
             conditions: row.text(4)?.to_string(),
             max_attempts: row.int(5)?,
             version: row.int(6)?,
+            author: Author { kind: AuthorType::from_db(row, 7)?, id: row.text(8)?.to_string() },
         })
     }
 }
@@ -47,7 +52,7 @@ fn select(longest: usize) -> String {
     format!(
         "SELECT id, name, trigger_type, trigger_key,
                 CASE WHEN octet_length(conditions) <= {longest} THEN conditions ELSE '' END,
-                max_attempts, definition_version FROM flows"
+                max_attempts, definition_version, author_type, author_id FROM flows"
     )
 }
 

@@ -16,7 +16,6 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::author;
 use super::conditions::{self, Condition, compare};
 use super::definition::TRIGGER_ROOTS;
 use super::events::{self, TRIGGERED};
@@ -75,15 +74,17 @@ fn plan(tx: &mut Tx, ctx: &Ctx, event: &Event, known: Option<&Verdicts>) -> Resu
     // Read once, however many flows listen.
     let condition_context = LazyCell::new(|| condition_context(event));
     let mut room = ROOM;
-    // A caller may fire a key of its own about any record. What the conditions find in it is for those who may read it; the run
-    // of another author fails, whatever they say.
-    let to_read = needs::to_read(event.entity_type).filter(|_| !events::is_of_service(event.name));
+    // What conditions find in a record is for those who may read it: the author may have lost the scope, and a caller may fire a
+    // key of its own about any record. The run of such an author fails, whatever the conditions say.
+    let to_read: Vec<String> =
+        needs::of_event(event.name).into_iter().chain(needs::to_read(event.entity_type)).collect();
     for flow in listeners {
-        if let Some(scope) = &to_read
-            && !author::authority(tx, ctx, &flow.id, flow.version)?.may(scope)
-        {
-            plan.starts.push(flow);
-            continue;
+        if flow.conditions != "[]" && !to_read.is_empty() {
+            let authority = flow.author.authority(tx, ctx)?;
+            if !to_read.iter().all(|scope| authority.may(scope)) {
+                plan.starts.push(flow);
+                continue;
+            }
         }
         let verdict = match known.and_then(|known| known.verdict(event, &flow)) {
             Some(verdict) => Some(verdict),
@@ -303,11 +304,7 @@ impl<'f> Ground<'f> {
         let record = if id.is_empty() { None } else { shown(tx, ctx, kind, id)? };
         let known = record.is_some();
         let data = match record {
-            Some(record) => {
-                let mut data = marked(record, &fired.data.value);
-                shown::drop_signed_urls(kind, &mut data);
-                Cow::Owned(data.to_string())
-            }
+            Some(record) => Cow::Owned(marked(record, &fired.data.value).to_string()),
             // An event of the service, as if it happened.
             None if events::is_of_service(fired.event) => Cow::Owned(marked(json!({}), &fired.data.value).to_string()),
             None => Cow::Borrowed(fired.data.text.as_str()),
@@ -340,7 +337,7 @@ fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
         "{{\"event\":{},\"entity_type\":{},\"data\":{}}}",
         json!(event.name),
         json!(event.entity_type),
-        event.data
+        shown::without_signed_urls(event.entity_type, event.data)
     );
     log::append(
         tx,

@@ -228,7 +228,7 @@ fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> 
     }
     let attach_pdf = step.fields.get("attach_pdf") == Some(&Value::Bool(true));
     let about = registry().named(&run.entity_type).map(|resource| resource.shape.name);
-    if attach_pdf && !is_document(&run.entity_type) {
+    if attach_pdf && (!is_document(&run.entity_type) || run.entity_id.is_empty()) {
         return Err(StepError::never("There is no document to attach: the event does not concern a document."));
     }
     let (from_name, reply_to) = mail::identity_of(tx, ctx, "")?;

@@ -226,6 +226,9 @@ impl Visit {
             let invited = user_of_link(tx, ctx, &token, Purpose::Invite.statuses())?;
             let user = activate(tx, ctx, invited)?;
             set_password(tx, ctx, &user, &person.password, &hash)?;
+            if !token.shown {
+                Person::prove(tx, &user.person_id)?;
+            }
             Ok(user)
         });
         let entered = entered.await?;
@@ -369,7 +372,7 @@ impl Visit {
                 let mut attempt = Attempt::new(email, &self.device.address);
                 attempt.count(&self.app).await?;
                 if !self.passwords().matches(password, person.password.clone()).await? {
-                    let message = "The password is wrong. Use the password that you have on this server already.";
+                    let message = "The password is wrong. Use the password that you have on this server already, or request a link for a new one.";
                     return Err(Error::new(Code::Unauthorized, message));
                 }
                 attempt.forgive(&self.app).await;

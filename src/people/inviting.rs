@@ -60,7 +60,7 @@ fn create(call: Call) -> Result<Work> {
         user.role.check_grant(ctx)?;
         check_confirmed(tx, ctx)?;
         records::add(tx, ctx, &mut user)?;
-        invite(tx, ctx, &user, &secret)?;
+        invite(tx, ctx, &user, &secret, shows_link)?;
         let answer = Answer::created(ctx, &user, CREATED).with_texts("warnings", &input.warnings);
         Ok(if shows_link { showing(answer, ctx, &secret) } else { answer })
     }))
@@ -78,7 +78,7 @@ fn invite_again(call: Call) -> Result<Work> {
             return Err(Error::new(Code::InvalidTransition, message));
         }
         check_confirmed(tx, ctx)?;
-        invite(tx, ctx, &user, &secret)?;
+        invite(tx, ctx, &user, &secret, shows_link)?;
         let answer = Answer::record(ctx, &user, ACTED).with_texts("warnings", &warnings);
         Ok(if shows_link { showing(answer, ctx, &secret) } else { answer })
     }))
@@ -105,8 +105,11 @@ fn showing(mut answer: Answer, ctx: &Ctx, secret: &str) -> Answer {
 }
 
 /// Creates the link of an invitation and mails it. Earlier links of the user no longer work.
-fn invite(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str) -> Result<()> {
+fn invite(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str, shows_link: bool) -> Result<()> {
     token::create(tx, ctx, Purpose::Invite, &user.base.id, secret)?;
+    if shows_link {
+        token::show(tx, secret)?;
+    }
     letters::invite(tx, ctx, user, secret)?;
     records::happened(tx, ctx, user, "invited")
 }

@@ -16,7 +16,7 @@ use openid::{Attempt, Claims, Discovery, Expected, Keys, Refused};
 use store::Tx;
 use web::{Method, OutgoingRequest};
 
-use crate::people::entering::{Outcome, Proof, Visit, accounts_of, suspended};
+use crate::people::entering::{Outcome, Proof, Visit, accounts_of, activate, suspended};
 use crate::people::person::Person;
 use crate::people::status::Status;
 use crate::people::token::{self, Purpose};
@@ -106,8 +106,12 @@ impl Visit {
                 Status::Suspended => Err(suspended()),
                 Status::Invited => {
                     token::withdraw(tx, ctx.account, Purpose::Invite, &id)?;
-                    let mut user = User { status: Status::Active, ..before.clone() };
-                    records::change(tx, ctx, &before, &mut user, "activated")?;
+                    let user = activate(tx, ctx, before)?;
+                    // Whoever chose a password for this address elsewhere must not enter here with it.
+                    if !Person::is_proven(tx, &user.person_id)? {
+                        Person::forget_secrets(tx, ctx, &user.person_id)?;
+                        Person::prove(tx, &user.person_id)?;
+                    }
                     Ok(user)
                 }
             }
@@ -219,13 +223,20 @@ fn failed(why: &str) -> Error {
 /// Finds the oldest active user with an e-mail address, or else the oldest one who is invited, or else one who is suspended.
 fn user_of(tx: &mut Tx, email: &str) -> Result<Option<(Account, String)>> {
     let Some(person) = Person::with_email(tx, email)? else { return Ok(None) };
+    let invited = invitations(tx, &person.id)?.into_iter().next();
+    // Somebody else may have accepted the other invitations.
+    if let Some((number, user)) = invited.as_ref().filter(|_| !person.password.is_empty())
+        && !Person::is_proven(tx, &person.id)?
+    {
+        return Ok(Some((Account::numbered(tx, *number)?, user.base.id.clone())));
+    }
     // A closed account is only chosen if there is no other, to say so.
     if let Some((account, user)) =
         accounts_of(tx, &person.id)?.into_iter().min_by_key(|(account, _)| account.is_closed())
     {
         return Ok(Some((account, user.base.id)));
     }
-    let found = match invitations(tx, &person.id)?.into_iter().next() {
+    let found = match invited {
         // Only to say so.
         None => of_any_status(tx, &person.id)?.into_iter().next(),
         found => found,

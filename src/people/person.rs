@@ -95,7 +95,7 @@ impl Person {
     pub fn of_email(tx: &mut Tx, ctx: &Ctx, email: &str) -> Result<String> {
         loop {
             let created = tx.execute(
-                "INSERT INTO people (id, email, password, password_at, created_at) VALUES ($1, $2, '', 0, $3)
+                "INSERT INTO people (id, email, password, password_at, created_at, proven) VALUES ($1, $2, '', 0, $3, 0)
                  ON CONFLICT (email) DO NOTHING",
                 &[ctx.new_id().into(), folded(email).into(), ctx.machine_now.0.into()],
             )?;
@@ -109,6 +109,29 @@ impl Person {
                 return Ok(person.id);
             }
         }
+    }
+
+    /// Records that the e-mail address is that of the person: a link that only they could read was opened, or an issuer vouches
+    /// for it.
+    pub fn prove(tx: &mut Tx, id: &str) -> Result<()> {
+        tx.execute("UPDATE people SET proven = 1 WHERE id = $1", &[id.into()])?;
+        Ok(())
+    }
+
+    /// Whether that is recorded.
+    pub fn is_proven(tx: &mut Tx, id: &str) -> Result<bool> {
+        Ok(tx.int("SELECT proven FROM people WHERE id = $1", &[id.into()])? != 0)
+    }
+
+    /// Removes what a person signs in with: somebody else may have chosen it.
+    pub fn forget_secrets(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+        sealing::change(tx, &ctx.site.vault, id, |tx| {
+            for table in ["recovery_codes", "second_factors", "sessions"] {
+                tx.execute(&format!("DELETE FROM {table} WHERE person_id = $1"), &[id.into()])?;
+            }
+            tx.execute("UPDATE people SET password = '' WHERE id = $1", &[id.into()])?;
+            Ok(())
+        })
     }
 
     /// Deletes a person who is no longer a user of any account, with what they signed in with.

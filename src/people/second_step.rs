@@ -11,7 +11,7 @@ use crate::people::passkey::{self, Used};
 use crate::people::person::Person;
 use crate::people::resetting::replace_password;
 use crate::people::throttle::Attempt;
-use crate::people::token::Purpose;
+use crate::people::token::{self, Purpose};
 use crate::people::user::User;
 use crate::people::{factor, recovery, sealing, totp};
 
@@ -52,6 +52,8 @@ impl Visit {
                 Given::Passkey(used) => used.prove(tx, &own, &user.person_id, &challenge, ctx.machine_now)?,
             }
             if !token.new_password.is_empty() {
+                // The link waited for this.
+                token::use_up_all(tx, ctx, Purpose::Reset, &token.user)?;
                 user = replace_password(tx, ctx, user, &token.new_password)?;
             }
             Ok(user)

@@ -106,6 +106,17 @@ ALTER TABLE one_time_tokens ADD COLUMN new_password TEXT NOT NULL DEFAULT '';
 ",
 };
 
+/// A link that its sender could read proves nothing about the e-mail address, nor does a password that was chosen with it. People
+/// of earlier versions keep theirs.
+pub const SHOWN: Migration = Migration {
+    number: 125,
+    name: "links that were shown",
+    sql: "
+ALTER TABLE one_time_tokens ADD COLUMN shown BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE people ADD COLUMN proven BIGINT NOT NULL DEFAULT 1;
+",
+};
+
 /// A link.
 #[derive(Clone, Debug)]
 pub struct Token {
@@ -115,6 +126,8 @@ pub struct Token {
     pub user: String,
     /// The hash of the new password that is set after the second step; empty if none is.
     pub new_password: String,
+    /// Whether somebody else could read the link, so that it proves nothing about the e-mail address.
+    pub shown: bool,
     hash: [u8; 32],
 }
 
@@ -163,6 +176,13 @@ pub fn create_with(
     Ok(())
 }
 
+/// Records that somebody else can read this link.
+pub fn show(tx: &mut Tx, secret: &str) -> Result<()> {
+    let hash = accounts::hash(secret);
+    tx.execute("UPDATE one_time_tokens SET shown = 1 WHERE hash = $1", &[hash.as_slice().into()])?;
+    Ok(())
+}
+
 /// Deletes the tokens of a user with this purpose that can no longer be used.
 fn remove_ended(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str) -> Result<()> {
     tx.execute(
@@ -182,6 +202,15 @@ pub fn withdraw(tx: &mut Tx, account: i64, purpose: Purpose, user: &str) -> Resu
         "UPDATE one_time_tokens SET used_at = $1, new_password = ''
          WHERE account_id = $2 AND user_id = $3 AND purpose = $4 AND used_at = 0",
         &[WITHDRAWN.into(), account.into(), user.into(), purpose.wire().into()],
+    )?;
+    Ok(())
+}
+
+/// Marks the unused tokens of a user with this purpose as used.
+pub fn use_up_all(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str) -> Result<()> {
+    tx.execute(
+        "UPDATE one_time_tokens SET used_at = $1 WHERE account_id = $2 AND user_id = $3 AND purpose = $4 AND used_at = 0",
+        &[ctx.machine_now.0.into(), ctx.account.into(), user.into(), purpose.wire().into()],
     )?;
     Ok(())
 }
@@ -262,11 +291,11 @@ fn refused(dead: Dead, purpose: Purpose) -> Error {
 /// Finds a token, or why it cannot be used for this purpose. Tokens cannot be guessed, so whoever has one may know.
 pub fn look_up(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<Result<Token, Dead>> {
     let hash = accounts::hash(secret);
-    let sql = "SELECT account_id, user_id, purpose, expires_at, used_at, created_at, new_password
+    let sql = "SELECT account_id, user_id, purpose, expires_at, used_at, created_at, new_password, shown
                FROM one_time_tokens WHERE hash = $1";
     let found = tx.first(sql, &[hash.as_slice().into()], |row: &Row| {
         let (user, new_password) = (row.text(1)?.to_string(), row.text(6)?.to_string());
-        let token = Token { account: row.int(0)?, user, new_password, hash };
+        let token = Token { account: row.int(0)?, user, new_password, shown: row.int(7)? != 0, hash };
         Ok::<_, Error>((token, Purpose::from_db(row, 2)?, row.int(3)?, row.int(4)?, row.int(5)?))
     })?;
     Ok(match found {

@@ -216,6 +216,15 @@ fn kept_heads_are_compared(db: Db) {
     assert!(good && words.contains("Wrote the heads of the logs (2) to "), "{words}");
     let (good, words) = verify(&db, &["--against", file]);
     assert!(good, "{words}");
+    // A damaged head names no account that was deleted.
+    let text = std::fs::read_to_string(file).unwrap();
+    let uid = engine::heads::read(&text).unwrap()[0].uid.clone();
+    let other = uid.replace(&uid[uid.len() - 1..], if uid.ends_with('0') { "1" } else { "0" });
+    let damaged = format!("{file}-damaged");
+    std::fs::write(&damaged, text.replace(&uid, &other)).unwrap();
+    let (good, words) = verify(&db, &["--against", &damaged]);
+    assert!(!good && words.contains("The signature of the kept head is not valid"), "{words}");
+    assert!(!words.contains("The account was deleted"), "{words}");
     // Somebody has the key, or put an old database in place: its own heads fit.
     let (keep, restore) = saved(&["log", "log_heads"]);
     spoil(&db, &keep);

@@ -70,10 +70,13 @@ fn signed_urls(kind: &str) -> impl Iterator<Item = &'static ShownUrl> {
 }
 
 /// Removes the signed URLs from a record as the API shows it: they expire, and a line of the log does not.
-pub fn drop_signed_urls(kind: &str, record: &mut serde_json::Value) {
-    if let Some(members) = record.as_object_mut() {
-        signed_urls(kind).for_each(|url| drop(members.remove(url.name)));
+pub fn without_signed_urls<'d>(kind: &str, shown: &'d str) -> Cow<'d, str> {
+    if signed_urls(kind).next().is_none() {
+        return Cow::Borrowed(shown);
     }
+    let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(shown) else { return Cow::Borrowed(shown) };
+    signed_urls(kind).for_each(|url| drop(members.remove(url.name)));
+    Cow::Owned(serde_json::Value::Object(members).to_string())
 }
 
 /// Adds the signed URLs to a record as the API shows it.

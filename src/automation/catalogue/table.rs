@@ -185,7 +185,7 @@ table! {
         one: "A mail",
         events: &[
             event("bounced", "A mail server refused a mail.", "When the refusal is permanent. The record is the document or the ticket that the mail is about, and `data.mail` the delivery.").with(MAIL),
-            event("canceled", "A mail that waited was not sent.", "When a reminder waited for office hours, and the invoice was paid or the quote answered before it left. The record is the document, and `data.mail` the delivery.").with(CANCELED).about(&["invoice", "quote"]),
+            event("canceled", "A mail that waited was not sent.", "When mail waited for office hours, and the invoice was paid or the quote answered before it left, the client lost its address, or the author of the flow that sent it lost access. The record is the document or the ticket, and `data.mail` the delivery.").with(CANCELED).about(&["invoice", "quote", "workorder", "ticket"]),
             event("failed", "A mail could not be delivered.", "After a day of attempts. The record is the document or the ticket that the mail is about, and `data.mail` the delivery.").with(MAIL),
             event("retried", "A mail that failed is sent again.", "On `POST /v1/mails/{id}/retry`.").with(RETRIED).about(&[]),
             event("unanswered", "A message of a client was not answered.", "2 days after an inbound message without a reply (setting `mail_unanswered_days`).").about(&["ticket"]),

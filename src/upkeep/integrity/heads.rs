@@ -67,6 +67,14 @@ impl Inspection<'_> {
         let saved = heads.state.heads.iter().filter(|(number, _)| **number != SHARED).map(|(_, head)| &head.uid);
         let mut gone: Vec<String> = saved.chain(self.against.keys()).cloned().collect();
         gone.retain(|uid| !uids.contains(uid.as_str()));
+        // A damaged head may name an account that never existed.
+        let proven = |head: &&Head| self.vault.is_none_or(|vault| matches!(heads::unproven(vault, head, ""), Ok(None)));
+        let is_kept = |uid: &str| self.against.get(uid).is_none_or(|kept| kept.iter().any(|head| proven(&head)));
+        let (deleted, damaged): (Vec<String>, Vec<String>) = gone.into_iter().partition(|uid| is_kept(uid));
+        for uid in &damaged {
+            self.problem(uid, "log_heads", "", "The signature of the kept head is not valid");
+        }
+        let mut gone = deleted;
         gone.sort_unstable();
         gone.dedup();
         for uid in &gone {

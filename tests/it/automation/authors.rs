@@ -434,6 +434,20 @@ fn conditions_tell_nothing_to_an_author_who_may_not_read(db: Db) {
     assert_eq!((failed, total(&client, "/v1/tasks")), (2, 1), "{runs}");
     // Without a record, the data is the caller's own.
     assert_eq!(fire(&client, "my.own", json!({"total_incl_vat": 121})).len(), 2);
+    // An author who lost the scope of a real event learns as little.
+    let (author, id) = key(&server, &client, &["automation.write", "relations.read", "tasks.write"]);
+    for name in ["De Ster", "De Maan"] {
+        let conditions = json!([{"field": "data.company_name", "op": "eq", "value": name}]);
+        let steps = json!([{"type": "create_task", "title": "x"}]);
+        let body = json!({"name": "y", "trigger_type": "event", "trigger_key": "customer.created", "steps": steps, "conditions": conditions});
+        author.post("/v1/automation/flows", body).expect(201);
+    }
+    change_key(&server, &id, "scopes = 'automation.write,tasks.write'");
+    firm(&client);
+    work(&server, &client);
+    let runs = client.get("/v1/automation/runs?limit=100").data();
+    let stopped = runs.as_array().unwrap().iter().filter(|run| run["flow_name"] == "y" && run["status"] == "failed");
+    assert_eq!(stopped.count(), 2, "{runs}");
 }
 
 fn lines_of_fired_events_have_no_signed_urls(db: Db) {
@@ -441,7 +455,8 @@ fn lines_of_fired_events_have_no_signed_urls(db: Db) {
     let client = server.client();
     let invoice = invoice(&client);
     let steps = json!([{"type": "create_task", "title": "{{ data.pdf_url }}"}]);
-    flow_with(&client, "my.own", steps, json!({}));
+    let exists = json!([{"field": "data.pdf_url", "op": "exists"}]);
+    flow_with(&client, "my.own", steps, json!({"conditions": exists}));
     let data = json!({"id": invoice, "pdf_url": "https://evil.example/"});
     client
         .post("/v1/automation/trigger", json!({"event": "my.own", "entity_type": "invoice", "data": data}))

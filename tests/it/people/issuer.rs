@@ -19,6 +19,7 @@ on_both![
     a_wrong_token_is_rejected,
     a_response_belongs_to_one_browser,
     an_unknown_person_is_told,
+    a_password_that_nobody_confirmed_opens_no_other_account,
     the_issuer_says_when_somebody_signed_in,
     responses_of_the_issuer_are_limited,
     the_wanted_page_survives_the_way_to_the_issuer,
@@ -359,6 +360,24 @@ fn a_response_belongs_to_one_browser(db: Db) {
 
 fn encode_query(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+/// Whoever sees the link of an invitation can choose a password for any address. It must not open an account whose invitation the
+/// person accepts at the issuer.
+fn a_password_that_nobody_confirmed_opens_no_other_account(db: Db) {
+    let world = world(db);
+    let (client, other) = (&world.client, world.server.client());
+    let (_, mut attacker) = member(&other, "jet@a.example", "member");
+    let (id, _) = invite(client, "jet@a.example", "owner");
+    let (jet, reply) = world.sign_in("jet@a.example", json!({}));
+    let jet = session(jet, &reply.expect(303));
+    assert_eq!(jet.get("/console/v1/me").expect(200).data()["user"]["id"], json!(id), "not the account of the other");
+    attacker.cookie.clear();
+    let guess = json!({"email": "jet@a.example", "password": PASSWORD});
+    attacker.post("/console/sign-in", guess).expect(401);
+    // From now on, the address is known to be hers.
+    let (again, reply) = world.sign_in("jet@a.example", json!({}));
+    session(again, &reply.expect(303)).get("/console/v1/me").expect(200);
 }
 
 fn an_unknown_person_is_told(db: Db) {
