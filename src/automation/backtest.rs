@@ -242,7 +242,9 @@ fn fired(ctx: &Ctx, line: Past, flow: &Flow) -> Option<Past> {
     let data: Value = serde_json::from_str(&line.data).ok()?;
     let name = data["event"].as_str()?.to_string();
     let heard = events::canonical(&name) == events::canonical(&flow.listens_to);
-    let data = data["data"].to_string();
-    let data = shown::with_signed_urls(&Viewer::of(ctx), &line.entity_type, &data).into_owned();
-    heard.then(|| Past { name, data, ..line })
+    heard.then(|| {
+        let data = data["data"].to_string();
+        let data = shown::with_signed_urls(&Viewer::of(ctx), &line.entity_type, &data).into_owned();
+        Past { name, data, ..line }
+    })
 }

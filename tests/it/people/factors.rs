@@ -279,7 +279,7 @@ fn a_new_password_waits_for_the_code(db: Db) {
     assert!(choose(new).expect(409).text.contains("This link has been used."));
     second_step(&browser, &first, &app.code(1)).expect(409);
     let pending = "SELECT count(*) FROM one_time_tokens WHERE new_password <> ''";
-    let pending = server.app.store.read_now(move |tx| Ok::<_, store::Error>(tx.int(pending, &[])?)).unwrap();
+    let pending = server.app.store.read_now(move |tx| tx.int(pending, &[])).unwrap();
     assert_eq!(pending, 0);
     std::thread::sleep(Duration::from_millis(1050));
     browser.get("/console/v1/me").expect(401);
