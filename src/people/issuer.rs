@@ -110,6 +110,10 @@ impl Visit {
                     // Whoever chose a password for this address elsewhere must not enter here with it.
                     if !Person::is_proven(tx, &user.person_id)? {
                         Person::forget_secrets(tx, ctx, &user.person_id)?;
+                        for (account, user) in of_any_status(tx, &user.person_id)? {
+                            token::withdraw(tx, account, Purpose::Reset, &user.base.id)?;
+                            token::withdraw(tx, account, Purpose::SecondStep, &user.base.id)?;
+                        }
                         Person::prove(tx, &user.person_id)?;
                     }
                     Ok(user)
@@ -223,25 +227,31 @@ fn failed(why: &str) -> Error {
 /// Finds the oldest active user with an e-mail address, or else the oldest one who is invited, or else one who is suspended.
 fn user_of(tx: &mut Tx, email: &str) -> Result<Option<(Account, String)>> {
     let Some(person) = Person::with_email(tx, email)? else { return Ok(None) };
-    let invited = invitations(tx, &person.id)?.into_iter().next();
+    // Whoever has a test account chooses its clock, and invites anybody to it.
+    let mut invited = Vec::new();
+    for (number, user) in invitations(tx, &person.id)? {
+        invited.push((Account::numbered(tx, number)?, user));
+    }
+    invited.sort_by_key(|(account, _)| account.has_test_clock);
+    let invited = invited.into_iter().next();
     // Somebody else may have accepted the other invitations.
-    if let Some((number, user)) = invited.as_ref().filter(|_| !person.password.is_empty())
+    if let Some((account, user)) = invited.as_ref().filter(|_| !person.password.is_empty())
         && !Person::is_proven(tx, &person.id)?
     {
-        return Ok(Some((Account::numbered(tx, *number)?, user.base.id.clone())));
+        return Ok(Some((account.clone(), user.base.id.clone())));
     }
     // A closed account is only chosen if there is no other, to say so.
-    if let Some((account, user)) =
-        accounts_of(tx, &person.id)?.into_iter().min_by_key(|(account, _)| account.is_closed())
+    if let Some((account, user)) = accounts_of(tx, &person.id)?
+        .into_iter()
+        .min_by_key(|(account, _)| (account.is_closed(), account.has_test_clock))
     {
         return Ok(Some((account, user.base.id)));
     }
-    let found = match invited {
-        // Only to say so.
-        None => of_any_status(tx, &person.id)?.into_iter().next(),
-        found => found,
-    };
-    match found {
+    if let Some((account, user)) = invited {
+        return Ok(Some((account, user.base.id)));
+    }
+    // Only to say so.
+    match of_any_status(tx, &person.id)?.into_iter().next() {
         Some((number, user)) => Ok(Some((Account::numbered(tx, number)?, user.base.id))),
         None => Ok(None),
     }

@@ -17,7 +17,7 @@ use crate::people::person::{self, Person};
 use crate::people::status::Status;
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose};
-use crate::people::user::{User, invitations};
+use crate::people::user::{User, invitations, of_any_status};
 use crate::people::{factor, letters, session};
 use crate::settings::Settings;
 
@@ -38,6 +38,10 @@ impl Visit {
         let entered = self.enter(account, Proof::Reset(hash), move |tx, ctx| {
             let token = token::find(tx, Purpose::Reset, &own, ctx.machine_now)?;
             let mut user = user_of_link(tx, ctx, &token, Purpose::Reset.statuses())?;
+            // It may have been shown when it opened test accounts alone.
+            if ctx.has_test_clock && token.shown && has_real_account(tx, &user.person_id)? {
+                return Err(token::refused(token::Dead::Withdrawn, Purpose::Reset));
+            }
             if factor::of_person(tx, &user.person_id)?.is_empty() {
                 token.use_up(tx, Purpose::Reset, ctx.machine_now)?;
                 user = replace_password(tx, ctx, user, &new)?;
@@ -149,8 +153,8 @@ fn mail_reset(app: &App, caller: &Actor, user: User, secret: &str) -> Result<()>
         match records::find_some::<User>(tx, &ctx, &[&user.base.id])?.pop() {
             Some(user) if Purpose::Reset.statuses().contains(&user.status) => {
                 create_reset(tx, &ctx, &user, &secret)?;
-                // Who may read the mail of the account sees the link.
-                if Settings::is_sealed(tx, &ctx)? || !ctx.quotas.provided.mail {
+                // Whoever may read the mail of the account may see the link.
+                if ctx.has_test_clock || !ctx.quotas.provided.mail {
                     token::show(tx, &secret)?;
                 }
                 letters::reset(tx, &ctx, &user, &secret)
@@ -160,7 +164,7 @@ fn mail_reset(app: &App, caller: &Actor, user: User, secret: &str) -> Result<()>
     })
 }
 
-/// Returns the users of a person through whose accounts a link may be mailed, those with access first. Somebody else may have
+/// Returns the users of a person through whose accounts a link may be mailed, in the order to try. Somebody else may have
 /// chosen the password, in an account that sends no mail; a person who is invited elsewhere must be able to replace it.
 fn mailing(tx: &mut Tx, person: &Person) -> Result<Vec<(Account, User)>> {
     let mut users = accounts_of(tx, &person.id)?;
@@ -169,7 +173,19 @@ fn mailing(tx: &mut Tx, person: &Person) -> Result<Vec<(Account, User)>> {
             users.push((Account::numbered(tx, number)?, user));
         }
     }
+    // A test account may record its mail, and show the link.
+    users.sort_by_key(|(account, _)| account.has_test_clock);
     Ok(users)
+}
+
+/// Whether a person has access to an account without a test clock, even if it is suspended.
+fn has_real_account(tx: &mut Tx, person: &str) -> Result<bool> {
+    for (number, user) in of_any_status(tx, person)? {
+        if user.status != Status::Invited && !Account::numbered(tx, number)?.has_test_clock {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Creates the link for a new password of a user.

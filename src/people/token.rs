@@ -284,7 +284,8 @@ pub fn find(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<
     look_up(tx, purpose, secret, now)?.map_err(|dead| refused(dead, purpose))
 }
 
-fn refused(dead: Dead, purpose: Purpose) -> Error {
+/// Returns the error for a link that does not work.
+pub fn refused(dead: Dead, purpose: Purpose) -> Error {
     Error::new(LINK_INVALID, format!("{} {}. {}", purpose.name(), dead.words(), dead.advice(purpose)))
 }
 

@@ -85,6 +85,10 @@ pub fn with_signed_urls<'d>(viewer: &Viewer, kind: &str, shown: &'d str) -> Cow<
         return Cow::Borrowed(shown);
     }
     let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(shown) else { return Cow::Borrowed(shown) };
+    // Without a record there is nothing to lead to.
+    if members.get("id").and_then(|id| id.as_str()).is_none_or(str::is_empty) {
+        return Cow::Borrowed(shown);
+    }
     for url in signed_urls(kind) {
         let path =
             url.path_with(|name| members.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_string());

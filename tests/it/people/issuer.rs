@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use engine::clock::Moment;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};
@@ -366,8 +367,19 @@ fn encode_query(text: &str) -> String {
 /// person accepts at the issuer.
 fn a_password_that_nobody_confirmed_opens_no_other_account(db: Db) {
     let world = world(db);
-    let (client, other) = (&world.client, world.server.client());
+    let client = &world.server.recorded_client(None);
+    let other = world.server.recorded_client(Moment::parse("2020-05-04T10:00:00Z"));
+    // Her other invitation is older on the clock of its account.
+    let (stranger, _) = invite(&other, "eva@a.example", "owner");
+    let (eva, _) = invite(client, "eva@a.example", "member");
+    world.sign_in("eva@a.example", json!({})).1.expect(303);
+    let status = |client: &Client, id: &str| client.get(&format!("/v1/users/{id}")).data()["status"].clone();
+    assert_eq!((status(client, &eva), status(&other, &stranger)), (json!("active"), json!("invited")));
+    // An invitation that was to be mailed is recorded instead.
+    other.patch("/v1/settings", json!({"outside": "live"})).expect(200);
     let (_, mut attacker) = member(&other, "jet@a.example", "member");
+    let kept = super::token(&kantoor::people::operator::reset(&world.server.app, "jet@a.example").unwrap());
+    world.server.execute("UPDATE one_time_tokens SET shown = 1 WHERE purpose = 'reset'");
     let (id, _) = invite(client, "jet@a.example", "owner");
     let (jet, reply) = world.sign_in("jet@a.example", json!({}));
     let jet = session(jet, &reply.expect(303));
@@ -375,6 +387,11 @@ fn a_password_that_nobody_confirmed_opens_no_other_account(db: Db) {
     attacker.cookie.clear();
     let guess = json!({"email": "jet@a.example", "password": PASSWORD});
     attacker.post("/console/sign-in", guess).expect(401);
+    let own = json!({"token": kept, "password": "battery staple horse"});
+    assert_eq!(attacker.post("/console/reset", own.clone()).expect(409).code(), "link_invalid");
+    // Not even one that was not withdrawn.
+    world.server.execute("UPDATE one_time_tokens SET used_at = 0 WHERE purpose = 'reset'");
+    assert_eq!(attacker.post("/console/reset", own).expect(409).code(), "link_invalid");
     // From now on, the address is known to be hers.
     let (again, reply) = world.sign_in("jet@a.example", json!({}));
     session(again, &reply.expect(303)).get("/console/v1/me").expect(200);
