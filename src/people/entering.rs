@@ -429,6 +429,11 @@ impl Visit {
 /// Returns the accounts in which a person is an active user.
 pub fn accounts_of(tx: &mut Tx, person: &str) -> Result<Vec<(Account, User)>> {
     let users = memberships(tx, person)?;
+    with_accounts(tx, users)
+}
+
+/// Returns users with their accounts instead of the numbers of these.
+pub(crate) fn with_accounts(tx: &mut Tx, users: Vec<(i64, User)>) -> Result<Vec<(Account, User)>> {
     users.into_iter().map(|(number, user)| Ok((Account::numbered(tx, number)?, user))).collect()
 }
 

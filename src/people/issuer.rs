@@ -16,7 +16,7 @@ use openid::{Attempt, Claims, Discovery, Expected, Keys, Refused};
 use store::Tx;
 use web::{Method, OutgoingRequest};
 
-use crate::people::entering::{Outcome, Proof, Visit, accounts_of, activate, suspended};
+use crate::people::entering::{Outcome, Proof, Visit, accounts_of, activate, suspended, with_accounts};
 use crate::people::person::Person;
 use crate::people::status::Status;
 use crate::people::token::{self, Purpose};
@@ -228,10 +228,8 @@ fn failed(why: &str) -> Error {
 fn user_of(tx: &mut Tx, email: &str) -> Result<Option<(Account, String)>> {
     let Some(person) = Person::with_email(tx, email)? else { return Ok(None) };
     // Whoever has a test account chooses its clock, and invites anybody to it.
-    let mut invited = Vec::new();
-    for (number, user) in invitations(tx, &person.id)? {
-        invited.push((Account::numbered(tx, number)?, user));
-    }
+    let invited = invitations(tx, &person.id)?;
+    let mut invited = with_accounts(tx, invited)?;
     invited.sort_by_key(|(account, _)| account.has_test_clock);
     let invited = invited.into_iter().next();
     // Somebody else may have accepted the other invitations.

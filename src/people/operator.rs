@@ -10,7 +10,7 @@ use engine::records;
 use serde_json::json;
 use store::Tx;
 
-use crate::people::entering::{accounts_of, active, set_password};
+use crate::people::entering::{accounts_of, active, set_password, with_accounts};
 use crate::people::password::Passwords;
 use crate::people::person::Person;
 use crate::people::resetting::create_reset;
@@ -144,9 +144,8 @@ pub fn remove_factors(app: &App, email: &str) -> Result<u64> {
     let (removed, users) = app.store.write_now(engine::accounts::SHARED, move |tx| {
         let removed = factor::forget(tx, &vault, &id)?;
         session::end_others(tx, &id, "")?;
-        let users = of_any_status(tx, &id)?.into_iter();
-        let users = users.map(|(number, user)| Ok((Account::numbered(tx, number)?, user)));
-        Ok::<_, Error>((removed, users.collect::<Result<Vec<_>>>()?))
+        let users = of_any_status(tx, &id)?;
+        Ok::<_, Error>((removed, with_accounts(tx, users)?))
     })?;
     if removed > 0 {
         tell(app, users, "two_factor_removed")?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::Tx;
 
 use crate::people::entering::{
-    Outcome, Proof, Visit, accounts_of, activate, check_password, set_password, user_of_link,
+    Outcome, Proof, Visit, accounts_of, activate, check_password, set_password, user_of_link, with_accounts,
 };
 use crate::people::person::{self, Person};
 use crate::people::status::Status;
@@ -169,9 +169,8 @@ fn mail_reset(app: &App, caller: &Actor, user: User, secret: &str) -> Result<()>
 fn mailing(tx: &mut Tx, person: &Person) -> Result<Vec<(Account, User)>> {
     let mut users = accounts_of(tx, &person.id)?;
     if !users.is_empty() {
-        for (number, user) in invitations(tx, &person.id)? {
-            users.push((Account::numbered(tx, number)?, user));
-        }
+        let invited = invitations(tx, &person.id)?;
+        users.extend(with_accounts(tx, invited)?);
     }
     // A test account may record its mail, and show the link.
     users.sort_by_key(|(account, _)| account.has_test_clock);
@@ -180,12 +179,9 @@ fn mailing(tx: &mut Tx, person: &Person) -> Result<Vec<(Account, User)>> {
 
 /// Whether a person has access to an account without a test clock, even if it is suspended.
 fn has_real_account(tx: &mut Tx, person: &str) -> Result<bool> {
-    for (number, user) in of_any_status(tx, person)? {
-        if user.status != Status::Invited && !Account::numbered(tx, number)?.has_test_clock {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let users = of_any_status(tx, person)?;
+    let mut users = with_accounts(tx, users)?.into_iter();
+    Ok(users.any(|(account, user)| user.status != Status::Invited && !account.has_test_clock))
 }
 
 /// Creates the link for a new password of a user.
