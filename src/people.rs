@@ -9,6 +9,7 @@ pub mod factor;
 pub(crate) mod here;
 pub mod inviting;
 pub mod issuer;
+pub mod joining;
 pub mod letters;
 pub mod me;
 pub mod new_passkey;
@@ -40,7 +41,7 @@ error_codes! {
     TWO_FACTOR_REQUIRED = "two_factor_required", Forbidden, retry: false;
     /// The action is dangerous, and the password was entered more than 15 minutes ago. Enter it again (`POST /console/confirm`), or sign in again, then retry.
     CONFIRMATION_REQUIRED = "confirmation_required", Forbidden, retry: true;
-    /// The person has no password, but already signs in to another account. Request a link for a new password first.
+    /// The person has no password, but already signs in to another account. Sign in there first, or request a link for a new password.
     PASSWORD_REQUIRED = "password_required", Forbidden, retry: false;
     /// Signing in at the OpenID Connect issuer failed. The log of the server has the reason.
     ISSUER_FAILED = "issuer_failed", Forbidden, retry: true;

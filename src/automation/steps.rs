@@ -231,6 +231,11 @@ fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> 
     if attach_pdf && (!is_document(&run.entity_type) || run.entity_id.is_empty()) {
         return Err(StepError::never("There is no document to attach: the event does not concern a document."));
     }
+    // Whoever fires an event chooses the id in its data.
+    if attach_pdf && matching::shown(tx, ctx, &run.entity_type, &run.entity_id)?.is_none() {
+        let (kind, id) = (&run.entity_type, &run.entity_id);
+        return Err(StepError::never(format!("There is no document to attach: no {kind} has the id {id}.")));
+    }
     let (from_name, reply_to) = mail::identity_of(tx, ctx, "")?;
     let subject = text(step, "subject", names)?.replace(['\n', '\r'], " ");
     // What a flow tells the owners does not disturb a client.

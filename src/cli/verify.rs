@@ -65,7 +65,7 @@ impl Verify {
             let what = error.internal.as_ref().unwrap_or(&error.message).clone();
             printer.hears(&Problem { account, table, id, what });
         }
-        let has_accounts = !store.read_now(Account::all).map_err(error_line)?.is_empty();
+        let has_accounts = !store.read_now(Account::all_to_check).map_err(error_line)?.is_empty();
         let has_none = matches!(vault, Ok(None)) && has_accounts;
         if has_none {
             let (account, table, id) = (String::new(), "secrets".to_string(), String::new());

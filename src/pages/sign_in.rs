@@ -21,7 +21,7 @@ use crate::people::factor::Method as Factor;
 use crate::people::issuer::CALLBACK;
 use crate::people::passkey::Used;
 use crate::people::second_step::Given;
-use crate::people::session::LONGEST_SECONDS;
+use crate::people::session::{Held, LONGEST_SECONDS};
 use crate::people::status::Language;
 use crate::people::token::{self, Purpose};
 use crate::people::{
@@ -67,12 +67,16 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let visit = Visit { app: app.clone(), request_id: request_id.clone(), device: console::device(&app, &head) };
     let mut page = Page { name: "broken", language: language(&head), fields: json!({}), error: "" };
     let done = walk(&visit, &head, body, &mut page).await;
-    if let (Err(error), Some((purpose, token))) = (&done, link(head.uri.path()))
-        && error.code == LINK_INVALID
-    {
-        page.fields = json!({"purpose": purpose.wire(), "why": why_dead(&visit, purpose, token).await});
+    if let (Err(error), Some((purpose, token))) = (&done, link(head.uri.path())) {
+        if error.code == LINK_INVALID {
+            page.fields = json!({"purpose": purpose.wire(), "why": why_dead(&visit, purpose, token).await});
+        } else if error.code == USER_SUSPENDED
+            && let Ok((_, account)) = visit.open_link(purpose, token).await
+        {
+            page.fields["business"] = json!(account.name);
+        }
     }
-    if page.name == "sign_in" {
+    if matches!(page.name, "sign_in" | "invite") {
         page.fields["issuer"] = json!(issuer::name(&app.config));
         let to = page.fields["to"].as_str().unwrap_or_default();
         let to: String = form_urlencoded::byte_serialize(to.as_bytes()).collect();
@@ -152,10 +156,25 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
     if let Some((purpose, token)) = link(head.uri.path()) {
         let invited = visit.invited(purpose, token).await?;
         page.invite(purpose, &invited);
+        // The issuer leads to an account that the person has already, and from there back to the invitation.
+        if purpose == Purpose::Invite && (invited.has_password || invited.signs_in_otherwise) {
+            page.fields["to"] = json!(head.uri.path());
+        }
+        let held = match purpose {
+            Purpose::Invite => session_of(visit, head, &invited.person).await?,
+            _ => None,
+        };
+        page.fields["signed_in"] = json!(held.is_some());
         if reads {
             return Ok(Shown::Page);
         }
         session::check_origin(head, &app.site)?;
+        if let Some(held) = held.filter(|_| form.sent("action") == "join") {
+            let joined = visit.join(&held, token).await?;
+            app.sessions.forget(session::secret(&app.site, &head.headers)?);
+            page.fields["to"] = json!("");
+            return Ok(page.after(joined));
+        }
         return open_link(visit, purpose, token, &form, page).await;
     }
     match (head.uri.path(), reads) {
@@ -220,6 +239,20 @@ impl Form {
     }
 }
 
+/// Returns the session of a request, if it is one of this person. One that lacks the second factor that its account requires
+/// does not count.
+async fn session_of(visit: &Visit, head: &Parts, person: &str) -> Result<Option<Held>> {
+    let held = match authentication::in_session(&visit.app, head).await {
+        Ok(_) => console::held(&visit.app, head).await,
+        Err(error) => Err(error),
+    };
+    match held {
+        Ok(held) => Ok(Some(held).filter(|held| held.person == person)),
+        Err(error) if error.code == Code::TooManyRequests || reply::status(error.code).is_server_error() => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
 /// Submits the form of a link.
 async fn open_link(visit: &Visit, purpose: Purpose, token: &str, form: &Form, page: &mut Page) -> Result<Shown> {
     let entered = match purpose {
@@ -235,8 +268,9 @@ async fn open_link(visit: &Visit, purpose: Purpose, token: &str, form: &Form, pa
         Purpose::Reset => visit.reset(token, form.sent("password")).await,
         Purpose::SignIn => visit.sign_in_by_link(token).await,
         Purpose::SecondStep => Err(Error::new(Code::NotFound, "This page does not exist.")),
-    };
-    Ok(page.after(entered?))
+    }?;
+    page.fields["to"] = json!("");
+    Ok(page.after(entered))
 }
 
 /// Shows the form to sign in, or the console to somebody who has.
@@ -344,7 +378,7 @@ impl Page {
         let is_unnamed = purpose == Purpose::SetUp && invited.business == account::UNNAMED;
         self.fields = json!({
             "business": if is_unnamed { "" } else { &invited.business }, "email": invited.email, "name": invited.name,
-            "has_password": invited.has_password,
+            "has_password": invited.has_password, "signs_in_otherwise": invited.signs_in_otherwise,
         });
     }
 

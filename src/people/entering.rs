@@ -20,7 +20,7 @@ use crate::people::session::{self, Device, Held, Via};
 use crate::people::status::{Language, Status};
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose, Token};
-use crate::people::user::{User, memberships};
+use crate::people::user::{User, memberships, of_any_status};
 use crate::people::{LINK_INVALID, PASSWORD_REQUIRED, USER_SUSPENDED, factor, passkey, sealing};
 use crate::settings::account;
 
@@ -38,9 +38,13 @@ pub struct Visit {
 pub enum Proof {
     /// With the password. A person with a second factor has to prove that too.
     Password,
-    /// With a link for a new password, which has this hash. It is set after the second step of a person who has a second
-    /// factor.
-    Reset(String),
+    /// With a link that was mailed. What it is for happens after the second step of a person who has a second factor.
+    Link {
+        /// The hash of the password that is set then; empty if the person keeps theirs.
+        new_password: String,
+        /// Whether somebody else could read the link.
+        shown: bool,
+    },
     /// With the password and a second factor.
     Both,
     /// With a link of the operator.
@@ -98,8 +102,12 @@ pub struct Invited {
     pub name: String,
     /// The language of the user.
     pub language: String,
+    /// The id of the person; empty for the set-up of an account.
+    pub person: String,
     /// Whether the person already has a password, which is asked for instead of a new one.
     pub has_password: bool,
+    /// Whether the person signs in to another account without a password, and must not choose one here.
+    pub signs_in_otherwise: bool,
 }
 
 /// The person who sets up an account.
@@ -157,17 +165,20 @@ impl Visit {
             }
             let ctx = caller.reading(tx)?;
             let user = user_of_link(tx, &ctx, &token, purpose.statuses())?;
-            let person = Person::find(tx, &user.person_id)?;
-            Ok::<_, Error>(Some((user, !person.password.is_empty())))
+            let has_password = !Person::find(tx, &user.person_id)?.password.is_empty();
+            let signs_in_otherwise = !has_password && !memberships(tx, &user.person_id)?.is_empty();
+            Ok::<_, Error>(Some((user, has_password, signs_in_otherwise)))
         });
         let found = read.await?;
-        let (user, has_password) = found.unwrap_or_default();
+        let (user, has_password, signs_in_otherwise) = found.unwrap_or_default();
         Ok(Invited {
             business: account.name,
             email: user.email.0,
             name: user.name,
             language: user.language.wire().to_string(),
+            person: user.person_id,
             has_password,
+            signs_in_otherwise,
         })
     }
 
@@ -200,34 +211,6 @@ impl Visit {
             set_password(tx, ctx, &user, &known, &hash)?;
             if !owner.business.is_empty() {
                 account::name_business(tx, ctx, &account::one_line("business", &owner.business)?)?;
-            }
-            Ok(user)
-        });
-        let entered = entered.await?;
-        attempt.forgive(&self.app).await;
-        Ok(entered)
-    }
-
-    /// Accepts an invitation. A person without a password chooses one; others confirm theirs.
-    pub async fn accept(&self, secret: &str, password: String) -> Result<Outcome> {
-        let (token, account) = self.open_link(Purpose::Invite, secret).await?;
-        let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
-        let read = self.app.store.read(move |tx| {
-            let ctx = caller.reading(tx)?;
-            let user = user_of_link(tx, &ctx, &own, Purpose::Invite.statuses())?;
-            Person::find(tx, &user.person_id)
-        });
-        let person = read.await?;
-        self.check_choosing(Some(&person)).await?;
-        let hash = self.known_or_new(Some(&person), &person.email, password).await?;
-        let attempt = Attempt::new(&person.email, &self.device.address);
-        let entered = self.enter(account, Proof::Password, move |tx, ctx| {
-            token.use_up(tx, Purpose::Invite, ctx.machine_now)?;
-            let invited = user_of_link(tx, ctx, &token, Purpose::Invite.statuses())?;
-            let user = activate(tx, ctx, invited)?;
-            set_password(tx, ctx, &user, &person.password, &hash)?;
-            if !token.shown {
-                Person::prove(tx, &user.person_id)?;
             }
             Ok(user)
         });
@@ -316,11 +299,10 @@ impl Visit {
             let user = work(tx, &ctx)?;
             let now = ctx.machine_now;
             let (via, created_at, confirmed_at) = match &proof {
-                Proof::Password | Proof::Reset(_) => {
+                Proof::Password | Proof::Link { .. } => {
                     let factors = factor::of_person(tx, &user.person_id)?;
                     if !factors.is_empty() {
-                        let new = if let Proof::Reset(hash) = &proof { hash } else { "" };
-                        token::create_with(tx, &ctx, Purpose::SecondStep, &user.base.id, &own, new)?;
+                        second_step(tx, &ctx, &user, &own, &proof)?;
                         return Ok((user, factors, Account::numbered(tx, ctx.account)?));
                     }
                     (Via::Password, now, now)
@@ -351,18 +333,18 @@ impl Visit {
 
     /// Rejects a link with which somebody else could choose the password of a person: one who has none, but signs in to
     /// another account in another way. The link proves nothing about the e-mail address; that of a reset does.
-    async fn check_choosing(&self, person: Option<&Person>) -> Result<()> {
+    pub(crate) async fn check_choosing(&self, person: Option<&Person>) -> Result<()> {
         let Some(person) = person.filter(|person| person.password.is_empty()) else { return Ok(()) };
         let id = person.id.clone();
         if self.app.store.read(move |tx| memberships(tx, &id)).await?.is_empty() {
             return Ok(());
         }
-        let message = "You already sign in to another account on this server. Request a link for a new password first.";
+        let message = "You already sign in to another account on this server. Sign in there first and open this link again, or request a link for a new password.";
         Err(Error::new(PASSWORD_REQUIRED, message))
     }
 
     /// Returns the hash of a new password, or an empty string if the person has this password already.
-    async fn known_or_new(&self, person: Option<&Person>, email: &str, password: String) -> Result<String> {
+    pub(crate) async fn known_or_new(&self, person: Option<&Person>, email: &str, password: String) -> Result<String> {
         match person.filter(|person| !person.password.is_empty()) {
             None => {
                 check_password(&password, email)?;
@@ -453,21 +435,34 @@ pub(crate) fn check_password(password: &str, email: &str) -> Result<()> {
 /// that was begun with the old one.
 pub(crate) fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, hash: &str) -> Result<()> {
     if hash.is_empty() {
-        // The person entered this one, which another account may have replaced meanwhile.
-        return match Person::locked(tx, &user.person_id)?.password == replaced {
-            true => Ok(()),
-            false => Err(Error::new(Code::Forbidden, "The password was changed in the meantime. Enter the new one.")),
-        };
+        return check_unchanged(tx, &user.person_id, replaced);
     }
     if !Person::set_password(tx, ctx, &user.person_id, replaced, hash)? {
         return Err(Error::new(Code::Forbidden, "The password was changed in the meantime. Sign in with the new one."));
     }
-    for (account, user) in memberships(tx, &user.person_id)? {
+    for (account, user) in of_any_status(tx, &user.person_id)? {
         token::withdraw(tx, account, Purpose::Reset, &user.base.id)?;
         token::withdraw(tx, account, Purpose::SecondStep, &user.base.id)?;
     }
     let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
     records::happened(tx, &by_user, user, "password_changed")
+}
+
+/// Rejects the request if the password that the person entered was replaced meanwhile, in any account.
+pub(crate) fn check_unchanged(tx: &mut Tx, person: &str, entered: &str) -> Result<()> {
+    match Person::locked(tx, person)?.password == entered {
+        true => Ok(()),
+        false => Err(Error::new(Code::Forbidden, "The password was changed in the meantime. Enter the new one.")),
+    }
+}
+
+/// Creates the token of the second step, which does what a link is for.
+fn second_step(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str, proof: &Proof) -> Result<()> {
+    let Proof::Link { new_password, shown } = proof else {
+        return token::create(tx, ctx, Purpose::SecondStep, &user.base.id, secret);
+    };
+    token::create_with(tx, ctx, Purpose::SecondStep, &user.base.id, secret, new_password)?;
+    if *shown { token::show(tx, secret) } else { Ok(()) }
 }
 
 /// Makes an invited user active.

@@ -35,7 +35,8 @@ impl Visit {
         check_password(&password, &user.email.0)?;
         let hash = self.passwords().hash(password).await?;
         let (number, own, new) = (account.number, secret.to_string(), hash.clone());
-        let entered = self.enter(account, Proof::Reset(hash), move |tx, ctx| {
+        let proof = Proof::Link { new_password: hash, shown: token.shown };
+        let entered = self.enter(account, proof, move |tx, ctx| {
             let token = token::find(tx, Purpose::Reset, &own, ctx.machine_now)?;
             let mut user = user_of_link(tx, ctx, &token, Purpose::Reset.statuses())?;
             // It may have been shown when it opened test accounts alone.

@@ -6,10 +6,11 @@ use engine::error::{Code, Error, Result};
 use engine::records;
 use store::Tx;
 
-use crate::people::entering::{Outcome, Proof, Visit, user_of_link};
+use crate::people::entering::{Outcome, Proof, Visit, activate, user_of_link};
 use crate::people::passkey::{self, Used};
 use crate::people::person::Person;
 use crate::people::resetting::replace_password;
+use crate::people::status::Status;
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose};
 use crate::people::user::User;
@@ -33,7 +34,7 @@ impl Visit {
         let (caller, own) = (self.acting(account.clone(), "sign-in"), token.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = caller.reading(tx)?;
-            let user = user_of_link(tx, &ctx, &own, own.statuses(Purpose::SecondStep))?;
+            let user = user_of_link(tx, &ctx, &own, Purpose::SecondStep.statuses())?;
             let email = Person::find(tx, &user.person_id)?.email;
             Ok::<_, Error>((user, email))
         });
@@ -45,16 +46,24 @@ impl Visit {
         let (number, sets_password) = (account.number, !token.new_password.is_empty());
         let entered = self.enter(account, Proof::Both, move |tx, ctx| {
             token.use_up(tx, Purpose::SecondStep, ctx.machine_now)?;
-            let mut user = user_of_link(tx, ctx, &token, token.statuses(Purpose::SecondStep))?;
+            let mut user = user_of_link(tx, ctx, &token, Purpose::SecondStep.statuses())?;
             sealing::lock(tx, &user.person_id)?;
             match &given {
                 Given::Code(code) => prove(tx, ctx, &user, code)?,
                 Given::Passkey(used) => used.prove(tx, &own, &user.person_id, &challenge, ctx.machine_now)?,
             }
-            if !token.new_password.is_empty() {
-                // The link waited for this.
+            // A link waited for this.
+            let (is_invited, sets_password) = (user.status == Status::Invited, !token.new_password.is_empty());
+            if is_invited {
+                token::use_up_all(tx, ctx, Purpose::Invite, &token.user)?;
+                user = activate(tx, ctx, user)?;
+            }
+            if sets_password {
                 token::use_up_all(tx, ctx, Purpose::Reset, &token.user)?;
                 user = replace_password(tx, ctx, user, &token.new_password)?;
+            }
+            if (is_invited || sets_password) && !token.shown {
+                Person::prove(tx, &user.person_id)?;
             }
             Ok(user)
         });

@@ -72,12 +72,12 @@ impl Purpose {
     }
 
     /// Returns the statuses that the user of such a link may have. A link for a new password proves the e-mail address, as an
-    /// invitation does.
+    /// invitation does; both wait for the second step.
     pub fn statuses(self) -> &'static [Status] {
         match self {
             Purpose::Invite => &[Status::Invited],
-            Purpose::Reset => &[Status::Active, Status::Invited],
-            Purpose::SetUp | Purpose::SignIn | Purpose::SecondStep => &[Status::Active],
+            Purpose::Reset | Purpose::SecondStep => &[Status::Active, Status::Invited],
+            Purpose::SetUp | Purpose::SignIn => &[Status::Active],
         }
     }
 
@@ -313,11 +313,6 @@ pub fn look_up(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Resu
 }
 
 impl Token {
-    /// Returns the statuses that its user may have.
-    pub fn statuses(&self, purpose: Purpose) -> &'static [Status] {
-        if self.new_password.is_empty() { purpose.statuses() } else { Purpose::Reset.statuses() }
-    }
-
     /// Whether the user has got a newer one with this purpose.
     fn has_newer(&self, tx: &mut Tx, purpose: Purpose, created_at: i64) -> Result<bool> {
         let sql = "SELECT count(*) FROM one_time_tokens

@@ -134,7 +134,7 @@ impl<'i> Inspection<'i> {
         let heads = self.read_heads();
         let accounts = match only {
             Some(uid) => vec![self.store.read_now(|tx| Account::find(tx, uid))?],
-            None => self.store.read_now(Account::all)?,
+            None => self.all_accounts()?,
         };
         let tables = self.store.read_now(|tx| Ok::<_, Error>(tx.tables()?))?;
         for account in &accounts {
@@ -176,6 +176,18 @@ impl<'i> Inspection<'i> {
             self.contents(&accounts);
         }
         Ok(self.checked)
+    }
+
+    /// Returns all accounts. One whose time zone is not known is a problem, and is checked all the same.
+    fn all_accounts(&mut self) -> Result<Vec<Account>> {
+        let mut accounts = Vec::new();
+        for (account, wrong) in self.store.read_now(Account::all_to_check)? {
+            if let Some(wrong) = wrong {
+                self.problem(&account.uid, "accounts", "zone", wrong);
+            }
+            accounts.push(account);
+        }
+        Ok(accounts)
     }
 
     fn problem(&mut self, account: &str, table: &str, id: &str, what: impl Into<String>) {

@@ -174,6 +174,11 @@ fn each_kind_of_tampering_is_named(db: Db) {
     let (good, words) = verify(&db, &[]);
     assert!(!good && words.contains("The account was deleted"), "{words}");
     assert!(words.contains("Accounts were deleted or replaced: the signed list has 2, and there are 1"), "{words}");
+    // A time zone that nobody knows hides nothing.
+    spoil(&db, "UPDATE accounts SET zone = 'Mars/Olympus'");
+    let (good, words) = verify(&db, &[]);
+    assert!(!good && words.contains("time zone Mars/Olympus is not known"), "{words}");
+    assert!(words.contains("The account was deleted") && words.contains("Checked 1 account,"), "{words}");
 }
 
 /// Changes the last product and its line, and gives all lines of the account new hashes, as somebody would who has read the

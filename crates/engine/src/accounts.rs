@@ -125,17 +125,25 @@ pub struct Account {
 /// Where the clock of a test account stands.
 struct TestClock(Moment);
 
+fn unknown_zone(zone: &str) -> String {
+    format!("time zone {zone} is not known")
+}
+
 const ACCOUNT: &str = "SELECT id, uid, name, zone, created_at, test_clock, closed_at FROM accounts";
 
 impl Account {
     fn from_row(row: &Row) -> Result<Account> {
         let (uid, zone) = (row.text(1)?, row.text(3)?);
-        let unknown = || store::Error::unreadable(format!("time zone {zone} is not known")).at("accounts", uid, "zone");
+        let unknown = || store::Error::unreadable(unknown_zone(zone)).at("accounts", uid, "zone");
+        Account::in_zone(row, TimeZone::get(zone).map_err(|_| unknown())?)
+    }
+
+    fn in_zone(row: &Row, zone: TimeZone) -> Result<Account> {
         Ok(Account {
             number: row.int(0)?,
-            uid: uid.to_string(),
+            uid: row.text(1)?.to_string(),
             name: row.text(2)?.to_string(),
-            zone: TimeZone::get(zone).map_err(|_| unknown())?,
+            zone,
             created_at: Moment(row.int(4)?),
             has_test_clock: row.int(5)? != 0,
             closed_at: Moment(row.int(6)?),
@@ -192,6 +200,19 @@ impl Account {
     /// Returns all accounts, oldest first.
     pub fn all(tx: &mut Tx) -> Result<Vec<Account>> {
         tx.all(&format!("{ACCOUNT} ORDER BY id"), &[], Account::from_row)
+    }
+
+    /// Returns all accounts, oldest first, each with what is wrong with its time zone: one that is not known counts as UTC, so
+    /// that the rest of the account can be checked.
+    pub fn all_to_check(tx: &mut Tx) -> Result<Vec<(Account, Option<String>)>> {
+        tx.all(&format!("{ACCOUNT} ORDER BY id"), &[], |row| {
+            let zone = row.text(3)?;
+            let (known, wrong) = match TimeZone::get(zone) {
+                Ok(known) => (known, None),
+                Err(_) => (TimeZone::UTC, Some(unknown_zone(zone))),
+            };
+            Ok::<_, Error>((Account::in_zone(row, known)?, wrong))
+        })
     }
 
     /// Finds the account with this public id.

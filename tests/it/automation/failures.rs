@@ -36,6 +36,14 @@ fn does_not_retry_permanent_failures(db: Db) {
         assert_eq!((&one["status"], &one["attempts"]), (&json!("failed"), &json!(1)), "{one}");
         assert!(one["error"].as_str().unwrap().contains(words), "{one}");
     }
+    // Nor is mail queued that could never leave.
+    let attach = json!([{"type": "send_email", "to": "a@b.example", "subject": "x", "body": "x", "attach_pdf": true}]);
+    flow(&client, "invoice.paid", attach);
+    let id = fire(&client, "invoice.paid", json!({"id": gone})).pop().unwrap();
+    work(&server, &client);
+    let one = run(&client, &id);
+    let words = format!("Step 1 (send_email): There is no document to attach: no invoice has the id {gone}.");
+    assert_eq!((&one["status"], &one["error"]), (&json!("failed"), &json!(words)), "{one}");
     // The cause can be fixed, and the run resumed.
     let id = client.get("/v1/automation/runs?status=failed&order=asc").data()[0]["id"].as_str().unwrap().to_string();
     client.delete(&format!("/v1/invoices/{taken}")).expect(200);

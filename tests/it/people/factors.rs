@@ -238,12 +238,22 @@ fn other_ways_in_ask_for_the_code_too(db: Db) {
     let body = json!({"token": token(&reset), "password": PASSWORD});
     let reply = browser.post("/console/reset", body).expect(200);
     assert!(reply.data().get("second_step").is_some() && reply.header("set-cookie").is_empty(), "{reply:?}");
-    let (_, invitation) = super::invite(&other, "ina@a.example", "reader");
-    let reply = browser.post("/console/accept-invite", json!({"token": invitation, "password": PASSWORD})).expect(200);
-    let step = reply.data()["second_step"]["token"].as_str().unwrap().to_string();
-    second_step(&browser, &step, "000000").expect(401);
+    let (id, invitation) = super::invite(&other, "ina@a.example", "reader");
+    let accept = || {
+        let body = json!({"token": invitation, "password": PASSWORD});
+        let reply = browser.post("/console/accept-invite", body).expect(200);
+        reply.data()["second_step"]["token"].as_str().unwrap().to_string()
+    };
+    second_step(&browser, &accept(), "000000").expect(401);
+    // The invitation is accepted after the code, and can be opened until then.
+    let status = || other.get(&format!("/v1/users/{id}")).data()["status"].clone();
+    assert_eq!(status(), "invited");
+    let step = accept();
     let mut inside = Browser::new(&other);
     inside.enter("/console/second-step", json!({"token": step, "code": app.code(1)}));
+    assert_eq!(status(), "active");
+    let used = browser.post("/console/accept-invite", json!({"token": invitation, "password": PASSWORD})).expect(409);
+    assert!(used.text.contains("has been used"), "{}", used.text);
     // A session leads to the other account without another code.
     let account = super::account(&server, &client).uid;
     let switched = inside.enter("/console/account", json!({"account_id": account}));

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use web::scripted::{Received, Reply as Scripted, Scripted as Issuer};
 
+use super::pages::submit;
 use super::{Browser, PASSWORD, invite, member, owner};
 use crate::on_both;
 use crate::support::{Client, Db, Reply, Server};
@@ -25,6 +26,7 @@ on_both![
     responses_of_the_issuer_are_limited,
     the_wanted_page_survives_the_way_to_the_issuer,
     without_an_issuer_there_is_nothing,
+    somebody_without_a_password_accepts_an_invitation_in_a_session,
 ];
 
 fn encode(bytes: &[u8]) -> String {
@@ -395,6 +397,37 @@ fn a_password_that_nobody_confirmed_opens_no_other_account(db: Db) {
     // From now on, the address is known to be hers.
     let (again, reply) = world.sign_in("jet@a.example", json!({}));
     session(again, &reply.expect(303)).get("/console/v1/me").expect(200);
+}
+
+fn somebody_without_a_password_accepts_an_invitation_in_a_session(db: Db) {
+    let world = world(db);
+    let (client, other) = (&world.client, &world.server.client());
+    invite(client, "ina@a.example", "member");
+    let (ina, reply) = world.sign_in("ina@a.example", json!({}));
+    let ina = session(ina, &reply.expect(303));
+    let (id, token) = invite(other, "ina@a.example", "reader");
+    let path = format!("/invite/{token}");
+    // Her own browser offers to accept it, another one to sign in as she does.
+    let join = [("action", "join")];
+    let stranger = Browser::new(client);
+    let page = stranger.get(&path).expect(200).text;
+    let back = format!("href=\"/oidc/start?to=%2Finvite%2F{token}\"");
+    assert!(page.contains(&back) && page.contains("href=\"/forgot\"") && !page.contains("type=\"password\""), "{page}");
+    submit(&stranger, &path, &join).expect(403);
+    let page = ina.get(&path).expect(200).text;
+    assert!(page.contains("value=\"join\"") && !page.contains("type=\"password\""), "{page}");
+    let (_, guest) = member(other, "rob@a.example", "member");
+    assert!(!guest.get(&path).expect(200).text.contains("value=\"join\""));
+    submit(&guest, &path, &join).expect(403);
+    ina.send_with("POST", &path, &[("sec-fetch-site", "cross-site")], "action=join").expect(403);
+    let status = || other.get(&format!("/v1/users/{id}")).data()["status"].clone();
+    assert_eq!(status(), "invited");
+    let mut inside = ina;
+    let entered = submit(&inside, &path, &join).expect(303);
+    assert_eq!((entered.header("location"), status()), ("/", json!("active")));
+    inside.take_cookie(&entered);
+    assert_eq!(inside.get("/console/v1/me").expect(200).data()["user"]["id"], json!(id));
+    submit(&inside, &path, &join).expect(409);
 }
 
 fn an_unknown_person_is_told(db: Db) {

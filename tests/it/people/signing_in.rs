@@ -228,7 +228,7 @@ fn an_invitation_sets_no_password_of_somebody_who_signs_in_elsewhere(db: Db) {
     let accept = json!({"token": invitation, "password": PASSWORD});
     let refused = browser.post("/console/accept-invite", accept).expect(403);
     assert_eq!(refused.code(), "password_required");
-    assert!(refused.text.contains("Request a link for a new password first"), "{}", refused.text);
+    assert!(refused.text.contains("or request a link for a new password"), "{}", refused.text);
     let set_up = set_up_token(&server, &server.client());
     let body = json!({"token": set_up, "email": "vera@a.example", "name": "V", "password": PASSWORD});
     browser.post("/console/set-up", body).expect(403);

@@ -1,0 +1,78 @@
+//! Accepting an invitation: with a password, or in a session of the same person.
+
+use engine::context::Ctx;
+use engine::error::{Code, Error, Result};
+use engine::who::Who;
+use store::Tx;
+
+use crate::people::entering::{Outcome, Proof, Visit, activate, check_unchanged, set_password, user_of_link};
+use crate::people::person::Person;
+use crate::people::session::{self, Held};
+use crate::people::throttle::Attempt;
+use crate::people::token::{self, Purpose, Token};
+use crate::people::user::User;
+use crate::people::{factor, sealing};
+
+impl Visit {
+    /// Accepts an invitation. A person without a password chooses one; others confirm theirs. If the person has a second
+    /// factor, they are a user after it is proven, and the link works until then.
+    pub async fn accept(&self, secret: &str, password: String) -> Result<Outcome> {
+        let (token, account) = self.open_link(Purpose::Invite, secret).await?;
+        let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
+        let read = self.app.store.read(move |tx| {
+            let ctx = caller.reading(tx)?;
+            let user = user_of_link(tx, &ctx, &own, Purpose::Invite.statuses())?;
+            Person::find(tx, &user.person_id)
+        });
+        let person = read.await?;
+        self.check_choosing(Some(&person)).await?;
+        let hash = self.known_or_new(Some(&person), &person.email, password).await?;
+        let attempt = Attempt::new(&person.email, &self.device.address);
+        let proof = Proof::Link { new_password: hash.clone(), shown: token.shown };
+        let own = secret.to_string();
+        let entered = self.enter(account, proof, move |tx, ctx| {
+            let token = token::find(tx, Purpose::Invite, &own, ctx.machine_now)?;
+            let invited = user_of_link(tx, ctx, &token, Purpose::Invite.statuses())?;
+            if !factor::of_person(tx, &invited.person_id)?.is_empty() {
+                check_unchanged(tx, &invited.person_id, &person.password)?;
+                return Ok(invited);
+            }
+            let user = become_user(tx, ctx, &token, invited)?;
+            set_password(tx, ctx, &user, &person.password, &hash)?;
+            Ok(user)
+        });
+        let entered = entered.await?;
+        attempt.forgive(&self.app).await;
+        Ok(entered)
+    }
+
+    /// Accepts an invitation in a session of the person who is invited, which continues in the account.
+    pub async fn join(&self, held: &Held, secret: &str) -> Result<Outcome> {
+        let (token, account) = self.open_link(Purpose::Invite, secret).await?;
+        let (person, ended) = (held.person.clone(), held.key.session.clone());
+        let (via, created_at, confirmed_at) = (held.via, held.key.created_at, held.confirmed_at);
+        let entered = self.enter(account, Proof::Session { via, created_at, confirmed_at }, move |tx, ctx| {
+            let invited = user_of_link(tx, ctx, &token, Purpose::Invite.statuses())?;
+            if invited.person_id != person {
+                let message = "This invitation is for another e-mail address than yours. Sign out, then open it again.";
+                return Err(Error::new(Code::Forbidden, message));
+            }
+            sealing::lock(tx, &person)?;
+            if !session::end(tx, &person, &ended)? {
+                return Err(Error::new(Code::Unauthorized, "The session has ended. Sign in again."));
+            }
+            become_user(tx, ctx, &token, invited)
+        });
+        entered.await
+    }
+}
+
+/// Makes the user of an invitation active, and records whether it confirms the e-mail address.
+fn become_user(tx: &mut Tx, ctx: &Ctx, token: &Token, invited: User) -> Result<User> {
+    token.use_up(tx, Purpose::Invite, ctx.machine_now)?;
+    let user = activate(tx, ctx, invited)?;
+    if !token.shown {
+        Person::prove(tx, &user.person_id)?;
+    }
+    Ok(user)
+}
