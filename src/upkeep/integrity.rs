@@ -133,7 +133,7 @@ impl<'i> Inspection<'i> {
         }
         let heads = self.read_heads();
         let accounts = match only {
-            Some(uid) => vec![self.store.read_now(|tx| Account::find(tx, uid))?],
+            Some(uid) => vec![self.one_account(uid)?],
             None => self.all_accounts()?,
         };
         let tables = self.store.read_now(|tx| Ok::<_, Error>(tx.tables()?))?;
@@ -164,7 +164,6 @@ impl<'i> Inspection<'i> {
             self.vault.into_iter().for_each(|vault| self.secrets(account, vault));
             self.vault.into_iter().for_each(|vault| self.old_secrets(account, vault));
             self.vault.into_iter().for_each(|_| self.persons(account));
-            self.own_row(account);
             if with_files {
                 self.files(account);
             }
@@ -178,12 +177,19 @@ impl<'i> Inspection<'i> {
         Ok(self.checked)
     }
 
+    fn one_account(&mut self, uid: &str) -> Result<Account> {
+        let account = self.store.read_now(|tx| Account::find(tx, uid))?;
+        self.own_row(&account);
+        Ok(account)
+    }
+
     /// Returns all accounts. One whose time zone is not known is a problem, and is checked all the same.
     fn all_accounts(&mut self) -> Result<Vec<Account>> {
         let mut accounts = Vec::new();
         for (account, wrong) in self.store.read_now(Account::all_to_check)? {
-            if let Some(wrong) = wrong {
-                self.problem(&account.uid, "accounts", "zone", wrong);
+            match wrong {
+                Some(wrong) => self.problem(&account.uid, "accounts", "", wrong),
+                None => self.own_row(&account),
             }
             accounts.push(account);
         }

@@ -338,7 +338,8 @@ pub struct State {
 impl State {
     /// Reads the accounts and the heads.
     pub fn read(tx: &mut Tx) -> Result<State> {
-        Ok(State { accounts: Account::all(tx)?, heads: saved(tx)? })
+        let accounts = Account::all_to_check(tx)?.into_iter().map(|(account, _)| account).collect();
+        Ok(State { accounts, heads: saved(tx)? })
     }
 
     /// Returns how many accounts the signed list has.

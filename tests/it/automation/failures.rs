@@ -39,7 +39,9 @@ fn does_not_retry_permanent_failures(db: Db) {
     // Nor is mail queued that could never leave.
     let attach = json!([{"type": "send_email", "to": "a@b.example", "subject": "x", "body": "x", "attach_pdf": true}]);
     flow(&client, "invoice.paid", attach);
-    let id = fire(&client, "invoice.paid", json!({"id": gone})).pop().unwrap();
+    let event = json!({"event": "invoice.paid", "entity_type": "invoice", "data": {"id": gone}});
+    let fired = client.post("/v1/automation/trigger", event).expect(200).data();
+    let id = fired["runs"][0]["run_id"].as_str().unwrap().to_string();
     work(&server, &client);
     let one = run(&client, &id);
     let words = format!("Step 1 (send_email): There is no document to attach: no invoice has the id {gone}.");

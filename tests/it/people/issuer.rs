@@ -419,7 +419,8 @@ fn somebody_without_a_password_accepts_an_invitation_in_a_session(db: Db) {
     let (_, guest) = member(other, "rob@a.example", "member");
     assert!(!guest.get(&path).expect(200).text.contains("value=\"join\""));
     submit(&guest, &path, &join).expect(403);
-    ina.send_with("POST", &path, &[("sec-fetch-site", "cross-site")], "action=join").expect(403);
+    let forged = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "cross-site")];
+    ina.send_with("POST", &path, &forged, "action=join").expect(403);
     let status = || other.get(&format!("/v1/users/{id}")).data()["status"].clone();
     assert_eq!(status(), "invited");
     let mut inside = ina;
