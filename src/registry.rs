@@ -35,7 +35,7 @@ use crate::mail::{self, Deliver, listed};
 use crate::payments::collecting::{self, Collect, ProviderNews};
 use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
-use crate::payments::{batch, mandate, payment, providers};
+use crate::payments::{awaiting_file, batch, mandate, payment, providers};
 use crate::people::resetting::MailReset;
 use crate::people::role::Role;
 use crate::people::{
@@ -182,7 +182,13 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     to_read: Some(automation::needs::to_receive),
     described: &[webhooks::openapi::describe],
     listener: Some(automation::LISTENER),
-    on_event: &[note_timers, note_set_up, automation::library::follow_language, note_hours],
+    on_event: &[
+        note_timers,
+        note_set_up,
+        automation::library::follow_language,
+        note_hours,
+        awaiting_file::follow_client,
+    ],
     guards: &[
         Guard { table: "files", check: corporate_identity::guard_logo },
         Guard { table: "files", check: typesetting::guard_pdf },
