@@ -315,6 +315,7 @@ fn migrations() -> Vec<Migration> {
         LISTED,
         ADDRESSES,
         SETS,
+        MORE_SETS,
         UNPAID,
         backups::MIGRATION,
         lines::MIGRATION,
@@ -373,6 +374,18 @@ CREATE INDEX quotes_credit ON quotes (account_id, is_credit, created_at, id);
 CREATE INDEX workorders_credit ON workorders (account_id, is_credit, created_at, id);
 CREATE INDEX subscriptions_term ON subscriptions (account_id, term, created_at, id);
 CREATE INDEX flows_category ON flows (account_id, category, created_at, id);
+",
+};
+
+/// Indexes for lists filtered by further fields with few values.
+const MORE_SETS: Migration = Migration {
+    number: 126,
+    name: "further filters on sets of values",
+    sql: "
+CREATE INDEX mail_templates_language ON mail_templates (account_id, language, created_at, id);
+CREATE INDEX deals_priority ON deals (account_id, priority, created_at, id);
+CREATE INDEX tax_rates_type ON tax_rates (account_id, type, created_at, id);
+CREATE INDEX ticket_statuses_role ON ticket_statuses (account_id, role, \"order\", id);
 ",
 };
 
