@@ -193,7 +193,7 @@ record! {
     open_amount: Amount = COMPUTED.in_meta();
     /// The day on which the open amount is collected by direct debit, while a collection is in progress.
     collection_date: Day = COMPUTED.nullable().in_meta();
-    /// The bank account that it is collected from, with most of its digits hidden.
+    /// The bank account that your bank collects it from, with most of its digits hidden.
     collection_account: String = COMPUTED.in_meta();
     /// When the client accepted the quote.
     accepted_at: When = COMPUTED.nullable().in_meta();
@@ -364,6 +364,7 @@ impl<K: DocumentKind> Document<K> {
         if becomes_final {
             self.check_complete(tx, ctx)?;
             self.become_final(tx, ctx)?;
+            self.lapse(ctx);
         }
         Ok(())
     }
@@ -543,6 +544,7 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         .extension()
         .route(Method::Get, "/{id}/send-preview/html", "Preview the mail as HTML", mail::preview_page::<K>)
         .returns(Returns::Content)
+        .with(|route| route.query = mail::PREVIEW_QUERY)
         .extension()
         .route(Method::Get, "/{id}/deliveries", "List the mail deliveries of the document", mail::deliveries::<K>)
         .returns(Returns::ListOfParts(mail::DELIVERIES))

@@ -1,5 +1,6 @@
 //! Payments, mandates, verifications, direct debit batches, and the payment providers.
 
+pub(crate) mod awaiting_file;
 pub(crate) mod batch;
 pub mod collecting;
 pub(crate) mod handing_over;

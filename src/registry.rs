@@ -35,7 +35,7 @@ use crate::mail::{self, Deliver, listed};
 use crate::payments::collecting::{self, Collect, ProviderNews};
 use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
-use crate::payments::{batch, mandate, payment, providers};
+use crate::payments::{awaiting_file, batch, mandate, payment, providers};
 use crate::people::resetting::MailReset;
 use crate::people::role::Role;
 use crate::people::{
@@ -182,7 +182,13 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     to_read: Some(automation::needs::to_receive),
     described: &[webhooks::openapi::describe],
     listener: Some(automation::LISTENER),
-    on_event: &[note_timers, note_set_up, automation::library::follow_language, note_hours],
+    on_event: &[
+        note_timers,
+        note_set_up,
+        automation::library::follow_language,
+        note_hours,
+        awaiting_file::follow_client,
+    ],
     guards: &[
         Guard { table: "files", check: corporate_identity::guard_logo },
         Guard { table: "files", check: typesetting::guard_pdf },
@@ -309,6 +315,7 @@ fn migrations() -> Vec<Migration> {
         LISTED,
         ADDRESSES,
         SETS,
+        MORE_SETS,
         UNPAID,
         backups::MIGRATION,
         lines::MIGRATION,
@@ -367,6 +374,18 @@ CREATE INDEX quotes_credit ON quotes (account_id, is_credit, created_at, id);
 CREATE INDEX workorders_credit ON workorders (account_id, is_credit, created_at, id);
 CREATE INDEX subscriptions_term ON subscriptions (account_id, term, created_at, id);
 CREATE INDEX flows_category ON flows (account_id, category, created_at, id);
+",
+};
+
+/// Indexes for lists filtered by further fields with few values.
+const MORE_SETS: Migration = Migration {
+    number: 126,
+    name: "further filters on sets of values",
+    sql: "
+CREATE INDEX mail_templates_language ON mail_templates (account_id, language, created_at, id);
+CREATE INDEX deals_priority ON deals (account_id, priority, created_at, id);
+CREATE INDEX tax_rates_type ON tax_rates (account_id, type, created_at, id);
+CREATE INDEX ticket_statuses_role ON ticket_statuses (account_id, role, \"order\", id);
 ",
 };
 

@@ -56,7 +56,7 @@ function Letter({ table, id, close }) {
   }, sayError);
   const run = async () => {
     setFaults({});
-    const { data } = await post(`${path}/send`, { to: mail?.to, ...(mail?.cc ? { cc: mail.cc } : {}), subject: mail?.subject, message: mail?.message, send_type: mail?.send_type, include_pdf: mail?.include_pdf }, { key }).catch((problem) => {
+    const { data, meta } = await post(`${path}/send`, { to: mail?.to, ...(mail?.cc ? { cc: mail.cc } : {}), subject: mail?.subject, message: mail?.message, send_type: mail?.send_type, include_pdf: mail?.include_pdf }, { key }).catch((problem) => {
       const wrong = problem instanceof ApiError ? errorsByField(problem) : {};
       const first = TYPED.find((name) => wrong[name]);
       if (!first) throw problem;
@@ -67,7 +67,7 @@ function Letter({ table, id, close }) {
     });
     dropDraft(draftName);
     const to = mail?.to ?? "";
-    sayMailed(isAhead(data.leaves_at) ? t("send.waits", { to, at: moment(data.leaves_at) }) : t("send.done", { to }), to);
+    sayMailed(isAhead(data.leaves_at) ? t("send.waits", { to, at: moment(data.leaves_at) }) : t("send.done", { to }), to, meta?.warnings);
   };
   /** @param {string} name */
   const control = (name) => ({ id: `send-${name}`, value: mail?.[name], invalid: Boolean(faults[name]), describedBy: faults[name] ? `send-${name}-error` : undefined, onChange: (/** @type {any} */ value) => set({ [name]: value }) });

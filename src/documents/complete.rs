@@ -12,7 +12,7 @@ use engine::records::{self, Image, Work};
 use store::Tx;
 
 use super::rows::ROWS;
-use super::{Document, DocumentKind, faults};
+use super::{Document, DocumentKind, PaymentStatus, Which, faults};
 use crate::settings::Settings;
 
 /// `PATCH …/{id}`, with a warning about what a document lacks that becomes final.
@@ -95,9 +95,14 @@ impl<K: DocumentKind> Document<K> {
 /// The most rows that are named in warnings.
 const MAX_NAMED: usize = 10;
 
-/// Returns the warnings of a request, with what the document lacks if the request finalized it.
+/// Returns the warnings of a request, with what the document lacks if the request finalized it, and that a quote is expired.
 pub(crate) fn warned<K: DocumentKind>(document: &Document<K>, finalized: bool, warnings: &[String]) -> Vec<String> {
     let lacks = if finalized { document.lacks() } else { Vec::new() };
     let new = lacks.into_iter().map(|lack| lack.warning).filter(|warning| !warnings.contains(warning));
-    warnings.iter().cloned().chain(new.take(MAX_NAMED)).collect()
+    let is_expired = K::WHICH == Which::Quote && finalized && document.payment_status == PaymentStatus::Expired;
+    let expired = is_expired.then(|| EXPIRED.to_string());
+    warnings.iter().cloned().chain(new.take(MAX_NAMED)).chain(expired).collect()
 }
+
+/// What a quote is warned of that becomes final after its last valid day.
+const EXPIRED: &str = "The last valid day of the quote has passed, so it is expired. A later due_date opens it.";

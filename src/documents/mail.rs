@@ -105,7 +105,8 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
             was_settled: false,
             to_client: false,
         };
-        let (recipients, leaves_at) = post(tx, ctx, document, &wish, source)?;
+        let Posted { recipients, leaves_at, doubt } = post(tx, ctx, document, &wish, source)?;
+        let warnings: Vec<String> = warnings.into_iter().chain(doubt).collect();
         let data = json!({
             "success": true, "recipients": recipients, "recipients_list": recipients.join(", "),
             "leaves_at": leaves_at.to_string(),
@@ -124,20 +125,23 @@ fn default_type<K: DocumentKind>(document: &Document<K>) -> SendType {
     }
 }
 
-/// Enqueues the mail and emits the event; returns the recipients, and when it leaves.
-fn post<K: DocumentKind>(
-    tx: &mut Tx,
-    ctx: &Ctx,
-    before: Document<K>,
-    wish: &Send,
-    source: Source,
-) -> Result<(Vec<String>, Moment)> {
+/// A mail in the outbox.
+struct Posted {
+    recipients: Vec<String>,
+    leaves_at: Moment,
+    /// A warning about a text that somebody wrote.
+    doubt: Option<String>,
+}
+
+/// Enqueues the mail and emits the event.
+fn post<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>, wish: &Send, source: Source) -> Result<Posted> {
     let (to, cc) = wish.recipients();
     let (from_name, reply_to) = mail::identity_of(tx, ctx, &before.corporate_identity_id.0)?;
     let timing = if wish.send_type.is_reminder() { Timing::OfficeHours } else { Timing::BySender };
     let addressed = before.addressed(tx, ctx)?;
     let facts = Facts::of(ctx, &addressed, &from_name);
     source.check(&facts)?;
+    let doubt = if source.is_usual { None } else { facts.doubt(&addressed, &source.filled(&facts)) };
     let leaves_at = hours::leaves_at(tx, ctx, timing)?;
     let to_client = wish.to.0.eq_ignore_ascii_case(&addressed.addressee(wish.send_type));
     // Braces in a value are told from placeholders by where the template has that value.
@@ -170,7 +174,7 @@ fn post<K: DocumentKind>(
     }
     records::change(tx, ctx, &before, &mut document, "updated")?;
     records::emit(tx, ctx, &document, "sales.document_sent")?;
-    Ok((to.into_iter().chain(cc).collect(), leaves_at))
+    Ok(Posted { recipients: to.into_iter().chain(cc).collect(), leaves_at, doubt })
 }
 
 /// Returns the mail about a document: its text, and the URL of the page if the text does not have it.
@@ -275,20 +279,14 @@ pub const PREVIEW: &[Part] = &[
     Part("attachment", "string", "File name of the PDF."),
 ];
 
-/// Parameters of `GET …/send-preview`.
+/// Parameters of `GET …/send-preview` and `GET …/send-preview/html`.
 pub const PREVIEW_QUERY: &[Part] =
     &[Part("send_type", "string", "Type of mail; by default that of the document itself.")];
 
 /// `GET …/{id}/send-preview?send_type=`: a subject and a message that can be sent unchanged. Sending finalizes a draft, so its
 /// texts are those of the final document, with the placeholder `{number}` where its number will be.
 pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
-    let wanted = match call.query.get("send_type") {
-        None => None,
-        Some(text) => Some(SendType::from_wire(text).filter(|kind| kind.family() == K::WHICH).ok_or_else(|| {
-            let own = SendType::ALL.iter().filter(|kind| kind.family() == K::WHICH).map(|kind| kind.wire());
-            Error::field("send_type", not_allowed(text, &own.collect::<Vec<_>>()))
-        })?),
-    };
+    let wanted = wanted_type::<K>(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let document: Document<K> = records::find(tx, ctx, call.id())?;
         let kind = wanted.unwrap_or_else(|| default_type(&document));
@@ -303,12 +301,23 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// `GET …/{id}/send-preview/html`: the mail with its default message, as a page to look at. Mails of another type differ in
-/// the message alone, which has the id `message`.
+/// Returns the type of mail that a preview is for, if the caller names one.
+fn wanted_type<K: DocumentKind>(call: &Call) -> Result<Option<SendType>> {
+    let Some(text) = call.query.get("send_type") else { return Ok(None) };
+    let fits = |kind: &SendType| kind.family() == K::WHICH;
+    SendType::from_wire(text).filter(fits).map(Some).ok_or_else(|| {
+        let own = SendType::ALL.iter().filter(|kind| fits(kind)).map(|kind| kind.wire());
+        Error::field("send_type", not_allowed(text, &own.collect::<Vec<_>>()))
+    })
+}
+
+/// `GET …/{id}/send-preview/html?send_type=`: the mail with its default message, as a page to look at. Mails of another type
+/// differ in the message alone, which has the id `message`.
 pub fn preview_page<K: DocumentKind>(call: Call) -> Result<Work> {
+    let wanted = wanted_type::<K>(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let document: Document<K> = records::find(tx, ctx, call.id())?;
-        let kind = default_type(&document);
+        let kind = wanted.unwrap_or_else(|| default_type(&document));
         let mut document = document.foreseen(tx, ctx)?.addressed(tx, ctx)?;
         let (name, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
         let text = Text::of(tx, ctx, &document, kind, &name)?;

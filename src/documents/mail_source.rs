@@ -2,7 +2,7 @@
 //! again when it leaves, since the amount may have changed.
 
 use engine::context::Ctx;
-use engine::error::{FieldErrors, Result};
+use engine::error::{FieldCode, FieldErrors, Result, violation};
 use serde::{Deserialize, Serialize};
 use store::Tx;
 
@@ -36,12 +36,16 @@ impl Source {
         Ok(Source { text, is_usual: true, was_late: false, was_settled: false, to_client: false })
     }
 
-    /// Rejects unknown placeholders in a text that somebody wrote. Braces that come from the document are text: whoever sends
-    /// the preview unchanged has them too.
+    /// Rejects unknown placeholders in a text that somebody wrote, and a message that they leave empty. Braces that come from
+    /// the document are text: whoever sends the preview unchanged has them too.
     pub fn check(&self, facts: &Facts) -> Result<()> {
         let mut faults = FieldErrors::default();
         if !self.is_usual {
             check_text(&facts.without(&self.text.subject), &facts.without(&self.text.message), &mut faults);
+            if self.filled(facts).message.trim().is_empty() {
+                let message = "would be empty: its placeholders have no value for this document";
+                faults.add("message", violation(FieldCode::Required, message));
+            }
         }
         faults.into_result()
     }

@@ -7,7 +7,7 @@ use engine::record::{ALL, Model, NOWHERE, REQUIRED, Record};
 use store::{Migration, Tx};
 
 use super::Language;
-use super::placeholders::{AMOUNT, DUE_DATE, PAYMENT, asks_without_payment, check_placeholders};
+use super::placeholders::{AMOUNT, DUE_DATE, PAYMENT, TOTAL, asks, check_placeholders};
 use super::send_type::SendType;
 
 record! {
@@ -17,13 +17,13 @@ record! {
     /// Type of mail.
     send_type: SendType = REQUIRED.create_only().filter().example("\"invoice\"");
     /// Language of the mail: that of the document.
-    language: Language = REQUIRED.create_only().example("\"nl\"");
+    language: Language = REQUIRED.create_only().filter().example("\"nl\"");
     /// Subject, with placeholders such as `{number}`.
     subject: String = REQUIRED.names().at_most(998).example("\"Factuur {number} van {sender}\"");
     /// Message, with placeholders: `{salutation}`, `{number}`, `{title}`, `{amount}` (still to be paid), `{total}`, `{date}`,
     /// `{due_date}`, `{reference}`, `{client}`, `{sender}`, `{link}`, and `{payment}`, the sentence that asks for a transfer or
-    /// says that the amount is collected or paid. A text that names `{amount}` or `{due_date}` without `{payment}` is replaced by
-    /// the built-in one when there is nothing to transfer.
+    /// says that the amount is collected or paid. A text that names `{amount}` or `{due_date}`, or `{total}` without `{payment}`, is
+    /// replaced by the built-in one when there is nothing to transfer.
     message: String = REQUIRED.long().example("\"{salutation},\\n\\nHierbij factuur {number}. {payment}\\n\\n{sender}\"");
 }
 
@@ -55,9 +55,9 @@ impl MailTemplate {
 /// Returns a warning about a text that can only be used while its invoice is to be paid.
 pub fn warning(kind: SendType, subject: &str, message: &str) -> Option<String> {
     let is_invoice = matches!(kind, SendType::Invoice | SendType::Subscription);
-    (is_invoice && asks_without_payment(subject, message)).then(|| {
+    (is_invoice && asks(subject, message)).then(|| {
         format!(
-            "The text names {AMOUNT} or {DUE_DATE} without {PAYMENT}, so mail about an invoice that is paid or collected by direct debit has the built-in text. Use {PAYMENT}, which asks for the transfer only if there is something to pay."
+            "The text names {AMOUNT} or {DUE_DATE}, or {TOTAL} without {PAYMENT}, so mail about an invoice that is paid or collected by direct debit has the built-in text. Use {PAYMENT}, which asks for the transfer only if there is something to pay, and {TOTAL} beside it for the amount of the invoice."
         )
     })
 }

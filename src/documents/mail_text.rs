@@ -11,7 +11,7 @@ use store::Tx;
 
 use super::mail_template::MailTemplate;
 use super::pdf::Style;
-use super::placeholders::{DUE_DATE, NUMBER, PAYMENT, PLACEHOLDERS, asks_without_payment, fill, restore};
+use super::placeholders::{DUE_DATE, NUMBER, PAYMENT, PLACEHOLDERS, asks, fill, restore};
 use super::request::Request;
 use super::send_type::SendType;
 use super::{Document, DocumentKind, Language, PaymentStatus, Which, quote};
@@ -87,7 +87,7 @@ impl Text {
     pub fn fitting<K: DocumentKind>(self, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Text {
         let asks_in_vain = match kind {
             SendType::Invoice | SendType::Subscription => {
-                document.request() != Request::Transfer && asks_without_payment(&self.subject, &self.message)
+                document.request() != Request::Transfer && asks(&self.subject, &self.message)
             }
             SendType::Quote => {
                 !quote::is_open(ctx, document) && (self.subject.contains(DUE_DATE) || self.message.contains(DUE_DATE))
@@ -212,6 +212,33 @@ impl Facts {
     /// Returns a text with the placeholders of the template that it was filled from, around what somebody changed.
     pub fn restore(&self, template: &str, text: &str) -> String {
         restore(template, text, |name| self.value(name))
+    }
+
+    /// Returns a warning about a text that somebody wrote and that asks for money which is not due, as does a preview from
+    /// before a payment. It cannot be refused: a program does not know what a text asks.
+    pub fn doubt<K: DocumentKind>(&self, document: &Document<K>, text: &Text) -> Option<String> {
+        if K::WHICH != Which::Invoice || document.is_credit {
+            return None;
+        }
+        let fact = |name: &str| self.value(name).filter(|value| !value.is_empty());
+        let is_named = |value: &str| text.subject.contains(value) || text.message.contains(value);
+        let (number, amount) = (&document.number, self.value("amount").unwrap_or_default());
+        match document.request() {
+            Request::Transfer => {
+                let total =
+                    fact("total").filter(|total| document.asks_for_part() && is_named(total) && !is_named(amount))?;
+                Some(format!("The text names {total}, but {amount} of {number} is still to be paid."))
+            }
+            // The sentence that fits every status may name an amount itself.
+            _ if fact("payment").is_some_and(is_named) => None,
+            _ => {
+                let named =
+                    ["amount", "total", "due_date"].into_iter().filter_map(fact).find(|value| is_named(value))?;
+                Some(format!(
+                    "The client has nothing to transfer for {number}, but the text names {named} and does not say so. It may be a preview from before a payment; retrieve a new one."
+                ))
+            }
+        }
     }
 
     fn value(&self, name: &str) -> Option<&str> {

@@ -24,28 +24,34 @@ use crate::work::project::Project;
 
 /// `POST /v1/{invoices,quotes,workorders}`
 pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
-    create_with::<K>(call, check_new, When(None))
+    create_with::<K>(call, check_new, None)
 }
 
 /// Creates a document of an earlier program, which keeps its number as it is and the time of its payment.
 pub fn create_old<K: DocumentKind>(call: Call, paid_at: When) -> Result<Work> {
-    create_with::<K>(call, check, paid_at)
+    create_with::<K>(call, check, Some(paid_at))
 }
 
 fn create_with<K: DocumentKind>(
     call: Call,
     rules: fn(&Input<Document<K>>, &mut FieldErrors),
-    paid_at: When,
+    old: Option<When>,
 ) -> Result<Work> {
     let pending: Pending<Document<K>> = Pending::create_with(&call, rules, true)?;
     let unread = faults::unread(&call, &pending, &ROWS);
     Ok(Box::new(move |tx, ctx| {
-        let created = pending.valid().and_then(|input| create_now(tx, ctx, input, paid_at));
+        let created = pending.valid().and_then(|input| create_now(tx, ctx, input, old));
         created.map_err(|error| faults::complete(tx, ctx, &pending, unread.as_ref(), None, error))
     }))
 }
 
-fn create_now<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, input: &Input<Document<K>>, paid_at: When) -> Result<Answer> {
+/// `old` is the time of the payment of a document of an earlier program.
+fn create_now<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    input: &Input<Document<K>>,
+    old: Option<When>,
+) -> Result<Answer> {
     let new = input.values();
     // Read here so that it is cached below. A missing one is reported together with the other errors.
     if !new.client_id.0.is_empty() {
@@ -60,7 +66,7 @@ fn create_now<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, input: &Input<Document<K>
     if client.is_none() {
         warnings.push(NO_CLIENT.to_string());
     }
-    let (document, image) = make(tx, ctx, input, client.as_deref(), paid_at)?;
+    let (document, image) = make(tx, ctx, input, client.as_deref(), old)?;
     if document.rows.0.is_empty() {
         warnings.push(NO_ROWS.to_string());
     }
@@ -92,9 +98,9 @@ fn make<K: DocumentKind>(
     ctx: &Ctx,
     input: &Input<Document<K>>,
     client: Option<&Client>,
-    paid_at: When,
+    old: Option<When>,
 ) -> Result<(Document<K>, Image)> {
-    let new = input.values();
+    let (new, paid_at) = (input.values(), old.unwrap_or_default());
     let mut document = input.record();
     document.generation_mode = Mode::Draft;
     document.client_id = Link(client.map(|client| client.base.id.clone()).unwrap_or_default());
@@ -128,6 +134,10 @@ fn make<K: DocumentKind>(
             document.paid_at = paid_at;
         }
         document.become_final(tx, ctx)?;
+        // An old document keeps its status.
+        if old.is_none() {
+            document.lapse(ctx);
+        }
     }
     let image = save(tx, ctx, &mut document)?;
     Ok((document, image))

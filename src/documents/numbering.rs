@@ -41,6 +41,13 @@ impl<K: DocumentKind> Document<K> {
         Ok(())
     }
 
+    /// A quote whose last valid day has passed asks for no answer, not even for an hour.
+    pub fn lapse(&mut self, ctx: &Ctx) {
+        if K::WHICH == Which::Quote && self.payment_status == PaymentStatus::Open && self.is_past_due(ctx) {
+            self.payment_status = PaymentStatus::Expired;
+        }
+    }
+
     fn open(&mut self) {
         self.generation_mode = Mode::Final;
         if self.payment_status == PaymentStatus::Draft {

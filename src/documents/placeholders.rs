@@ -27,15 +27,18 @@ pub const NUMBER: &str = "{number}";
 
 /// What is still to be paid, and by when.
 pub const AMOUNT: &str = "{amount}";
+/// The total of a document, whatever was paid.
+pub const TOTAL: &str = "{total}";
 /// The due date, or the last day that a quote is valid.
 pub const DUE_DATE: &str = "{due_date}";
 /// The sentence that asks for a transfer, or says that none is needed.
 pub const PAYMENT: &str = "{payment}";
 
-/// Whether a text asks for an amount or names the due date without `{payment}`, the sentence that fits every status.
-pub fn asks_without_payment(subject: &str, message: &str) -> bool {
+/// Whether a text asks for money, as far as a program can tell: it names what is still to be paid or until when, or the total
+/// without `{payment}`, the sentence that fits every status.
+pub fn asks(subject: &str, message: &str) -> bool {
     let has = |placeholder: &str| subject.contains(placeholder) || message.contains(placeholder);
-    (has(AMOUNT) || has(DUE_DATE)) && !has(PAYMENT)
+    has(AMOUNT) || has(DUE_DATE) || (has(TOTAL) && !has(PAYMENT))
 }
 
 /// Rejects a text with placeholders that do not exist, or that are written in another way than `{number}`; names all of them.

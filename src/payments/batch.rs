@@ -251,7 +251,7 @@ fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<(Vec<Wa
     for payment in payments {
         let Invoice { base, number, title, client_id, .. } = records::find(tx, ctx, &payment.invoice_id.0)?;
         let client: Client = records::find(tx, ctx, &client_id.0)?;
-        let mandate = mandate::of(tx, ctx, &client.base.id)?.filter(Mandate::is_ready);
+        let mandate = mandate::of(tx, ctx, &client.base.id)?.filter(Mandate::is_signed);
         let lacks = match mandate {
             Some(mandate) if !client.iban.0.is_empty() => {
                 waiting.push(Waiting { payment, invoice_id: base.id, number, title, client, mandate });

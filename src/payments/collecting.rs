@@ -57,7 +57,9 @@ pub(crate) fn plan(tx: &mut Tx, ctx: &Ctx, invoice: &mut Invoice) -> Result<Opti
         return Ok(None);
     }
     let day = working_days_after(ctx.now.date(&ctx.zone), DAYS_TO_COLLECT);
-    invoice.begin_collection(day, &client.iban.0);
+    // A provider collects from the account of its own mandate, which need not be the one that is known here.
+    let account = if mandate.is_signed() { &*client.iban.0 } else { "" };
+    invoice.begin_collection(day, account);
     Ok(Some(mandate))
 }
 

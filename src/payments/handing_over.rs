@@ -76,7 +76,7 @@ fn marked_first(handler: Handler, call: Call) -> Result<Work> {
 }
 
 /// Marks a payment if it is one of the remaining collections of a file.
-fn mark_one(tx: &mut Tx, ctx: &Ctx, payment: &str) -> Result<()> {
+pub(super) fn mark_one(tx: &mut Tx, ctx: &Ctx, payment: &str) -> Result<()> {
     // Searched as text first: there may be thousands of others.
     let sql = "SELECT payload FROM jobs WHERE unique_key = $1 AND payload LIKE $2";
     let values = [key(ctx.account).into(), format!("%\"{payment}\"%").into()];

@@ -13,7 +13,6 @@ use engine::{choice, record};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
 
-use super::payment::{self, Payment, Status};
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
 
@@ -58,6 +57,11 @@ impl Mandate {
     /// Whether the mandate can be used.
     pub fn is_ready(&self) -> bool {
         matches!(self.status, MandateStatus::Authorized | MandateStatus::Active)
+    }
+
+    /// Whether the bank can collect by it.
+    pub fn is_signed(&self) -> bool {
+        self.is_ready() && self.provider == ProviderName::Manual
     }
 
     /// Whether nothing can be collected, since the bank file needs an IBAN that the client does not have. A provider knows the
@@ -183,7 +187,7 @@ fn record_signed(call: Call) -> Result<Work> {
     }))
 }
 
-/// `DELETE …/mandate`: revokes the mandate.
+/// `DELETE …/mandate`: revokes the mandate. Collections that no bank file has yet are canceled (`awaiting_file.rs`).
 fn revoke(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let client: Client = records::find(tx, ctx, call.id())?;
@@ -191,29 +195,8 @@ fn revoke(call: Call) -> Result<Work> {
             mandate.status = MandateStatus::None;
             mandate.mandate_id.clear();
         })?;
-        cancel_collections(tx, ctx, &client.base.id)?;
         Ok(Answer::empty())
     }))
-}
-
-/// Cancels the collections of a client that no bank file has yet: no file will, so the invoices must be paid otherwise.
-fn cancel_collections(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<()> {
-    let sql = format!(
-        "SELECT payments.id FROM payments{} JOIN invoices
-             ON invoices.account_id = payments.account_id AND invoices.id = payments.invoice_id
-         WHERE payments.account_id = $1 AND payments.provider = '{}' AND payments.status = '{}' AND invoices.client_id = $2
-         ORDER BY payments.created_at, payments.id",
-        tx.dialect().indexed_by("payments_awaited"),
-        ProviderName::Manual.wire(),
-        Status::Created.wire()
-    );
-    let waiting = tx.all(&sql, &[ctx.account.into(), client.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    for id in waiting {
-        let payment: Payment = records::find(tx, ctx, &id)?;
-        let why = json!({"reason": "The mandate was revoked."});
-        payment::apply_provider_status(tx, ctx, &payment, Status::Canceled, Some(&why))?;
-    }
-    Ok(())
 }
 
 /// Moves the mandate of a client that is merged into another. The better of two mandates stays: the one that can be used, or

@@ -55,7 +55,7 @@ record! {
     /// `open`, `won` or `lost`.
     status: Status = INPUT.filter().example("\"open\"");
     /// Priority.
-    priority: Priority = INPUT.default("\"medium\"").example("\"medium\"");
+    priority: Priority = INPUT.filter().default("\"medium\"").example("\"medium\"");
     /// The pipeline of the deal; defaults to the first active one.
     pipeline_id: Link = INPUT.kept().refers("pipelines").filter();
     /// The phase of the deal; defaults to the first phase of its pipeline.

@@ -84,7 +84,7 @@ record! {
     /// Description.
     label: String = INPUT.names().example("\"Luxembourg 17%\"").changed_to("\"Standard rate\"");
     /// Type of rate.
-    r#type: TaxType = INPUT.example("\"standard\"").not_in_changes();
+    r#type: TaxType = INPUT.filter().example("\"standard\"").not_in_changes();
     /// `sales` or `purchase`.
     context: TaxContext = INPUT.filter().example("\"sales\"").not_in_changes();
     /// Region of the other party.

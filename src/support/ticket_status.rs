@@ -37,7 +37,7 @@ record! {
     /// Sort position; a new ticket has the first active status.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("9");
     /// The role of the status: `new`, `open`, `waiting` or `closed`.
-    role: Role = INPUT.example("\"open\"");
+    role: Role = INPUT.filter().example("\"open\"");
 }
 
 impl Model for TicketStatus {

@@ -16,6 +16,11 @@ on_both![
     nothing_is_collected_without_an_iban,
     an_own_text_never_asks_for_what_is_settled,
     the_pdf_of_a_quote_says_how_it_was_answered,
+    a_collection_is_from_the_account_of_its_client,
+    a_merged_client_is_collected_from_one_account,
+    a_message_is_never_empty,
+    a_text_from_before_a_payment_is_warned_of,
+    a_quote_is_expired_as_soon_as_it_is_final,
 ];
 
 /// An account that collects through its bank, and a client with a signed mandate.
@@ -263,8 +268,10 @@ fn nothing_is_collected_without_an_iban(db: Db) {
     assert_eq!(client.get(&format!("{unpaid}/payments")).data(), json!([]));
     client.patch(&format!("/v1/clients/{other}"), json!({"iban": "NL91ABNA0417164300"})).expect(200);
     client.act(&format!("{unpaid}/collect")).expect(201);
-    // The file names what it leaves out.
     client.patch(&format!("/v1/clients/{other}"), json!({"iban": ""})).expect(200);
+    // The file names what it leaves out: here a collection that a caller recorded.
+    let recorded = json!({"type": "online", "provider": "manual", "status": "created"});
+    client.post(&format!("{unpaid}/payments"), recorded).expect(201);
     let number = client.get(&unpaid).data()["number"].as_str().unwrap().to_string();
     let refused = client.post("/v1/direct-debit/batches", json!({})).expect(409);
     assert!(refused.text.contains(&format!("{number} (Zonder Bank has no IBAN)")), "{}", refused.text);
@@ -287,6 +294,7 @@ fn an_own_text_never_asks_for_what_is_settled(db: Db) {
         client.post("/v1/mail-templates", body).expect(201)
     };
     let asking = own("invoice", "{salutation},\n\nWilt u {amount} overmaken voor {due_date}?");
+    let template = format!("/v1/mail-templates/{}", asking.id());
     let told = asking.json()["meta"]["warnings"][0].as_str().unwrap().to_string();
     assert!(told.contains("without {payment}"), "{told}");
     let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
@@ -297,22 +305,33 @@ fn an_own_text_never_asks_for_what_is_settled(db: Db) {
     client.act(&format!("{collected}/collect")).expect(201);
     let credit = client.post(&format!("{}/credit", invoice()), json!({})).expect(201).id();
     assert!(message(&client, &open, "invoice").contains("Wilt u €\u{a0}121,00 overmaken"));
-    for kind in ["invoice", "invoice_rem1"] {
-        for (path, said) in [(&paid, "is op 4 mei 2026 betaald"), (&collected, "automatisch af van rekening")] {
-            let says = message(&client, path, kind);
-            assert!(says.contains(said) && !says.contains("Wilt u"), "{kind}: {says}");
+    let asks = |subject: &str, text: &str| {
+        let changed = client.patch(&template, json!({"subject": subject, "message": text})).expect(200);
+        assert!(changed.text.contains("without {payment}"), "{}", changed.text);
+        for kind in ["invoice", "invoice_rem1"] {
+            for (path, said) in [(&paid, "is op 4 mei 2026 betaald"), (&collected, "automatisch af van rekening")] {
+                let mail = client.get(&format!("{path}/send-preview?send_type={kind}")).expect(200).data();
+                let says = mail["message"].as_str().unwrap();
+                assert!(says.contains(said) && !says.contains("Wilt u"), "{text}, {kind}: {says}");
+                assert!(mail["subject"].as_str().unwrap().starts_with("Factuur F2026-"), "{mail}");
+            }
         }
-    }
+    };
+    asks("Eigen", "Wilt u {amount} overmaken? {payment}");
+    asks("Eigen", "Wilt u {total} overmaken?");
+    asks("Eigen", "Wilt u voor {due_date} betalen? {payment}");
+    asks("Wilt u {amount} betalen?", "Dag. {payment}");
+    asks("Eigen {number}", "{salutation},\n\nWilt u {amount} overmaken voor {due_date}?");
     let about = json!({"send_type": "invoice", "document_id": paid.rsplit('/').next().unwrap()});
     let preview = client.post("/v1/mail-templates/preview", about).expect(200);
     assert!(preview.data()["message"].as_str().unwrap().contains("betaald"), "{}", preview.text);
     assert!(preview.json()["meta"]["warnings"][0].as_str().unwrap().contains("without {payment}"));
     // A text that leaves the request to {payment} is used as it is, and a message is never empty.
-    let path = format!("/v1/mail-templates/{}", asking.id());
-    let fits = client.patch(&path, json!({"message": "Van ons: {payment}"})).expect(200);
+    let fits = client.patch(&template, json!({"message": "Van ons: {payment} Totaal {total}."})).expect(200);
     assert_eq!(fits.json()["meta"]["warnings"], json!(null));
-    assert!(message(&client, &paid, "invoice").starts_with("Van ons: Deze factuur is op"));
-    client.patch(&path, json!({"message": "{payment}"})).expect(200);
+    let says = message(&client, &paid, "invoice");
+    assert!(says.starts_with("Van ons: Deze factuur is op") && says.ends_with("Totaal €\u{a0}121,00."), "{says}");
+    client.patch(&template, json!({"message": "{payment}"})).expect(200);
     own("credit", "{payment}");
     for kind in ["invoice", "credit"] {
         let says = message(&client, &format!("/v1/invoices/{credit}"), kind);
@@ -351,4 +370,164 @@ fn the_pdf_of_a_quote_says_how_it_was_answered(db: Db) {
     assert_eq!(revision(&accepted), 2);
     client.patch(&expired, json!({"due_date": "2026-06-18"})).expect(200);
     assert_eq!((revision(&expired), client.get(&expired).data()["payment_status"].clone()), (json!(3), json!("open")));
+}
+
+/// Invoices of a client, all of them under collection.
+fn collected(client: &Client, firm: &str, count: usize) -> Vec<String> {
+    let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+    let body = json!({"title": "Ketel", "client_id": firm, "generate": true, "rows": rows});
+    let paths = (0..count).map(|_| {
+        let path = format!("/v1/invoices/{}", client.post("/v1/invoices", body.clone()).expect(201).id());
+        client.act(&format!("{path}/collect")).expect(201);
+        path
+    });
+    paths.collect()
+}
+
+fn payment(client: &Client, path: &str) -> Value {
+    client.get(&format!("{path}/payments")).expect(200).data()[0].clone()
+}
+
+fn a_collection_is_from_the_account_of_its_client(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = with_mandate(&client);
+    let in_file = collected(&client, &firm, 1).remove(0);
+    client.post("/v1/direct-debit/batches", json!({})).expect(201);
+    let waiting = collected(&client, &firm, 1).remove(0);
+    let account = |path: &str| client.get(path).data()["meta"]["collection_account"].clone();
+    let of_client = format!("/v1/clients/{firm}");
+    // The next file has the new account, and the invoice names it. The bank has the old account of the other invoice.
+    client.patch(&of_client, json!({"iban": "NL20INGB0001234567"})).expect(200);
+    assert_eq!(
+        (account(&in_file), account(&waiting)),
+        (json!("NL** ABNA **** **43 00"), json!("NL** INGB **** **45 67"))
+    );
+    let shown = client.get(&waiting).data();
+    assert_eq!(shown["meta"]["revision"], 3, "its PDF names the new account");
+    for says in [message(&client, &waiting, "invoice"), page(&client, &shown)] {
+        assert!(says.contains("NL**\u{a0}INGB\u{a0}****\u{a0}**45\u{a0}67"), "{says}");
+    }
+    // Another change is none of the account.
+    let before = server.last_seq(&client);
+    client.patch(&of_client, json!({"phone": "1"})).expect(200);
+    assert_eq!(server.events(&client, before), ["customer.updated"]);
+    // Without an account nothing is promised: the invoice asks for a transfer and becomes late.
+    client.patch(&of_client, json!({"iban": ""})).expect(200);
+    let canceled = payment(&client, &waiting);
+    assert_eq!(canceled["status"], "canceled");
+    assert_eq!(canceled["meta"]["feedback_data"]["reason"], "The client no longer has an IBAN.");
+    assert!(server.events(&client, before).contains(&"payment.failed".to_string()));
+    assert_eq!(client.get(&waiting).data()["meta"]["collection_date"], json!(null));
+    assert!(message(&client, &waiting, "invoice").contains("Wij verzoeken u"));
+    assert_eq!(
+        (payment(&client, &in_file)["status"].clone(), account(&in_file)),
+        (json!("pending"), json!("NL** ABNA **** **43 00"))
+    );
+    advance(&client, "2026-06-01T10:00:00Z");
+    let status = |path: &str| client.get(path).data()["payment_status"].clone();
+    assert_eq!((status(&waiting), status(&in_file)), (json!("overdue"), json!("open")));
+    // With an account it can be collected again.
+    client.patch(&of_client, json!({"iban": "NL20INGB0001234567"})).expect(200);
+    client.act(&format!("{waiting}/collect")).expect(201);
+    let made = client.post("/v1/direct-debit/batches", json!({})).expect(201).id();
+    let file = client.get(&format!("/v1/direct-debit/batches/{made}/content")).expect(200).text;
+    assert!(file.contains("<IBAN>NL20INGB0001234567</IBAN>") && !file.contains("ABNA0417164300"), "{file}");
+}
+
+fn a_merged_client_is_collected_from_one_account(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = with_mandate(&client);
+    let path = collected(&client, &firm, 1).remove(0);
+    // The client that is kept has no account, and gets that of the duplicate.
+    let kept = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    client.post(&format!("/v1/clients/{kept}/merge"), json!({"duplicate_id": firm})).expect(200);
+    assert_eq!(payment(&client, &path)["status"], "created");
+    // One with an account of its own is collected from that.
+    let other = json!({"company_name": "De Ster", "iban": "NL20INGB0001234567"});
+    let other = client.post("/v1/clients", other).expect(201).id();
+    client.post(&format!("/v1/clients/{other}/merge"), json!({"duplicate_id": kept})).expect(200);
+    assert_eq!(payment(&client, &path)["status"], "created");
+    assert_eq!(client.get(&path).data()["meta"]["collection_account"], "NL** INGB **** **45 67");
+}
+
+fn a_message_is_never_empty(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+    let invoice =
+        client.post("/v1/invoices", json!({"title": "Ketel", "generate": true, "rows": rows})).expect(201).id();
+    let credit = client.post(&format!("/v1/invoices/{invoice}/credit"), json!({})).expect(201).id();
+    let send = |id: &str, message: &str| {
+        let body = json!({"to": "anna@ster.example", "subject": "Van ons", "message": message});
+        client.post(&format!("/v1/invoices/{id}/send"), body)
+    };
+    for message in ["{payment}", "{reference} {payment}\n"] {
+        let refused = send(&credit, message).expect(422);
+        assert_eq!(refused.faults(), ["message: required"]);
+        assert!(refused.text.contains("would be empty"), "{}", refused.text);
+    }
+    assert_eq!(client.get("/v1/mails").data(), json!([]));
+    send(&credit, "Dag. {payment}").expect(200);
+    send(&invoice, "{payment}").expect(200);
+}
+
+fn a_text_from_before_a_payment_is_warned_of(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+    let invoice =
+        client.post("/v1/invoices", json!({"title": "Ketel", "generate": true, "rows": rows})).expect(201).id();
+    let path = format!("/v1/invoices/{invoice}");
+    let text = |kind: &str| message(&client, &path, kind);
+    let send = |message: &str| {
+        let body = json!({"to": "anna@ster.example", "subject": "Van ons", "message": message});
+        client.post(&format!("{path}/send"), body).expect(200).json()["meta"]["warnings"][0].clone()
+    };
+    let (before, reminder) = (text("invoice"), text("invoice_rem1"));
+    let shown = |kind: &str| client.get(&format!("{path}/send-preview/html?send_type={kind}"));
+    assert!(shown("invoice_rem1").expect(200).text.contains("Graag herinneren wij u"));
+    assert_eq!(shown("quote").expect(422).faults(), ["send_type: invalid_choice"]);
+    assert_eq!(send(&before), json!(null));
+    client.post(&format!("{path}/payments"), json!({"amount": 21})).expect(201);
+    let less = send(&before);
+    assert!(less.to_string().contains("but €\u{a0}100,00 of F2026-0001 is still to be paid"), "{less}");
+    assert_eq!(send(&text("invoice")), json!(null));
+    client.post(&format!("{path}/payments"), json!({})).expect(201);
+    for message in [before.as_str(), reminder.as_str(), "Nog {amount}", "Voor {due_date}"] {
+        let warned = send(message);
+        assert!(warned.to_string().contains("nothing to transfer for F2026-0001"), "{message}: {warned}");
+    }
+    for message in [text("invoice").as_str(), "Totaal {total}. {payment}", "Dank u."] {
+        assert_eq!(send(message), json!(null), "{message}");
+    }
+}
+
+fn a_quote_is_expired_as_soon_as_it_is_final(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+    let body = json!({"title": "Ketel", "invoice_date": "2026-04-01", "due_date": "2026-05-03", "rows": rows});
+    let draft = || format!("/v1/quotes/{}", client.post("/v1/quotes", body.clone()).expect(201).id());
+    let path = draft();
+    let before = server.last_seq(&client);
+    let made = client.act(&format!("{path}/finalize")).expect(200);
+    assert_eq!((&made.data()["payment_status"], &made.data()["meta"]["revision"]), (&json!("expired"), &json!(1)));
+    assert!(made.text.contains("has passed, so it is expired"), "{}", made.text);
+    advance(&client, "2026-05-06T10:00:00Z");
+    assert_eq!(server.events(&client, before), ["quote.updated", "quote.phase_changed"], "once");
+    assert!(page(&client, &made.data()).contains("3 mei 2026"));
+    // So is one that is final from the start, or that is sent.
+    let mut whole = body.clone();
+    whole["generate"] = json!(true);
+    assert_eq!(client.post("/v1/quotes", whole).expect(201).data()["payment_status"], "expired");
+    let sent = draft();
+    let mail = json!({"to": "anna@ster.example", "subject": "Offerte", "message": "Zie bijlage."});
+    let warned = client.post(&format!("{sent}/send"), mail).expect(200);
+    assert!(warned.text.contains("so it is expired"), "{}", warned.text);
+    assert_eq!(client.get(&sent).data()["payment_status"], "expired");
+    // A later day opens it.
+    client.patch(&path, json!({"due_date": "2026-06-01"})).expect(200);
+    client.act(&format!("{path}/accept")).expect(200);
 }

@@ -69,6 +69,24 @@ fn every_small_set_is_a_filter(db: Db) {
     }
     assert_eq!(total(&client, "/v1/subscriptions?frequency=yearly,monthly"), 2);
     assert_eq!(client.get("/v1/subscriptions?frequency=sometimes").expect(422).faults(), ["frequency: invalid_choice"]);
+    let firm = client.get("/v1/clients?type=company").data()[0]["id"].clone();
+    for priority in ["low", "high"] {
+        client.post("/v1/deals", json!({"title": "x", "client_id": firm, "priority": priority})).expect(201);
+    }
+    for language in ["nl", "en"] {
+        let text = json!({"send_type": "invoice", "language": language, "subject": "x", "message": "x"});
+        client.post("/v1/mail-templates", text).expect(201);
+    }
+    for (query, field, value) in [
+        ("deals?priority=high", "priority", "high"),
+        ("mail-templates?language=en", "language", "en"),
+        ("tax-rates?type=reduced", "type", "reduced"),
+        ("ticket-statuses?role=closed", "role", "closed"),
+    ] {
+        let found = client.get(&format!("/v1/{query}")).expect(200).data();
+        let values: Vec<&Value> = found.as_array().unwrap().iter().map(|one| &one[field]).collect();
+        assert!(!values.is_empty() && values.iter().all(|own| *own == value), "{query}: {found}");
+    }
     let flow = json!({"name": "x", "category": "own", "trigger_type": "custom", "trigger_key": "a.b",
         "steps": [{"type": "create_task", "title": "x"}]});
     client.post("/v1/automation/flows", flow).expect(201);

@@ -289,7 +289,7 @@ fn a_quote_can_be_rejected_until_it_expires(db: Db) {
         );
     }
     assert_eq!(server.events(&client, before), [""; 0]);
-    assert_eq!(current(&client, "quotes", &quote)["payment_status"], "open");
+    assert_eq!(current(&client, "quotes", &quote)["payment_status"], "expired");
     let (_, path) = make(&client, "quotes", json!({"invoice_date": "2026-04-01", "due_date": "2026-05-04"}));
     send_form(&client, &format!("{path}/accept"), "name=Anna").expect(303);
 }

@@ -18,6 +18,7 @@ on_both![
     a_rename_that_was_cut_off_is_finished_by_a_job,
     a_file_of_many_collections_is_written_in_small_steps,
     a_collection_in_a_file_is_pending_before_it_is_marked,
+    a_collection_in_a_file_outlives_its_mandate,
     a_file_has_no_collection_that_was_settled_before_it_was_written,
     conditions_that_take_long_are_evaluated_outside,
     long_conditions_are_read_outside,
@@ -195,6 +196,20 @@ fn a_collection_in_a_file_is_pending_before_it_is_marked(db: Db) {
     assert_eq!(client.get(&second).data()["status"], "paid");
     client.get(&third).expect(404);
     assert_eq!(last(4).1, "pending");
+}
+
+fn a_collection_in_a_file_outlives_its_mandate(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (firm, payments) = collections(&client, 110);
+    creditor(&client);
+    client.post("/v1/direct-debit/batches", json!({})).expect(201);
+    assert_eq!(waiting(&server, "hand_over"), 1);
+    client.patch(&format!("/v1/clients/{firm}"), json!({"iban": ""})).expect(200);
+    client.delete(&format!("/v1/clients/{firm}/direct-debit/mandate")).expect(204);
+    for path in [&payments[0], &payments[109]] {
+        assert_eq!(client.get(path).data()[0]["status"], "pending", "the bank has it");
+    }
 }
 
 fn a_file_has_no_collection_that_was_settled_before_it_was_written(db: Db) {

@@ -134,6 +134,8 @@ pub struct Route {
     pub fields: Vec<FieldInfo>,
     /// Its response.
     pub returns: Returns,
+    /// The query parameters of a route whose response is not described by members.
+    pub query: &'static [Part],
     /// A query parameter with which a GET performs an action, and the scope that this requires.
     pub acts_with: Option<(&'static str, &'static str)>,
     /// An additional required scope.
@@ -173,7 +175,7 @@ impl Route {
     pub fn parameters(&self) -> impl Iterator<Item = &'static str> {
         let query = match self.returns {
             Returns::Found(_, query) | Returns::Report(_, query) | Returns::Stream(query) => query,
-            _ => &[],
+            _ => self.query,
         };
         let acts = self.acts_with.map(|(parameter, _)| parameter);
         query.iter().map(|Part(name, ..)| *name).chain(acts)

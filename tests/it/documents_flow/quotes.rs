@@ -114,8 +114,9 @@ fn invoices_become_overdue_and_quotes_expire(db: Db) {
         make("invoices", "2026-05-03"),
         make("invoices", "2026-05-01"),
         make("invoices", "2026-05-04"),
-        make("quotes", "2026-05-03"),
+        make("quotes", "2026-05-04"),
     );
+    client.patch(&quote, json!({"due_date": "2026-05-03"})).expect(200);
     let before = server.last_seq(&client);
     for _ in 0..2 {
         let account = client.account;

@@ -173,7 +173,7 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
         | Returns::Stream(query) => {
             parameters.extend(query.iter().map(asked));
         }
-        _ => {}
+        _ => parameters.extend(route.query.iter().map(asked)),
     }
     if let Some((name, scope)) = route.acts_with {
         let description = format!("Also performs the action; this requires the scope `{scope}`.");

@@ -207,6 +207,7 @@ impl Resource {
             summary: summary.to_string(),
             extension: false,
             visits_many: false,
+            query: &[],
             acts_with: None,
             also_needs: None,
             instead: None,

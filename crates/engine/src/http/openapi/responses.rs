@@ -157,7 +157,7 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
         codes.push(Code::NotFound);
     }
     let asks = matches!(route.returns, Returns::Stream(_) | Returns::Found(..) | Returns::Report(..));
-    if route.lists() || !route.reads() || asks {
+    if route.lists() || !route.reads() || asks || !route.query.is_empty() {
         codes.push(Code::ValidationFailed);
     }
     if changes_one(resource, route) {
