@@ -14,11 +14,12 @@ use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 use money::Amount;
 use serde::Serialize;
+use serde_json::json;
 use store::{Migration, Tx};
 
 use super::handing_over::{self, HandOver};
 use super::mandate::{self, Mandate, MandateStatus};
-use super::payment::{Payment, Status};
+use super::payment::{self, Payment, Status};
 use crate::documents::Invoice;
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings, corporate_identity};
@@ -75,6 +76,8 @@ const MAX_CHANGES: usize = 1000;
 /// A pending payment with the details that the bank requires.
 struct Waiting {
     payment: Payment,
+    /// Whether its amount was more than what is still open.
+    is_reduced: bool,
     invoice_id: String,
     number: String,
     title: String,
@@ -91,6 +94,9 @@ struct Built {
     warnings: Vec<String>,
     left_out: Vec<LeftOut>,
 }
+
+/// Why a collection is left out whose invoice was paid or credited in another way.
+const SETTLED: &str = "nothing of it is open";
 
 /// A pending collection that the file does not have.
 #[derive(Serialize)]
@@ -179,6 +185,7 @@ fn keep(call: Call, built: Built, number: usize) -> Work {
         }
         let mut batch = built.batch.clone();
         records::insert(tx, ctx, &mut batch)?;
+        built.correct(tx, ctx)?;
         let collections = built.waiting.iter().map(|one| (one.payment.base.id.clone(), one.client.base.id.clone()));
         HandOver {
             batch: batch.base.id.clone(),
@@ -198,6 +205,20 @@ fn keep(call: Call, built: Built, number: usize) -> Work {
 }
 
 impl Built {
+    /// Corrects what was to be collected of invoices that were paid or credited meanwhile.
+    fn correct(&self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        for one in self.waiting.iter().filter(|one| one.is_reduced) {
+            let before: Payment = records::find(tx, ctx, &one.payment.base.id)?;
+            records::change(tx, ctx, &before, &mut one.payment.clone(), "updated")?;
+        }
+        for one in self.left_out.iter().filter(|one| one.reason == SETTLED) {
+            let payment: Payment = records::find(tx, ctx, &one.payment_id)?;
+            let why = json!({"reason": "The invoice was settled in another way."});
+            payment::apply_provider_status(tx, ctx, &payment, Status::Canceled, Some(&why))?;
+        }
+        Ok(())
+    }
+
     fn is_outdated(&self, tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
         let touched = log::touched(tx, ctx.account, self.seq, MAX_CHANGES)?;
         if touched.len() == MAX_CHANGES {
@@ -209,7 +230,8 @@ impl Built {
         let ids = |one: &'_ Waiting| -> [String; 4] {
             [&one.payment.base.id, &one.invoice_id, &one.client.base.id, &one.mandate.base.id].map(String::clone)
         };
-        let own: HashSet<String> = self.waiting.iter().flat_map(ids).collect();
+        let left_out = self.left_out.iter().flat_map(|one| [&one.payment_id, &one.invoice_id].map(String::clone));
+        let own: HashSet<String> = self.waiting.iter().flat_map(ids).chain(left_out).collect();
         // Another file has the same collections; settings and identities describe the creditor.
         let is_shared = |kind: &str| ["batch", "settings", "corporate_identity"].contains(&kind);
         Ok(touched.iter().any(|(_, kind, id)| is_shared(kind) || own.contains(id)))
@@ -248,13 +270,26 @@ fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<(Vec<Wa
         warnings.push(format!("The file has the first {MAX_PAYMENTS} collections; create another one for the rest."));
     }
     let (mut waiting, mut left_out) = (Vec::with_capacity(payments.len()), Vec::new());
-    for payment in payments {
-        let Invoice { base, number, title, client_id, .. } = records::find(tx, ctx, &payment.invoice_id.0)?;
+    for mut payment in payments {
+        let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
+        let open = invoice.unpaid_amount();
+        let Invoice { base, number, title, client_id, .. } = invoice;
+        if open.scaled() <= 0 {
+            let reason = SETTLED.to_string();
+            warnings.push(format!("{number} was left out: {reason}."));
+            left_out.push(LeftOut { payment_id: payment.base.id, invoice_id: base.id, number, reason });
+            continue;
+        }
+        let is_reduced = payment.amount.scaled() > open.scaled();
+        if is_reduced {
+            warnings.push(format!("{number} is collected for {open} instead of {}: the rest was paid.", payment.amount));
+            payment.amount = open;
+        }
         let client: Client = records::find(tx, ctx, &client_id.0)?;
         let mandate = mandate::of(tx, ctx, &client.base.id)?.filter(Mandate::is_signed);
         let lacks = match mandate {
             Some(mandate) if !client.iban.0.is_empty() => {
-                waiting.push(Waiting { payment, invoice_id: base.id, number, title, client, mandate });
+                waiting.push(Waiting { payment, is_reduced, invoice_id: base.id, number, title, client, mandate });
                 continue;
             }
             Some(_) => "IBAN",

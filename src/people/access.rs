@@ -17,7 +17,7 @@ const MEMBERS: &[Part] = &[
         "date-time or empty",
         "When a session of the user was last used, accurate to about a minute; empty if there is none.",
     ),
-    Part("two_factor", "boolean", "Whether the user has a second factor. Only callers with `users.write` see it."),
+    Part("two_factor", "boolean", "Whether the user has a second factor. Only callers with `users.write` see it, and not of somebody who is only invited."),
 ];
 
 /// The route of what is known about the sessions and the second factors of all users.
@@ -37,7 +37,8 @@ fn list(_: Call) -> Result<Work> {
                           (SELECT coalesce(max(seen_at), 0) FROM sessions
                            WHERE sessions.account_id = users.account_id AND sessions.user_id = users.id),
                           (SELECT count(*) FROM second_factors
-                           WHERE second_factors.person_id = users.person_id AND second_factors.confirmed_at > 0)
+                           WHERE second_factors.person_id = users.person_id AND second_factors.confirmed_at > 0
+                             AND users.status <> 'invited')
                    FROM users WHERE users.account_id = $1 ORDER BY users.created_at, users.id";
         let all = tx.all(sql, &[ctx.account.into()], |row| {
             let seen = Moment(row.int(1)?);

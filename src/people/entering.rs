@@ -190,12 +190,18 @@ impl Visit {
         }
         let email = owner.email.clone();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &email)).await?;
-        self.check_choosing(person.as_ref()).await?;
+        self.check_choosing(person.as_ref(), true).await?;
         let hash = self.known_or_new(person.as_ref(), &owner.email, password).await?;
-        let known = person.map(|person| person.password).unwrap_or_default();
+        let (person, known) = person.map(|person| (person.id, person.password)).unzip();
+        let known: String = known.unwrap_or_default();
         let attempt = Attempt::new(&owner.email, &self.device.address);
         let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::SetUp, ctx.machine_now)?;
+            // The person may have got access elsewhere while the password was hashed.
+            if let Some(person) = &person {
+                sealing::lock(tx, person)?;
+                check_choosing(tx, person, true)?;
+            }
             let mut user = User {
                 email: Email(owner.email.clone()),
                 name: owner.name.clone(),
@@ -209,6 +215,9 @@ impl Visit {
             };
             records::add(tx, ctx, &mut user)?;
             set_password(tx, ctx, &user, &known, &hash)?;
+            if !hash.is_empty() {
+                Person::doubt(tx, ctx, &user.person_id)?;
+            }
             if !owner.business.is_empty() {
                 account::name_business(tx, ctx, &account::one_line("business", &owner.business)?)?;
             }
@@ -331,16 +340,10 @@ impl Visit {
         Ok(Outcome::Entered(Entered { secret, user, account }))
     }
 
-    /// Rejects a link with which somebody else could choose the password of a person: one who has none, but signs in to
-    /// another account in another way. The link proves nothing about the e-mail address; that of a reset does.
-    pub(crate) async fn check_choosing(&self, person: Option<&Person>) -> Result<()> {
-        let Some(person) = person.filter(|person| person.password.is_empty()) else { return Ok(()) };
-        let id = person.id.clone();
-        if self.app.store.read(move |tx| memberships(tx, &id)).await?.is_empty() {
-            return Ok(());
-        }
-        let message = "You already sign in to another account on this server. Sign in there first and open this link again, or request a link for a new password.";
-        Err(Error::new(PASSWORD_REQUIRED, message))
+    /// Rejects a link with which somebody else could choose the password of a person; see [`check_choosing`].
+    pub(crate) async fn check_choosing(&self, person: Option<&Person>, shown: bool) -> Result<()> {
+        let Some(id) = person.map(|person| person.id.clone()) else { return Ok(()) };
+        self.app.store.read(move |tx| check_choosing(tx, &id, shown)).await
     }
 
     /// Returns the hash of a new password, or an empty string if the person has this password already.
@@ -446,6 +449,22 @@ pub(crate) fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, 
     }
     let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
     records::happened(tx, &by_user, user, "password_changed")
+}
+
+/// Rejects a link with which somebody else could choose the password of a person: one who has none, but signs in to another
+/// account in another way. Neither an invitation nor the set-up of an account proves the e-mail address, as a link for a new
+/// password does. Somebody who is suspended elsewhere may choose one with an invitation that only they could read.
+pub(crate) fn check_choosing(tx: &mut Tx, person: &str, shown: bool) -> Result<()> {
+    if !Person::find(tx, person)?.password.is_empty() {
+        return Ok(());
+    }
+    let users = of_any_status(tx, person)?;
+    let keeps_out = |status: Status| status == Status::Active || (shown && status == Status::Suspended);
+    if !users.iter().any(|(_, user)| keeps_out(user.status)) {
+        return Ok(());
+    }
+    let message = "You already sign in to another account on this server. Sign in there first, or request a link for a new password.";
+    Err(Error::new(PASSWORD_REQUIRED, message))
 }
 
 /// Rejects the request if the password that the person entered was replaced meanwhile, in any account.

@@ -107,6 +107,7 @@ fn showing(mut answer: Answer, ctx: &Ctx, secret: &str) -> Answer {
 /// Creates the link of an invitation and mails it. Earlier links of the user no longer work.
 fn invite(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str, shows_link: bool) -> Result<()> {
     token::create(tx, ctx, Purpose::Invite, &user.base.id, secret)?;
+    token::withdraw(tx, ctx.account, Purpose::SecondStep, &user.base.id)?;
     // A test account can record its mail before it leaves, and show it.
     if shows_link || ctx.has_test_clock {
         token::show(tx, secret)?;

@@ -17,6 +17,7 @@ use store::Tx;
 use web::{Method, OutgoingRequest};
 
 use crate::people::entering::{Outcome, Proof, Visit, accounts_of, activate, suspended, with_accounts};
+use crate::people::joining::vouch;
 use crate::people::person::Person;
 use crate::people::status::Status;
 use crate::people::token::{self, Purpose};
@@ -101,24 +102,15 @@ impl Visit {
         })?;
         let entered = self.enter(account, Proof::Issuer(claims.signed_in_at), move |tx, ctx| {
             let before: User = records::find(tx, ctx, &id)?;
-            match before.status {
-                Status::Active => Ok(before),
-                Status::Suspended => Err(suspended()),
-                Status::Invited => {
-                    token::withdraw(tx, ctx.account, Purpose::Invite, &id)?;
-                    let user = activate(tx, ctx, before)?;
-                    // Whoever chose a password for this address elsewhere must not enter here with it.
-                    if !Person::is_proven(tx, &user.person_id)? {
-                        Person::forget_secrets(tx, ctx, &user.person_id)?;
-                        for (account, user) in of_any_status(tx, &user.person_id)? {
-                            token::withdraw(tx, account, Purpose::Reset, &user.base.id)?;
-                            token::withdraw(tx, account, Purpose::SecondStep, &user.base.id)?;
-                        }
-                        Person::prove(tx, &user.person_id)?;
-                    }
-                    Ok(user)
-                }
+            if before.status == Status::Suspended {
+                return Err(suspended());
             }
+            // Whoever chose a password for this address must not enter with it, neither here nor in another account.
+            vouch(tx, ctx, &before.person_id)?;
+            if before.status == Status::Invited {
+                token::withdraw(tx, ctx.account, Purpose::Invite, &id)?;
+            }
+            activate(tx, ctx, before)
         });
         let entered = entered.await?;
         attempt.forgive(&self.app).await;

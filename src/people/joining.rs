@@ -5,12 +5,12 @@ use engine::error::{Code, Error, Result};
 use engine::who::Who;
 use store::Tx;
 
-use crate::people::entering::{Outcome, Proof, Visit, activate, check_unchanged, set_password, user_of_link};
+use crate::people::entering::{Outcome, Proof, Visit, activate, check_choosing, check_unchanged, set_password, user_of_link};
 use crate::people::person::Person;
-use crate::people::session::{self, Held};
+use crate::people::session::{self, Held, Via};
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose, Token};
-use crate::people::user::User;
+use crate::people::user::{User, of_any_status};
 use crate::people::{factor, sealing};
 
 impl Visit {
@@ -25,7 +25,7 @@ impl Visit {
             Person::find(tx, &user.person_id)
         });
         let person = read.await?;
-        self.check_choosing(Some(&person)).await?;
+        self.check_choosing(Some(&person), token.shown).await?;
         let hash = self.known_or_new(Some(&person), &person.email, password).await?;
         let attempt = Attempt::new(&person.email, &self.device.address);
         let proof = Proof::Link { new_password: hash.clone(), shown: token.shown };
@@ -33,12 +33,18 @@ impl Visit {
         let entered = self.enter(account, proof, move |tx, ctx| {
             let token = token::find(tx, Purpose::Invite, &own, ctx.machine_now)?;
             let invited = user_of_link(tx, ctx, &token, Purpose::Invite.statuses())?;
+            // The person may have got access elsewhere while the password was hashed.
+            sealing::lock(tx, &invited.person_id)?;
+            check_choosing(tx, &invited.person_id, token.shown)?;
             if !factor::of_person(tx, &invited.person_id)?.is_empty() {
                 check_unchanged(tx, &invited.person_id, &person.password)?;
                 return Ok(invited);
             }
             let user = become_user(tx, ctx, &token, invited)?;
             set_password(tx, ctx, &user, &person.password, &hash)?;
+            if token.shown && !hash.is_empty() {
+                Person::doubt(tx, ctx, &user.person_id)?;
+            }
             Ok(user)
         });
         let entered = entered.await?;
@@ -61,6 +67,10 @@ impl Visit {
             if !session::end(tx, &person, &ended)? {
                 return Err(Error::new(Code::Unauthorized, "The session has ended. Sign in again."));
             }
+            // The session was not started with the password, which somebody else may have chosen.
+            if via != Via::Password {
+                vouch(tx, ctx, &person)?;
+            }
             become_user(tx, ctx, &token, invited)
         });
         entered.await
@@ -72,7 +82,22 @@ fn become_user(tx: &mut Tx, ctx: &Ctx, token: &Token, invited: User) -> Result<U
     token.use_up(tx, Purpose::Invite, ctx.machine_now)?;
     let user = activate(tx, ctx, invited)?;
     if !token.shown {
-        Person::prove(tx, &user.person_id)?;
+        Person::prove(tx, ctx, &user.person_id)?;
     }
     Ok(user)
+}
+
+/// Records that somebody vouches for the e-mail address of a person. What the person signs in with is removed if nothing has
+/// confirmed the address before: somebody else may have chosen it.
+pub(crate) fn vouch(tx: &mut Tx, ctx: &Ctx, person: &str) -> Result<()> {
+    sealing::lock(tx, person)?;
+    if Person::is_proven(tx, person)? {
+        return Ok(());
+    }
+    Person::forget_secrets(tx, ctx, person)?;
+    for (account, user) in of_any_status(tx, person)? {
+        token::withdraw(tx, account, Purpose::Reset, &user.base.id)?;
+        token::withdraw(tx, account, Purpose::SecondStep, &user.base.id)?;
+    }
+    Person::prove(tx, ctx, person)
 }

@@ -43,13 +43,20 @@ pub fn check(password: &str, email: &str) -> Result<(), Violation> {
         return Err(violation(FieldCode::TooLong, format!("may have at most {LONGEST} characters")));
     }
     let folded = password.to_lowercase();
-    if folded == email.to_lowercase() {
+    if is_address(&folded, &email.to_lowercase()) {
         return refuse("must not be your e-mail address".to_string());
     }
     if is_common(&folded) {
         return refuse("is one of the most common passwords; choose another".to_string());
     }
     Ok(())
+}
+
+/// Whether a password is an e-mail address: once or more, with digits and punctuation around it.
+fn is_address(folded: &str, email: &str) -> bool {
+    !email.is_empty()
+        && folded.contains(email)
+        && folded.replace(email, "").chars().all(|letter| !letter.is_alphabetic())
 }
 
 /// Whether a password in lower case is common: by itself, without the digits and punctuation around it, as a common

@@ -68,7 +68,9 @@ const PERSON: &str = "SELECT id, email, password FROM people";
 
 /// Returns an e-mail address as it is compared and stored.
 pub fn folded(email: &str) -> String {
-    email.trim().to_lowercase()
+    // Some signs, such as that of the kelvin, have a letter of another mailbox as their lower case.
+    let lower = |sign: char| sign.is_ascii() || !sign.to_lowercase().any(|letter| letter.is_ascii());
+    email.trim().chars().flat_map(|sign| if lower(sign) { sign.to_lowercase().collect() } else { vec![sign] }).collect()
 }
 
 impl Person {
@@ -113,9 +115,20 @@ impl Person {
 
     /// Records that the e-mail address is that of the person: a link that only they could read was opened, or an issuer vouches
     /// for it.
-    pub fn prove(tx: &mut Tx, id: &str) -> Result<()> {
-        tx.execute("UPDATE people SET proven = 1 WHERE id = $1", &[id.into()])?;
-        Ok(())
+    pub fn prove(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+        Person::set_proven(tx, ctx, id, true)
+    }
+
+    /// Records that somebody else may have chosen the password of the person.
+    pub fn doubt(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+        Person::set_proven(tx, ctx, id, false)
+    }
+
+    fn set_proven(tx: &mut Tx, ctx: &Ctx, id: &str, is_proven: bool) -> Result<()> {
+        sealing::change(tx, &ctx.site.vault, id, |tx| {
+            tx.execute("UPDATE people SET proven = $1 WHERE id = $2", &[i64::from(is_proven).into(), id.into()])?;
+            Ok(())
+        })
     }
 
     /// Whether that is recorded.

@@ -47,7 +47,7 @@ impl Visit {
                 token.use_up(tx, Purpose::Reset, ctx.machine_now)?;
                 user = replace_password(tx, ctx, user, &new)?;
                 if !token.shown {
-                    Person::prove(tx, &user.person_id)?;
+                    Person::prove(tx, ctx, &user.person_id)?;
                 }
             }
             Ok(user)

@@ -123,12 +123,14 @@ fn ids(tx: &mut Tx, after: &str) -> Result<Vec<String>> {
 
 /// Returns what is signed, and the signature.
 fn text(tx: &mut Tx, person: &str) -> Result<Option<(String, Vec<u8>)>> {
-    let sql = "SELECT email, password, signature FROM people WHERE id = $1";
+    let sql = "SELECT email, password, signature, proven FROM people WHERE id = $1";
     let found = tx.first(sql, &[person.into()], |row| {
-        Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string(), row.bytes(2)?.to_vec()))
+        Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string(), row.bytes(2)?.to_vec(), row.int(3)? != 0))
     })?;
-    let Some((email, password, signature)) = found else { return Ok(None) };
-    let mut text = format!("person of Kantoor\n{person}\n{email}\n{password}\n");
+    let Some((email, password, signature, is_proven)) = found else { return Ok(None) };
+    // People of earlier versions are proven.
+    let proven = if is_proven { "" } else { "unproven\n" };
+    let mut text = format!("person of Kantoor\n{person}\n{email}\n{password}\n{proven}");
     let sql = "SELECT id, method, secret, credential FROM second_factors WHERE person_id = $1 AND confirmed_at > 0
                ORDER BY id";
     let factors = tx.all(sql, &[person.into()], |row| {

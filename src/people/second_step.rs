@@ -40,7 +40,10 @@ impl Visit {
         });
         let (user, email) = read.await?;
         // Counted apart from passwords: a right password does not clear these.
-        let mut attempt = Attempt::code(&email, &self.device.address);
+        let mut attempt = match token.new_password.is_empty() {
+            true => Attempt::code(&email, &self.device.address),
+            false => Attempt::code_of_reset(&email, &self.device.address),
+        };
         attempt.count(&self.app).await?;
         let (own, challenge) = (self.app.site.clone(), passkey::challenge_of(secret));
         let (number, sets_password) = (account.number, !token.new_password.is_empty());
@@ -63,7 +66,7 @@ impl Visit {
                 user = replace_password(tx, ctx, user, &token.new_password)?;
             }
             if (is_invited || sets_password) && !token.shown {
-                Person::prove(tx, &user.person_id)?;
+                Person::prove(tx, ctx, &user.person_id)?;
             }
             Ok(user)
         });

@@ -90,6 +90,12 @@ impl Attempt {
         Attempt { address: String::new(), ..Attempt::to("code", email, address) }
     }
 
+    /// An attempt to enter a code after opening a link for a new password: whoever reads the mail of somebody must not keep them
+    /// from entering theirs after the password.
+    pub fn code_of_reset(email: &str, address: &str) -> Attempt {
+        Attempt { address: String::new(), ..Attempt::to("code of reset", email, address) }
+    }
+
     /// An attempt to do something else with this e-mail address, which is counted apart, and together from all IP addresses
     /// that are not known.
     pub fn to(what: &str, email: &str, address: &str) -> Attempt {

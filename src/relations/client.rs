@@ -9,7 +9,6 @@ use engine::record::{
     Bic, COMPUTED, Country, Custom, Days, Email, Emails, INPUT, Iban, Link, Model, Record, Rules, VatNumber, Website,
 };
 use engine::resource::{Method, RequestBody, Resource};
-use engine::tables::Logged;
 use engine::timers::{self, Of, Timer};
 use engine::{counters, record, records};
 use store::{Migration, Tx};
@@ -182,8 +181,6 @@ pub static NO_FOLLOWUP: Timer<Settings> = Timer {
 /// The resource of clients.
 pub fn resource() -> Resource {
     Resource::of::<Client>("Clients", "relations", MIGRATIONS)
-        // A migration set defaults without an event.
-        .logged(Logged::Except(&["payment_term", "quote_expiration_days"]))
         .list::<Client>()
         .create::<Client>()
         .get::<Client>()

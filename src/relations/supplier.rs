@@ -7,7 +7,6 @@ use engine::record::{
     Bic, COMPUTED, Country, Custom, Days, Email, Emails, INPUT, Iban, Model, Rules, VatNumber, Website,
 };
 use engine::resource::{Method, RequestBody, Resource};
-use engine::tables::Logged;
 use store::{Migration, Tx};
 
 use super::contact::{ContactType, Examples, check_name, contact_record, create_contacts, resolve_terms};
@@ -60,8 +59,6 @@ impl Merged for Supplier {
 /// The resource of suppliers.
 pub fn resource() -> Resource {
     Resource::of::<Supplier>("Suppliers", "relations", MIGRATIONS)
-        // A migration set defaults without an event.
-        .logged(Logged::Except(&["payment_term", "quote_expiration_days"]))
         .list::<Supplier>()
         .create::<Supplier>()
         .get::<Supplier>()

@@ -11,6 +11,7 @@ on_both![
     a_settled_invoice_asks_nothing,
     a_partly_settled_invoice_asks_for_the_rest,
     a_revoked_mandate_ends_collections,
+    what_was_paid_is_not_collected_again,
     an_answered_quote_asks_for_no_answer,
     no_day_that_has_passed_is_promised,
     nothing_is_collected_without_an_iban,
@@ -177,6 +178,39 @@ fn a_revoked_mandate_ends_collections(db: Db) {
     let path = format!("/v1/invoices/{}", invoice["id"].as_str().unwrap());
     assert_eq!(payments[0]["status"], "canceled");
     assert_eq!(client.get(&path).data()["meta"]["collection_date"], json!(null));
+}
+
+fn what_was_paid_is_not_collected_again(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = with_mandate(&client);
+    let invoice = || {
+        let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
+        let body = json!({"title": "Ketel", "client_id": firm, "generate": true, "rows": rows});
+        let path = format!("/v1/invoices/{}", client.post("/v1/invoices", body).expect(201).id());
+        client.act(&format!("{path}/collect")).expect(201);
+        path
+    };
+    let (paid, partly, credited) = (invoice(), invoice(), invoice());
+    let pay = |path: &str, amount: i64| client.post(&format!("{path}/payments"), json!({"amount": amount})).expect(201);
+    let collection = |path: &str| client.get(&format!("{path}/payments?type=online")).data()[0].clone();
+    pay(&paid, 121);
+    client.act(&format!("{credited}/credit")).expect(201);
+    pay(&partly, 21);
+    let made = client.post("/v1/direct-debit/batches", json!({})).expect(201);
+    assert_eq!((&made.data()["count"], &made.data()["amount"]), (&json!(1), &json!(100)), "{}", made.text);
+    assert!(made.text.contains("is collected for 100 instead of 121: the rest was paid."), "{}", made.text);
+    let file = client.get(&format!("/v1/direct-debit/batches/{}/content", made.id())).expect(200).text;
+    assert!(file.contains(">100.00</InstdAmt>") && file.matches("<InstdAmt").count() == 1, "{file}");
+    assert_eq!((&collection(&partly)["amount"], &collection(&partly)["status"]), (&json!(100), &json!("pending")));
+    for path in [&paid, &credited] {
+        assert_eq!(collection(path)["status"], "canceled");
+        assert_eq!(client.get(path).data()["meta"]["collection_date"], json!(null));
+    }
+    assert_eq!(made.json()["meta"]["left_out"].as_array().unwrap().len(), 2);
+    // What is in the file stays: the bank has it.
+    pay(&partly, 100);
+    assert_eq!(collection(&partly)["status"], "pending");
 }
 
 fn an_answered_quote_asks_for_no_answer(db: Db) {

@@ -55,6 +55,7 @@ fn business(db: &Db) {
     for name in ["a", "b", "c"] {
         binary.client.post("/v1/products", json!({"name": name})).expect(201);
     }
+    binary.client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201);
     binary.client.post("/v1/api-keys", json!({"name": "Shop", "scopes": ["products.read"]})).expect(201);
     let flow = |title: &str| {
         json!({"name": "x", "trigger_type": "custom", "trigger_key": "x", "active": false,
@@ -110,6 +111,7 @@ const TAMPERING: &[(&str, &[&str])] = &[
     ("UPDATE log_heads SET seq = seq - 1 WHERE account_id = 1", &["The signature of its signed head is not valid"]),
     ("UPDATE products SET price = price + 1 WHERE name = 'a'", &["Changed outside the log: price is "]),
     ("UPDATE products SET created_at = created_at - 1 WHERE name = 'a'", &["Changed outside the log: created_at is "]),
+    ("UPDATE clients SET payment_term = 90 WHERE account_id = 1", &["Changed outside the log: payment_term is 90"]),
     (
         "UPDATE flow_definitions SET definition = replace(definition, 'Buy', 'Sell') WHERE account_id = 1",
         &["Version 2 of the flow was changed outside the log: its definition is not the one that was saved"],
@@ -153,7 +155,7 @@ fn each_kind_of_tampering_is_named(db: Db) {
     business(&db);
     let (good, words) = verify(&db, &[]);
     assert!(good && words.contains("no problems"), "{words}");
-    let (keep, restore) = saved(&["log", "log_heads", "products", "keys", "flow_definitions"]);
+    let (keep, restore) = saved(&["log", "log_heads", "products", "clients", "keys", "flow_definitions"]);
     for (harm, names) in TAMPERING {
         spoil(&db, &keep);
         spoil(&db, harm);

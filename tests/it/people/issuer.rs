@@ -27,6 +27,8 @@ on_both![
     the_wanted_page_survives_the_way_to_the_issuer,
     without_an_issuer_there_is_nothing,
     somebody_without_a_password_accepts_an_invitation_in_a_session,
+    nobody_chooses_the_password_of_a_suspended_person,
+    what_nobody_confirmed_ends_with_a_proof,
 ];
 
 fn encode(bytes: &[u8]) -> String {
@@ -294,12 +296,16 @@ fn people_sign_in_at_an_issuer(db: Db) {
         "{}",
         page.text
     );
+    // The password that she chose when she set up the account, which confirms no address, has ended.
+    let known = json!({"email": "olga@a.example", "password": PASSWORD});
+    Browser::new(client).post("/console/sign-in", known).expect(401);
     // The issuer decides about second factors.
+    member(client, "rob@a.example", "member");
     client.patch("/v1/settings", json!({"two_factor": "all"})).expect(200);
     std::thread::sleep(std::time::Duration::from_millis(1050));
     ina.get("/console/v1/tasks").expect(200);
     let mut by_password = Browser::new(client);
-    by_password.sign_in("olga@a.example");
+    by_password.sign_in("rob@a.example");
     assert_eq!(by_password.get("/console/v1/tasks").expect(403).code(), "two_factor_required");
     client.patch(&format!("/v1/users/{id}"), json!({"status": "suspended"})).expect(200);
     let (_, reply) = world.sign_in("ina@a.example", json!({}));
@@ -429,6 +435,51 @@ fn somebody_without_a_password_accepts_an_invitation_in_a_session(db: Db) {
     inside.take_cookie(&entered);
     assert_eq!(inside.get("/console/v1/me").expect(200).data()["user"]["id"], json!(id));
     submit(&inside, &path, &join).expect(409);
+}
+
+fn nobody_chooses_the_password_of_a_suspended_person(db: Db) {
+    let world = world(db);
+    let (client, other) = (&world.server.recorded_client(None), &world.server.recorded_client(Moment::parse("2026-05-04T10:00:00Z")));
+    let (id, _) = invite(client, "eva@a.example", "owner");
+    world.sign_in("eva@a.example", json!({})).1.expect(303);
+    owner(&world.server, client, "olga@a.example");
+    let browser = Browser::new(client);
+    for status in ["active", "suspended"] {
+        client.patch(&format!("/v1/users/{id}"), json!({"status": status})).expect(200);
+        let (guest, token) = invite(other, "eva@a.example", "reader");
+        let accept = browser.post("/console/accept-invite", json!({"token": token, "password": PASSWORD}));
+        assert_eq!(accept.expect(403).code(), "password_required", "{status}");
+        let token = super::set_up_token(&world.server, &world.server.client());
+        let body = json!({"token": token, "email": "eva@a.example", "name": "E", "password": PASSWORD, "business": "B"});
+        assert_eq!(browser.post("/console/set-up", body).expect(403).code(), "password_required", "{status}");
+        other.delete(&format!("/v1/users/{guest}")).expect(204);
+    }
+}
+
+/// Whoever has a test account can choose a password for anybody, which must never open another account.
+fn what_nobody_confirmed_ends_with_a_proof(db: Db) {
+    let world = world(db);
+    let (client, other) = (&world.server.recorded_client(None), &world.server.recorded_client(Moment::parse("2026-05-04T10:00:00Z")));
+    for (email, at_issuer) in [("jet@a.example", true), ("kim@a.example", false)] {
+        let (_, attacker) = member(other, email, "member");
+        let mut own = Browser::new(&world.client);
+        if at_issuer {
+            let (browser, reply) = world.sign_in(email, json!({}));
+            own = session(browser, &reply.expect(303));
+        } else {
+            let link = kantoor::people::operator::sign_in_link(&world.server.app, email).unwrap();
+            own.enter("/console/sign-in-link", json!({"token": super::token(&link)}));
+        }
+        let (id, token) = invite(client, email, "owner");
+        world.server.execute("UPDATE one_time_tokens SET shown = 0 WHERE purpose = 'invite'");
+        let entered = submit(&own, &format!("/invite/{token}"), &[("action", "join")]).expect(303);
+        own.take_cookie(&entered);
+        assert_eq!(own.get("/console/v1/me").expect(200).data()["user"]["id"], json!(id));
+        std::thread::sleep(std::time::Duration::from_millis(1050));
+        attacker.get("/console/v1/me").expect(401);
+        let guess = json!({"email": email, "password": PASSWORD});
+        Browser::new(client).post("/console/sign-in", guess).expect(401);
+    }
 }
 
 fn an_unknown_person_is_told(db: Db) {

@@ -194,7 +194,8 @@ fn differs(record: &dyn AnyRecord, line: Option<&LastLine>, silent: &[&str]) -> 
         let rules = &field.rules;
         let top = line.get(field.name).filter(|_| rules.views.includes(DETAIL));
         let meta = line["meta"].get(field.name).filter(|_| rules.in_meta && shape.meta.includes(DETAIL));
-        for logged in top.into_iter().chain(meta) {
+        // Lines of earlier versions have a zero where a migration set the default.
+        for logged in top.into_iter().chain(meta).filter(|logged| !rules.resets || **logged != 0) {
             let mut own = Vec::new();
             record.at(place).write_json(rules, &mut own);
             pairs.push((field.name, serde_json::from_slice(&own).unwrap_or_default(), logged));
