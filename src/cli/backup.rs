@@ -1,3 +1,4 @@
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -14,6 +15,7 @@ use super::verify::{Printer, summary};
 use super::{error_line, grouped, runtime, say};
 use crate::upkeep::backup::place::Place;
 use crate::upkeep::backup::{BackupKeys, BackupOutcome, Making};
+use crate::upkeep::scheduled::schedule;
 
 #[derive(Args)]
 pub struct Backup {
@@ -23,15 +25,32 @@ pub struct Backup {
     /// Include the key that encrypts the secrets; without it, keep a copy of the key elsewhere
     #[arg(long)]
     with_key: bool,
-    /// Encrypt the backup to this age recipient; may be repeated
+    /// Encrypt the backup to this age recipient; may be repeated [default: backup_recipient]
     #[arg(long, value_name = "age1…")]
     to: Vec<String>,
+    /// Do not encrypt the backup, although backup_recipient is set
+    #[arg(long, conflicts_with = "to")]
+    unencrypted: bool,
 }
+
+/// The exit code of a wrong command line.
+const USAGE: u8 = 2;
 
 impl Backup {
     pub fn run(&self, config: &Config) -> Result<ExitCode, String> {
-        let recipients = Recipients::parse(self.to.iter().map(String::as_str)).map_err(|why| format!("--to: {why}"))?;
+        let recipients = self.recipients(config)?;
+        if self.target.ends_with(".age") && recipients.is_empty() {
+            let target = &self.target;
+            let why = "a name that ends in .age is for an encrypted backup: name a recipient with --to age1…, or choose another name";
+            let _ = writeln!(std::io::stderr(), "kantoor: {target}: {why}");
+            return Ok(ExitCode::from(USAGE));
+        }
         let place = Place::of_new(&self.target, config)?;
+        if let (Place::Folder(_), true, false) = (&place, self.to.is_empty(), recipients.is_empty()) {
+            return Err(format!(
+                "{place}: backup_recipient is set, and an encrypted backup is one file: choose a name that ends in .kantoor, or use --unencrypted"
+            ));
+        }
         if let Place::Folder(path) | Place::File(path) = &place {
             stays_out_of(path, &config.files_folder())?;
         }
@@ -63,7 +82,10 @@ impl Backup {
                     Place::Folder(_) => say(&format!("The backup is in {place}."))?,
                     _ => say(&format!("The backup is {place} ({} bytes).", grouped(bytes)))?,
                 }
-                vault.as_ref().map_or(Ok(()), |vault| self.name_key(vault))?;
+                if self.to.is_empty() && !recipients.is_empty() {
+                    say("It is encrypted to the recipients in the setting backup_recipient.")?;
+                }
+                vault.as_ref().map_or(Ok(()), |vault| self.name_key(vault, &recipients))?;
                 Ok(ExitCode::SUCCESS)
             }
             BackupOutcome::Unsound { checked, left } => {
@@ -76,11 +98,20 @@ impl Backup {
         }
     }
 
+    /// Returns who can decrypt the backup: those of the command, or else those of scheduled backups.
+    fn recipients(&self, config: &Config) -> Result<Recipients, String> {
+        match self.to.is_empty() {
+            _ if self.unencrypted => Ok(Recipients::default()),
+            true => schedule::recipients(config),
+            false => Recipients::parse(self.to.iter().map(String::as_str)).map_err(|why| format!("--to: {why}")),
+        }
+    }
+
     /// Says whether the backup includes the key that its secrets need.
-    fn name_key(&self, vault: &Vault) -> Result<(), String> {
+    fn name_key(&self, vault: &Vault, recipients: &Recipients) -> Result<(), String> {
         let (source, id) = (vault.source(), vault.ids().first().map(ToString::to_string).unwrap_or_default());
         if self.with_key {
-            let who = if self.to.is_empty() { "has" } else { "can decrypt" };
+            let who = if recipients.is_empty() { "has" } else { "can decrypt" };
             return say(&format!("It includes the key of its secrets ({id}): whoever {who} the backup can read them."));
         }
         say(&format!(

@@ -6,8 +6,9 @@ use engine::accounts::Account;
 use engine::config::Config;
 use engine::contents::hex;
 use engine::error::Error;
-use engine::takeover::{self, Alone};
-use engine::{log, migrations, nodes};
+use engine::open::unusable;
+use engine::takeover::{self, Alone, LOCK};
+use engine::{log, migrations, nodes, private};
 use sha2::{Digest, Sha256};
 use store::{Database, Options, Store, Transfer, TransferStep};
 
@@ -38,6 +39,17 @@ impl Copy {
             return Err("--from and --to are the same database".to_string());
         }
         must_exist(&from)?;
+        let done = self.transfer(&from, &to);
+        // The service must be able to write what root created.
+        for side in [&from, &to] {
+            if matches!(side.database, Database::Sqlite(_)) {
+                private::hand_over_files(&side.config.data, &["kantoor.db", "kantoor.db-wal", "kantoor.db-shm", LOCK]);
+            }
+        }
+        done
+    }
+
+    fn transfer(&self, from: &Side, to: &Side) -> Result<ExitCode, String> {
         // Held until the end.
         let _alone = (from.claim()?, to.claim()?);
         let source = fingerprint(&from.database).map_err(|why| format!("--from: {why}"))?;
@@ -82,7 +94,10 @@ impl Side {
     fn claim(&self) -> Result<Option<Alone>, String> {
         let told = |why: String| format!("{}: {why}", self.flag);
         match &self.database {
-            Database::Sqlite(_) => takeover::claim(&self.config).map(Some).map_err(|error| told(error_line(error))),
+            Database::Sqlite(_) => match unusable(&self.config) {
+                Some(why) => Err(told(why)),
+                None => takeover::claim(&self.config).map(Some).map_err(|error| told(error_line(error))),
+            },
             Database::Postgres(url) => must_be_unused(url).map(|()| None).map_err(told),
         }
     }

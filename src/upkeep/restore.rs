@@ -13,6 +13,7 @@ use engine::clock::Clock;
 use engine::config::Config;
 use engine::error::Error;
 use engine::secrets::key_file::KeySource;
+use engine::secrets::vault::Vault;
 use engine::{heads, secrets};
 use store::{Database, Options, Store, TemporaryDatabase};
 use tokio::runtime::Handle;
@@ -46,6 +47,14 @@ pub struct Restored {
     pub notes: Vec<String>,
 }
 
+/// What verification found.
+struct Verified {
+    checked: Checked,
+    notes: Vec<String>,
+    /// Whether the settings have another key than the one in the backup, which it needs.
+    has_other_key: bool,
+}
+
 impl Restoring<'_> {
     /// Restores a backup to the configured database and file store, which must be empty. If it fails, nothing is left.
     pub fn restore(&mut self, place: &Place) -> Result<Restored, String> {
@@ -69,11 +78,11 @@ impl Restoring<'_> {
                 self.verify(&Database::Postgres(url.to_string()), &contents, &unpacked, false)
             }
         };
-        let (checked, notes) = verified?;
+        let Verified { checked, mut notes, has_other_key } = verified?;
         if checked.problems > 0 {
             return Err(format!("{place} failed verification; nothing was restored"));
         }
-        target.place(&unpacked)?;
+        notes.extend(target.place(&unpacked, has_other_key)?);
         Ok(Restored { manifest: unpacked.manifest, checked, notes })
     }
 
@@ -86,7 +95,7 @@ impl Restoring<'_> {
         let (identities, folder, runtime) = (self.identities, scratch.path(), self.runtime);
         let unpacking = Unpacking { identities, folder, contents: &contents, runtime, kind: None };
         let unpacked = unpacking.run(place, self.witness)?;
-        let (checked, notes) = match unpacked.manifest.database.kind.as_str() {
+        let Verified { checked, notes, .. } = match unpacked.manifest.database.kind.as_str() {
             "sqlite" => self.verify(&Database::Sqlite(unpacked.database.clone()), &contents, &unpacked, true)?,
             _ if self.config.database_url.is_empty() => {
                 return Err(format!(
@@ -112,7 +121,7 @@ impl Restoring<'_> {
         contents: &Blobs,
         unpacked: &Unpacked,
         needs_key: bool,
-    ) -> Result<(Checked, Vec<String>), String> {
+    ) -> Result<Verified, String> {
         let told = |error: Error| error.internal.unwrap_or(error.message);
         let mut options = Options::new(database.clone());
         options.timeout = std::time::Duration::from_secs(3600);
@@ -128,11 +137,12 @@ impl Restoring<'_> {
             ));
         }
         if schema < newest {
-            return Ok((self.verify_older(&store, unpacked), vec![older(schema)]));
+            let (checked, notes) = (self.verify_older(&store, unpacked), vec![older(schema)]);
+            return Ok(Verified { checked, notes, has_other_key: false });
         }
-        let config = with_key(self.config, unpacked.key.as_deref());
         let (mut notes, mut lacking) = (Vec::new(), 0);
-        let vault = match secrets::for_database(&store, &config) {
+        let (loaded, has_other_key) = load_keys(&store, self.config, unpacked.key.as_deref());
+        let vault = match loaded {
             Ok(vault) => vault,
             Err(error) if needs_key => {
                 lacking = 1;
@@ -151,7 +161,7 @@ impl Restoring<'_> {
         let inspection = Inspection::new(&store, contents, self.runtime, self.witness).with_keys(vault.as_ref());
         let mut checked = inspection.run(None).map_err(told)?;
         checked.problems += lacking;
-        Ok((checked, notes))
+        Ok(Verified { checked, notes, has_other_key })
     }
 
     /// The records of an earlier schema are not those that this program knows.
@@ -182,13 +192,20 @@ fn older(schema: u32) -> String {
     )
 }
 
-/// The settings with the key of the backup, unless they have one already.
-fn with_key(config: &Config, key: Option<&Path>) -> Config {
+/// Loads the keys of a database: those of the settings, or else the one in its backup. Returns whether the settings have
+/// another key than the backup needs.
+fn load_keys(store: &Store, config: &Config, key: Option<&Path>) -> (engine::error::Result<Option<Vault>>, bool) {
+    let has_own = match KeySource::of(config) {
+        KeySource::File(own) => own.exists(),
+        KeySource::Setting(_) => true,
+    };
+    let loaded = secrets::for_database(store, config);
+    let Some(key) = key.filter(|_| !has_own || loaded.is_err()) else { return (loaded, false) };
     let mut config = config.clone();
-    if let (KeySource::File(own), Some(key)) = (KeySource::of(&config), key)
-        && !own.exists()
-    {
-        config.secret_key_file = key.to_string_lossy().into_owned();
+    config.secret_key.clear();
+    config.secret_key_file = key.to_string_lossy().into_owned();
+    match secrets::for_database(store, &config) {
+        Ok(vault) => (Ok(vault), has_own),
+        Err(error) => (loaded.and(Err(error)), false),
     }
-    config
 }

@@ -5,7 +5,7 @@ pub mod retention;
 pub mod schedule;
 pub mod state;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -28,6 +28,7 @@ use crate::upkeep::backup::place::Place;
 use crate::upkeep::backup::{self, BackupKeys, BackupOutcome, Making};
 use crate::upkeep::integrity::{Problem, Witness};
 use crate::upkeep::restore::Restoring;
+use retention::DatabaseId;
 use schedule::Schedule;
 use state::{Claim, State, Task};
 
@@ -134,8 +135,9 @@ fn while_renewing<T>(app: &App, claim: Claim, work: impl FnOnce() -> T) -> T {
 /// Makes a backup, then deletes those that are no longer kept; returns its name and size.
 fn make(app: &App, schedule: &Schedule, now: Moment) -> std::result::Result<(String, u64), String> {
     let runtime = Handle::current();
-    let name = retention::name(now, !schedule.recipients.is_empty());
-    let place = place(app, schedule, &name)?;
+    let id = id(app)?;
+    let name = retention::name(&id, now, !schedule.recipients.is_empty());
+    let place = schedule.place(&name, &app.config)?;
     if let Place::File(path) = &place {
         let folder = path.parent().unwrap_or(Path::new("."));
         private::create_folder(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -156,7 +158,7 @@ fn make(app: &App, schedule: &Schedule, now: Moment) -> std::result::Result<(Str
     match making.run(&place)? {
         BackupOutcome::Made { checked, bytes } => {
             tracing::info!(%place, bytes, records = checked.records, files = checked.files, "The backup is complete and verified.");
-            if let Err(why) = delete_expired(app, schedule, &runtime) {
+            if let Err(why) = delete_expired(app, schedule, &id, &runtime) {
                 tracing::error!(cause = why, "Old backups could not be deleted.");
             }
             Ok((name, bytes))
@@ -169,7 +171,7 @@ fn make(app: &App, schedule: &Schedule, now: Moment) -> std::result::Result<(Str
 
 /// Restores the newest backup beside, and verifies it.
 fn check(app: &App, schedule: &Schedule, made: &State) -> std::result::Result<(String, u64), String> {
-    let (runtime, place) = (Handle::current(), place(app, schedule, &made.name)?);
+    let (runtime, place) = (Handle::current(), schedule.place(&made.name, &app.config)?);
     let identities = schedule.identity.as_deref().map(Identities::read).transpose();
     let identities = identities.map_err(|why| format!("backup_identity: {why}"))?;
     let mut told = Told::new("Checking a backup.");
@@ -186,18 +188,22 @@ fn check(app: &App, schedule: &Schedule, made: &State) -> std::result::Result<(S
     }
 }
 
-fn place(app: &App, schedule: &Schedule, name: &str) -> std::result::Result<Place, String> {
-    match schedule.to.starts_with("s3://") {
-        true => Place::of_new(&format!("{}/{name}", schedule.to), &app.config),
-        false => Ok(Place::File(PathBuf::from(&schedule.to).join(name))),
-    }
+/// The id of the database; one without accounts has nothing to tell apart.
+fn id(app: &App) -> std::result::Result<DatabaseId, String> {
+    let accounts = app.store.read_now(Account::all).map_err(|error| error.internal.unwrap_or(error.message))?;
+    Ok(DatabaseId::of(accounts.first().map_or("", |account| account.uid.as_str())))
 }
 
-fn delete_expired(app: &App, schedule: &Schedule, runtime: &Handle) -> std::result::Result<(), String> {
+fn delete_expired(
+    app: &App,
+    schedule: &Schedule,
+    id: &DatabaseId,
+    runtime: &Handle,
+) -> std::result::Result<(), String> {
     if schedule.to.starts_with("s3://") {
         let blobs = open_blobs_at(&app.config, &schedule.to).map_err(|error| error.message)?;
         let names: Vec<String> = runtime.block_on(blobs.list().try_collect()).map_err(|error| error.to_string())?;
-        for name in schedule.keep.expired(names) {
+        for name in schedule.keep.expired(id, names) {
             runtime.block_on(blobs.drop(&name)).map_err(|error| format!("{name}: {error}"))?;
             tracing::info!(name, "An old backup was deleted.");
         }
@@ -206,7 +212,7 @@ fn delete_expired(app: &App, schedule: &Schedule, runtime: &Handle) -> std::resu
     let folder = Path::new(&schedule.to);
     let entries = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    for name in schedule.keep.expired(names.collect()) {
+    for name in schedule.keep.expired(id, names.collect()) {
         std::fs::remove_file(folder.join(&name)).map_err(|error| format!("{name}: {error}"))?;
         tracing::info!(name, "An old backup was deleted.");
     }

@@ -9,6 +9,10 @@ impl Recipients {
     /// Parses recipients of the form `age1…`.
     pub fn parse<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Recipients, String> {
         let parsed = texts.into_iter().map(|text| {
+            // A secret must not appear in a message or a log.
+            if text.to_ascii_uppercase().contains("SECRET") {
+                return Err("this is an age identity, which is secret, and not a recipient: keep it away from the server and use the public key, age1… (`age-keygen -y`)".to_string());
+            }
             let wrong = match text.starts_with("age1") {
                 true => "is not an age recipient: it is incomplete or mistyped; copy the whole line that `age-keygen -y` prints",
                 false => "is not an age recipient: it starts with age1 (`age-keygen -y`)",

@@ -72,5 +72,7 @@ fn rejects_names_outside_the_archive_and_contents_that_are_too_short() {
     assert!(is_plain("files/a/b"));
     let mut writer = Writer::new(Vec::new(), &Recipients::default()).unwrap();
     assert!(writer.add("a", 3, 0, &b"ab"[..]).is_err());
+    let secret = Recipients::parse(["age-secret-key-1hush"]).err().unwrap();
+    assert!(secret.contains("age identity") && !secret.contains("hush"), "{secret}");
     assert!(Recipients::parse(["age1x"]).err().unwrap().contains("not an age recipient"));
 }

@@ -159,8 +159,36 @@ pub fn open_to_read(config: &Config) -> Result<(Store, Blobs)> {
     Ok((store, open_blobs(config)?))
 }
 
+/// What the name of a folder starts and ends with in which a restore unpacks a backup.
+const RESTORING: (&str, &str) = ("restore-", ".unfinished");
+
+/// Says why the data folder may not be used as it is, although nothing seems to be wrong; a sentence.
+pub fn unusable(config: &Config) -> Option<String> {
+    if let Database::Sqlite(path) = database(config) {
+        if let Some(why) = private::unreadable(&path) {
+            return Some(why);
+        }
+        // A restore puts the database in its place last.
+        if path.exists() {
+            return None;
+        }
+    }
+    let entries = std::fs::read_dir(&config.data).into_iter().flatten().filter_map(std::io::Result::ok);
+    let left = entries.map(|entry| entry.path()).find(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(RESTORING.0) && name.ends_with(RESTORING.1)
+    })?;
+    let (left, data) = (left.display(), config.data.display());
+    Some(format!(
+        "A restore to {data} was interrupted, or is still running: there is {left}. Run `kantoor restore` again, or remove what it left."
+    ))
+}
+
 /// Rejects a database that nobody has created yet. Nothing is created.
 pub fn must_have_data(config: &Config) -> Result<()> {
+    if let Some(why) = unusable(config) {
+        return Err(Error::new(Code::Unavailable, why));
+    }
     let missing = match database(config) {
         Database::Sqlite(path) if path.is_file() => return Ok(()),
         Database::Sqlite(path) => {
@@ -219,6 +247,9 @@ pub fn database(config: &Config) -> Database {
 
 /// Opens the configured database.
 pub fn open_store(config: &Config) -> Result<Store> {
+    if let Some(why) = unusable(config) {
+        return Err(Error::new(Code::Unavailable, why));
+    }
     if config.database_url.is_empty() {
         private::create_folder(&config.data).map_err(|error| {
             store::Error::Unavailable(format!("cannot create the folder {}: {error}", config.data.display()))

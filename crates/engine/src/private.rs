@@ -1,6 +1,7 @@
 //! Permissions of the data folder: what the program stores is only for its own user.
 
-use std::fs::{DirBuilder, Metadata, Permissions};
+use std::fs::{DirBuilder, File, Metadata, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,28 @@ pub fn create_folder(folder: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
+/// Says that this user may not read a file, and who may; a sentence. None if it can be read or does not exist.
+pub fn unreadable(path: &Path) -> Option<String> {
+    let error = File::open(path).err().filter(|error| error.kind() == ErrorKind::PermissionDenied)?;
+    let user = user_name(rustix::process::geteuid().as_raw());
+    // A folder that may not be entered hides the owner of what is in it.
+    let owner = path.ancestors().find_map(|part| std::fs::metadata(part).ok())?;
+    let (owner, path) = (user_name(owner.uid()), path.display());
+    Some(format!(
+        "{path} cannot be read by the user {user}: {error}. Run the command as the user {owner} (`sudo -u {owner} kantoor …`)."
+    ))
+}
+
+fn user_name(id: u32) -> String {
+    let known = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let own = known.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(id)).then(|| name.to_string())
+    });
+    own.unwrap_or_else(|| format!("#{id}"))
+}
+
 /// Gives everything in a folder to the owner of the folder, if this process runs as root: an administrator who runs a command
 /// must not leave files that the service cannot write. `skipped` is the name of a folder in it that is left as it is.
 pub fn hand_over(folder: &Path, skipped: &str) {
@@ -35,16 +58,33 @@ pub fn hand_over(folder: &Path, skipped: &str) {
     }
 }
 
+/// Gives some files in a folder to the owner of the folder, if this process runs as root.
+pub fn hand_over_files(folder: &Path, names: &[&str]) {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let Ok(owner) = std::fs::metadata(folder) else { return };
+    for path in names.iter().map(|name| folder.join(name)) {
+        if std::fs::symlink_metadata(&path).is_ok_and(|found| found.uid() != owner.uid()) {
+            give(&path, (owner.uid(), owner.gid()));
+        }
+    }
+}
+
+fn give(path: &Path, owner: (u32, u32)) {
+    if let Err(why) = std::os::unix::fs::lchown(path, Some(owner.0), Some(owner.1)) {
+        tracing::warn!(place = %path.display(), %why, "The owner of a file could not be changed to that of the data folder.");
+    }
+}
+
 fn hand_over_to(owner: (u32, u32), folder: &Path, skipped: &str) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(std::io::Result::ok) {
         let (path, Ok(found)) = (entry.path(), entry.metadata()) else { continue };
         if entry.file_name() == skipped {
             continue;
         }
-        if found.uid() != owner.0
-            && let Err(why) = std::os::unix::fs::lchown(&path, Some(owner.0), Some(owner.1))
-        {
-            tracing::warn!(place = %path.display(), %why, "The owner of a file could not be changed to that of the data folder.");
+        if found.uid() != owner.0 {
+            give(&path, owner);
         }
         if found.is_dir() {
             hand_over_to(owner, &path, "");

@@ -14,7 +14,7 @@ use crate::private;
 use crate::registry::registry;
 
 /// The file next to the database that is locked while a process serves it. It contains the id of that process.
-const LOCK: &str = "kantoor.lock";
+pub const LOCK: &str = "kantoor.lock";
 
 /// The right to be the only server of a SQLite file, which ends with the process, also if it is killed.
 pub struct Alone {

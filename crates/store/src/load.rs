@@ -12,7 +12,10 @@ use crate::{Error, Result, postgres};
 const TIMEOUT: Duration = Duration::from_secs(3600);
 /// What the names of temporary databases start with.
 const TEMPORARY: &str = "kantoor_check_";
-/// How long a temporary database may be in use, in milliseconds. An older one was left by a process that was killed.
+/// After how many milliseconds a temporary database that nobody uses was left by a process that was killed. A new one is
+/// not used for a moment.
+const UNUSED_MS: u64 = 10 * 60 * 1000;
+/// How long a temporary database may be in use, in milliseconds.
 const LONGEST_MS: u64 = 24 * 3600 * 1000;
 
 /// Loads a dump into an empty database, all of it or nothing.
@@ -41,6 +44,8 @@ pub struct TemporaryDatabase {
     server: Address,
     name: String,
     url: String,
+    /// Shows others that the database is in use.
+    used: Option<postgres::Connection>,
 }
 
 impl TemporaryDatabase {
@@ -49,11 +54,14 @@ impl TemporaryDatabase {
     pub fn create(url: &str, now: u64) -> Result<TemporaryDatabase> {
         let server = Address::parse(url)?;
         let mut conn = postgres::Connection::open(&server, TIMEOUT, TIMEOUT)?;
-        let sql = "SELECT datname::TEXT FROM pg_database WHERE starts_with(datname::TEXT, $1)";
+        let sql =
+            "SELECT datname::TEXT, (SELECT count(*) FROM pg_stat_activity AS own WHERE own.datname = all_of.datname)
+                   FROM pg_database AS all_of WHERE starts_with(datname::TEXT, $1)";
         for row in conn.query(sql, &[TEMPORARY.into()])? {
-            let name: String = row.get(0);
+            let (name, users): (String, i64) = (row.get(0), row.get(1));
             let made = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('_').next()?.parse::<u64>().ok());
-            if made.is_some_and(|made| made + LONGEST_MS < now) {
+            let longest = if users == 0 { UNUSED_MS } else { LONGEST_MS };
+            if made.is_some_and(|made| made + longest < now) {
                 // Another user may own it.
                 let _ = conn.script(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
             }
@@ -65,7 +73,9 @@ impl TemporaryDatabase {
             ))
         })?;
         let url = with_database(url, &name);
-        Ok(TemporaryDatabase { server, name, url })
+        let mut own = TemporaryDatabase { server, name, url, used: None };
+        own.used = Some(postgres::Connection::open(&Address::parse(&own.url)?, TIMEOUT, TIMEOUT)?);
+        Ok(own)
     }
 
     /// Its URL.
@@ -76,6 +86,7 @@ impl TemporaryDatabase {
 
 impl Drop for TemporaryDatabase {
     fn drop(&mut self) {
+        self.used = None;
         let dropped = postgres::Connection::open(&self.server, TIMEOUT, TIMEOUT)
             .and_then(|mut conn| conn.script(&format!("DROP DATABASE {} WITH (FORCE)", self.name)));
         if let Err(error) = dropped {

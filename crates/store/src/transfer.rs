@@ -22,6 +22,8 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 const MAX_VALUES: usize = 8000;
 /// Time limit of a statement; nothing waits for it.
 const TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+/// How long a copy waits for others that write to the source.
+const LOCK_SECONDS: u32 = 30;
 /// Keeps a second copy away from a PostgreSQL database.
 const LOCK: &str = "SELECT CASE WHEN pg_try_advisory_lock(7120563) THEN 1 ELSE 0 END::BIGINT";
 
@@ -47,7 +49,7 @@ pub enum TransferStep<'s> {
 
 /// A copy from one database to another.
 pub struct Transfer<'t> {
-    /// Where the rows are. Nobody may write to it meanwhile.
+    /// Where the rows are. Nobody can write to it meanwhile.
     pub from: &'t Database,
     /// Where they go: nothing, or what an earlier attempt left.
     pub to: &'t Database,
@@ -81,15 +83,31 @@ impl Side {
         }
     }
 
-    /// Begins a snapshot that sees no later changes.
+    /// Begins a snapshot, and keeps everybody from writing until it ends: a later write would be acknowledged and not copied.
     fn begin_snapshot(&mut self) -> Result<()> {
-        match self {
+        let tables = schema::names(&mut self.tx())?;
+        let locked = match self {
             Side::Sqlite(conn) => {
-                conn.pragma_update(None, "query_only", true)?;
-                Ok(conn.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")?)
+                conn.execute_batch("BEGIN IMMEDIATE")?;
+                return Ok(conn.pragma_update(None, "query_only", true)?);
             }
-            Side::Postgres(conn) => conn.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
-        }
+            Side::Postgres(_) if tables.is_empty() => return Ok(()),
+            Side::Postgres(conn) => {
+                let listed: Vec<String> = tables.iter().map(|table| format!("\"{table}\"")).collect();
+                // The first query fixes what the transaction sees, so the lock comes before it.
+                conn.script(&format!(
+                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+                     SET LOCAL lock_timeout = '{LOCK_SECONDS}s';
+                     LOCK TABLE {} IN SHARE MODE",
+                    listed.join(", ")
+                ))
+            }
+        };
+        locked.map_err(|error| {
+            Error::Copy(format!(
+                "the source cannot be locked against writes: {error}; stop everything that uses it, and copy again as the owner of its tables"
+            ))
+        })
     }
 
     /// Prepares a target: tables are filled one by one, so references are checked at the end.

@@ -8,6 +8,7 @@ use engine::open::database;
 use store::{Options, Store};
 
 use super::Finding;
+use crate::upkeep::backup::place::{Place, unreachable};
 use crate::upkeep::scheduled::schedule::Schedule;
 use crate::upkeep::scheduled::state::{State, Task};
 
@@ -41,6 +42,7 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     let Ok((made, proven)) = read else { return found };
     let now = Clock::System.now();
     found.push(about_made(&schedule, &made, now));
+    found.extend(about_place(config, &schedule, &made));
     found.extend(about_proven(&schedule, &proven, now));
     found
 }
@@ -64,6 +66,31 @@ fn about_made(schedule: &Schedule, made: &State, now: Moment) -> Finding {
             Finding::problem(TOPIC, format!("The last backup is {hours} hours old{why}."), remedy)
         }
         false => Finding::fine(TOPIC, format!("The last backup, {}, is {hours} hours old.", made.name)),
+    }
+}
+
+/// Looks whether the last backup is still where it was made.
+fn about_place(config: &Config, schedule: &Schedule, made: &State) -> Option<Finding> {
+    if made.name.is_empty() {
+        return None;
+    }
+    let remedy = "Check backup_to, and that the folder is mounted; make a backup with `kantoor backup`.";
+    let place = match schedule.place(&made.name, config) {
+        Ok(place) => place,
+        Err(why) => return Some(Finding::problem(TOPIC, format!("{why}."), remedy)),
+    };
+    let is_there = match &place {
+        Place::Folder(path) | Place::File(path) => path.try_exists().map_err(|error| error.to_string()),
+        Place::Object { blobs, key, .. } => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+            let size = runtime.block_on(blobs.size(key));
+            size.map(|size| size.is_some()).map_err(|error| unreachable(&error))
+        }
+    };
+    match is_there {
+        Ok(true) => None,
+        Ok(false) => Some(Finding::problem(TOPIC, format!("The last backup, {place}, is no longer there."), remedy)),
+        Err(why) => Some(Finding::problem(TOPIC, format!("The last backup, {place}, cannot be read: {why}."), remedy)),
     }
 }
 

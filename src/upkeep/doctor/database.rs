@@ -5,7 +5,7 @@ use engine::clock::Clock;
 use engine::config::Config;
 use engine::jobs;
 use engine::migrations;
-use engine::open::database;
+use engine::open::{database, unusable};
 use engine::registry::registry;
 use engine::secrets;
 use engine::secrets::columns;
@@ -22,6 +22,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Looks at the database, and through it at the clock and the queue.
 pub fn examine(config: &Config) -> Vec<Finding> {
     let wanted = database(config);
+    if let Some(why) = unusable(config) {
+        return vec![Finding::problem("database", why, "")];
+    }
     if let Database::Sqlite(path) = &wanted
         && !path.is_file()
     {

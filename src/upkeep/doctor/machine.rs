@@ -3,6 +3,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use engine::config::Config;
+use engine::private;
+use engine::secrets::key_file::KeySource;
 use engine::secrets::vault::Vault;
 use rustix::process::{Resource, getrlimit};
 
@@ -14,20 +16,33 @@ const MIB: u64 = 1024 * 1024;
 
 pub fn settings(config: &Config) -> Vec<Finding> {
     let mut found = vec![address(config)];
-    found.push(match Vault::load(config) {
+    let loaded = Vault::load(config);
+    let unreadable = if loaded.is_err() { unreadable_key(config) } else { None };
+    found.push(match loaded {
         Ok(Some(vault)) => Finding::fine("secrets", format!("The key of the secrets is in {}.", vault.source())),
         Ok(None) => Finding::advice(
             "secrets",
             "There is no key for the secrets yet.",
             "`kantoor serve` creates it at its first start. Keep a copy of it apart from the backups.",
         ),
-        Err(error) => Finding::problem(
-            "secrets",
-            error.internal.unwrap_or(error.message),
-            "Restore secret.key, or the setting secret_key, from your copy.",
-        ),
+        Err(error) => match unreadable {
+            Some(why) => Finding::problem("secrets", why, ""),
+            None => Finding::problem(
+                "secrets",
+                error.internal.unwrap_or(error.message),
+                "Restore secret.key, or the setting secret_key, from your copy.",
+            ),
+        },
     });
     found
+}
+
+/// A key that another user can read is not lost.
+fn unreadable_key(config: &Config) -> Option<String> {
+    match KeySource::of(config) {
+        KeySource::File(path) => private::unreadable(&path),
+        KeySource::Setting(_) => None,
+    }
 }
 
 /// Links in mail begin with `public_url`, and sign-in needs a secure connection from other machines.

@@ -1,7 +1,8 @@
 //! The target of a restore: nothing is there before, and nothing is left there if it fails.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use engine::config::Config;
 use engine::error::Error;
 use engine::open::{database, open_blobs};
 use engine::private;
-use engine::secrets::key_file::KeySource;
+use engine::secrets::key_file::{self, KeySource};
 use engine::takeover::{self, Alone};
 use futures_util::StreamExt;
 use store::{Database, Options, Store};
@@ -22,6 +23,9 @@ use crate::upkeep::backup::{UNFINISHED, plain, sync_parent};
 
 /// The folder inside another file store in which contents are unpacked.
 const BESIDE: &str = "restore";
+
+/// What the name of the key of a backup ends with if another key is in its place.
+const RESTORED: &str = ".restored";
 
 /// The configured database and file store.
 pub struct Target<'t> {
@@ -92,9 +96,14 @@ impl<'t> Target<'t> {
         self.is_loaded = true;
     }
 
-    /// Moves what was unpacked to its place, a SQLite database last: without it, nothing was restored.
-    pub fn place(&mut self, unpacked: &Unpacked) -> Result<(), String> {
+    /// Moves what was unpacked to its place, a SQLite database last: without it, nothing was restored. Returns what the
+    /// operator should know.
+    pub fn place(&mut self, unpacked: &Unpacked, has_other_key: bool) -> Result<Option<String>, String> {
         let told = |error: io::Error| format!("{}: {}", self.config.data.display(), plain(&error));
+        let note = match unpacked.key.as_deref().filter(|_| has_other_key) {
+            Some(key) => Some(keep_beside(self.config, key)?),
+            None => None,
+        };
         if let Some(staged) = self.staged_files.take() {
             let folder = self.config.files_folder();
             private::create_folder(&folder).map_err(told)?;
@@ -122,7 +131,7 @@ impl<'t> Target<'t> {
         if !self.config.files.is_empty() && !self.config.files.starts_with("s3://") {
             private::hand_over(&self.config.files_folder(), "");
         }
-        Ok(())
+        Ok(note)
     }
 }
 
@@ -157,6 +166,30 @@ impl Target<'_> {
             let _ = self.runtime.block_on(blobs.drop(&key));
         }
     }
+}
+
+/// Writes the key of a backup next to the key that is there, which may be needed for something else. Returns what to do.
+fn keep_beside(config: &Config, key: &Path) -> Result<String, String> {
+    let source = KeySource::of(config);
+    let mut path = match &source {
+        KeySource::File(path) => path.clone().into_os_string(),
+        KeySource::Setting(_) => config.data.join(key_file::NAME).into_os_string(),
+    };
+    path.push(RESTORED);
+    let path = PathBuf::from(path);
+    let told = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("{} is there already, with the key of another restore; move it away", path.display())
+        }
+        _ => format!("{}: {}", path.display(), plain(&error)),
+    };
+    let bytes = std::fs::read(key).map_err(told)?;
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path).map_err(told)?;
+    file.write_all(&bytes).and_then(|()| file.sync_all()).and_then(|()| sync_parent(&path)).map_err(told)?;
+    let path = path.display();
+    Ok(format!(
+        "The backup needs another key than {source}. It includes that key, which is now in {path}: put it in place of the other one before the server starts."
+    ))
 }
 
 fn must_be_empty(config: &Config) -> Result<(), String> {

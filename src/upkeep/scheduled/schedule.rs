@@ -8,6 +8,7 @@ use engine::config::Config;
 use engine::secrets::key_file::KeySource;
 
 use super::retention::Keep;
+use crate::upkeep::backup::place::Place;
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
@@ -74,6 +75,12 @@ impl When {
     }
 }
 
+/// Reads `backup_recipient`.
+pub fn recipients(config: &Config) -> Result<Recipients, String> {
+    let listed = config.backup_recipient.split([',', ' ']).filter(|part| !part.is_empty());
+    Recipients::parse(listed).map_err(|why| format!("backup_recipient: {why}"))
+}
+
 /// Parses `12 hours` or `7 days`, in seconds.
 fn interval(text: &str) -> Option<i64> {
     let (number, unit) = text.trim().split_once(' ')?;
@@ -88,6 +95,14 @@ fn interval(text: &str) -> Option<i64> {
 }
 
 impl Schedule {
+    /// Where the backup with this name is.
+    pub fn place(&self, name: &str, config: &Config) -> Result<Place, String> {
+        match self.to.starts_with("s3://") {
+            true => Place::of_new(&format!("{}/{name}", self.to), config),
+            false => Ok(Place::File(PathBuf::from(&self.to).join(name))),
+        }
+    }
+
     /// Reads the settings; `None` if no backups are scheduled.
     pub fn of(config: &Config) -> Result<Option<Schedule>, String> {
         let (read, wrong) = Schedule::read(config);
@@ -111,9 +126,7 @@ impl Schedule {
         if keep.is_none() {
             wrong.push("backup_keep: expected a list such as \"7 days, 4 weeks, 12 months\"".to_string());
         }
-        let recipients = config.backup_recipient.split([',', ' ']).filter(|part| !part.is_empty());
-        let recipients =
-            Recipients::parse(recipients).map_err(|why| wrong.push(format!("backup_recipient: {why}"))).ok();
+        let recipients = recipients(config).map_err(|why| wrong.push(why)).ok();
         let check = Some(config.backup_check.as_str()).filter(|text| !text.is_empty()).map(interval);
         if check == Some(None) {
             wrong.push("backup_check: expected an interval such as \"7 days\"".to_string());

@@ -1,5 +1,6 @@
 //! `kantoor copy`: the same rows in the other database.
 
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -43,8 +44,15 @@ fn a_database_moves_to_postgresql_and_back() {
 
     let back = tempfile::tempdir().unwrap();
     let target = back.path().join("back");
+    std::fs::create_dir(&target).unwrap();
+    // Only root can give a folder away.
+    let owner = if std::os::unix::fs::chown(&target, Some(65534), Some(65534)).is_ok() { Some(65534) } else { None };
     let done = copy(&db, &there.url, target.to_str().unwrap());
     assert!(done.status.success(), "{done:?}");
+    for name in ["kantoor.db", "kantoor.lock"] {
+        let uid = target.join(name).metadata().unwrap().uid();
+        assert!(owner.is_none_or(|owner| owner == uid), "{name} belongs to {uid}");
+    }
     let mut own = Db::sqlite();
     own.data = target;
     std::fs::copy(db.data.join("secret.key"), own.data.join("secret.key")).unwrap();
@@ -83,6 +91,53 @@ fn a_killed_copy_is_resumed() {
     there.data.clone_from(&db.data);
     let verified = kantoor(&there, &["verify"]);
     assert!(verified.status.success(), "{}", said(&verified));
+}
+
+/// Writes to a database, unless that needs to wait.
+fn written(db: &Db) -> Result<(), String> {
+    let sql = "UPDATE accounts SET name = name || '!'";
+    if db.url.is_empty() {
+        let conn = rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap();
+        conn.busy_timeout(Duration::ZERO).unwrap();
+        return conn.execute_batch(sql).map_err(|error| error.to_string());
+    }
+    let mut client = postgres::Client::connect(&db.url, postgres::NoTls).unwrap();
+    client.batch_execute("SET lock_timeout = '100ms'").unwrap();
+    client.batch_execute(sql).map_err(|error| error.as_db_error().map(ToString::to_string).unwrap_or_default())
+}
+
+/// Nobody can write to the source while it is copied, neither a command nor a server.
+#[test]
+fn nothing_is_written_to_the_source_of_a_copy() {
+    for is_shared in [false, true] {
+        let from = if is_shared { Db::postgres() } else { Some(Db::sqlite()) };
+        let Some(from) = from else { return };
+        let Some(there) = Db::postgres() else { return };
+        let mut there = there.emptied();
+        assert!(kantoor(&from, &["account", "create", "Before"]).status.success());
+        let source = if is_shared { from.url.clone() } else { from.data.to_str().unwrap().to_string() };
+        // The copy waits for this transaction, which creates the same table.
+        let mut holder = postgres::Client::connect(&there.url, postgres::NoTls).unwrap();
+        holder.batch_execute("BEGIN; CREATE TABLE copy_progress (name TEXT PRIMARY KEY)").unwrap();
+        let mut watcher = postgres::Client::connect(&there.url, postgres::NoTls).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+        command.args(["copy", "--from", &source, "--to", &there.url]).stdout(Stdio::null());
+        let mut copying = command.spawn().unwrap();
+        let waits =
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        while watcher.query_one(waits, &[]).unwrap().get::<_, i64>(0) == 0 {
+            assert!(copying.try_wait().unwrap().is_none(), "the copy waits");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let why = written(&from).unwrap_err();
+        assert!(why.contains("lock"), "{why}");
+        holder.batch_execute("ROLLBACK").unwrap();
+        assert!(copying.wait().unwrap().success());
+        there.data.clone_from(&from.data);
+        let copied = said(&kantoor(&there, &["account", "list"]));
+        assert!(copied.contains("Before"), "{copied}");
+        assert_eq!(written(&from), Ok(()), "the source is as it was");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::empty_like;
-use super::scheduled::turn;
+use super::scheduled::{id, turn};
 use crate::cli::{complained, kantoor, said};
 use crate::on_both;
 use crate::server::Binary;
@@ -239,9 +239,6 @@ fn an_archive_goes_to_a_store_and_back(db: Db) {
 
 fn scheduled_backups_go_to_a_store(db: Db) {
     let (store, address) = Store::start();
-    let old = ["bucket/daily/kantoor-20200101T023000Z.tar.zst", "bucket/daily/kantoor-20200102T023000Z.tar.zst"];
-    old.iter().for_each(|key| drop(store.0.lock().unwrap().all.insert(key.to_string(), Vec::new())));
-    store.0.lock().unwrap().all.insert("bucket/daily/notes".to_string(), Vec::new());
     let server = Server::with(db, |config| {
         config.backup_to = "s3://bucket/daily/".to_string();
         config.backup_keep = "2 days".to_string();
@@ -251,14 +248,17 @@ fn scheduled_backups_go_to_a_store(db: Db) {
         config.s3_secret_key = "hush".to_string();
     });
     server.recorded_client(None);
+    let of_day = |id: &str, day: u8| format!("bucket/daily/kantoor-{id}2020010{day}T023000Z.tar.zst");
+    let own = format!("{}-", id(&server));
+    let kept = [of_day(&own, 2), of_day("0123abcd-", 1), of_day("", 1), "bucket/daily/notes".to_string()];
+    for key in kept.iter().chain([&of_day(&own, 1)]) {
+        store.0.lock().unwrap().all.insert(key.clone(), Vec::new());
+    }
     assert!(turn(&server));
     assert_eq!(server.metric("kantoor_backup_failures_total"), 0);
     assert!(server.metric("kantoor_backup_proven_timestamp_seconds") > 0);
     let keys = store.keys();
-    assert!(
-        keys.len() == 3 && keys.contains(&old[1].to_string()) && keys.contains(&"bucket/daily/notes".to_string()),
-        "{keys:?}"
-    );
+    assert!(keys.len() == 5 && kept.iter().all(|key| keys.contains(key)), "{keys:?}");
 }
 
 fn a_missing_bucket_is_unavailable_and_said(db: Db) {

@@ -5,6 +5,7 @@ use std::path::Path;
 use engine::clock::Clock;
 use kantoor::upkeep::scheduled;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use super::archives::{IDENTITY, RECIPIENT};
 use crate::cli::{kantoor, said};
@@ -31,14 +32,18 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// The id in the names of the backups of a server.
+pub fn id(server: &Server) -> String {
+    let accounts = server.app.store.read_now(engine::accounts::Account::all).unwrap();
+    let hash = Sha256::digest(&accounts[0].uid);
+    hash[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn backups_are_made_kept_and_proven(db: Db) {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("backups");
     std::fs::create_dir(&to).unwrap();
-    let old =
-        ["kantoor-20200101T023000Z.tar.zst", "kantoor-20200102T023000Z.tar.zst", "kantoor-20200103T023000Z.tar.zst"];
-    old.iter().for_each(|name| std::fs::write(to.join(name), "x").unwrap());
-    std::fs::write(to.join("notes.txt"), "x").unwrap();
+    let (data, url) = (db.data.clone(), db.url.clone());
     let server = Server::with(db, |config| {
         config.backup_to = to.to_str().unwrap().to_string();
         config.backup_keep = "2 days".to_string();
@@ -47,20 +52,37 @@ fn backups_are_made_kept_and_proven(db: Db) {
     let client = server.recorded_client(None);
     client.post("/v1/products", json!({"name": "Bolt"})).expect(201);
     client.upload("a.bin", b"hello").expect(201);
+    let own = id(&server);
+    let days = |start: &str| ["01", "02", "03"].map(|day| format!("kantoor-{start}202001{day}T023000Z.tar.zst"));
+    // Of this database, of another one, and of one that is not known.
+    let (old, others, unnamed) = (days(&format!("{own}-")), days("0123abcd-"), days(""));
+    for name in old.iter().chain(&others).chain(&unnamed) {
+        std::fs::write(to.join(name), "x").unwrap();
+    }
+    std::fs::write(to.join("notes.txt"), "x").unwrap();
     assert_eq!(server.metric("kantoor_backup_made_timestamp_seconds"), 0);
     assert!(turn(&server));
     assert!(!turn(&server), "nothing is due");
     let there = names(&to);
-    assert_eq!(there.len(), 3, "{there:?}");
-    assert_eq!(there[0], old[2], "the day before stays");
-    assert_eq!(there[2], "notes.txt");
+    assert!(others.iter().chain(&unnamed).all(|name| there.contains(name)), "{there:?}");
+    assert!(there.contains(&"notes.txt".to_string()));
+    let mut there: Vec<String> = there.into_iter().filter(|name| name.contains(&own)).collect();
+    assert_eq!(there.len(), 2, "{there:?}");
+    assert_eq!(there.remove(0), old[2], "the day before stays");
     let now = (Clock::System.now().0 / 1000).unsigned_abs();
     for name in ["kantoor_backup_made_timestamp_seconds", "kantoor_backup_proven_timestamp_seconds"] {
         assert!(now - server.metric(name) < 600, "{name}");
     }
-    let size = to.join(&there[1]).metadata().unwrap().len();
+    let size = to.join(&there[0]).metadata().unwrap().len();
     assert_eq!(server.metric("kantoor_backup_bytes"), size);
     assert_eq!(server.metric("kantoor_backup_failures_total"), 0);
+    let mut same = Db::at_address(url);
+    same.data = data;
+    let setting = format!("backup_to={}", to.display());
+    let examined = || said(&kantoor(&same, &["doctor", "--set", &setting]));
+    assert!(!examined().contains("is no longer there"), "{}", examined());
+    std::fs::remove_file(to.join(&there[0])).unwrap();
+    assert!(examined().contains("is no longer there"), "{}", examined());
     server.execute("UPDATE backups SET done_at = 1, tried_at = 1 WHERE id = 'make'");
     assert!(turn(&server), "it is due again");
 }

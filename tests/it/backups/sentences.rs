@@ -1,10 +1,14 @@
 //! What an operator reads when a backup, a restore or a migration cannot be done: one sentence, and an exit code.
 
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::archives::{IDENTITY, RECIPIENT};
 use super::empty_like;
 use super::scheduled::{execute, forget_last};
 use crate::cli::{complained, kantoor, said};
@@ -16,7 +20,123 @@ on_both![
     wrong_targets_and_keys_are_named,
     a_newer_schema_needs_the_newer_program,
     a_restore_asks_the_database_for_its_schema,
+    an_interrupted_restore_is_not_a_new_company,
+    an_encrypted_backup_has_a_recipient,
+    a_key_in_a_backup_is_kept_beside_another,
+    a_check_removes_what_a_killed_one_left,
 ];
+
+fn a_check_removes_what_a_killed_one_left(db: Db) {
+    if db.url.is_empty() {
+        return;
+    }
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let file = db.folder.path().join("b.kantoor");
+    assert!(kantoor(&db, &["backup", file.to_str().unwrap()]).status.success());
+    let now = engine::clock::Clock::System.now().0;
+    // Beside the data of other tests: the number of the process makes it unique.
+    let left = format!("kantoor_check_{}_{}", now - 3_600_000, std::process::id());
+    let used = format!("kantoor_check_{}_{}", now - 3_600_001, std::process::id());
+    for name in [&left, &used] {
+        crate::support::execute(&db.url, &format!("CREATE DATABASE {name}"));
+    }
+    let mut client = postgres::Client::connect(&db.url, postgres::NoTls).unwrap();
+    let mut config: postgres::Config = db.url.parse().unwrap();
+    let user = config.dbname(&used).connect(postgres::NoTls).unwrap();
+    let checked = kantoor(&db, &["restore", "--check", file.to_str().unwrap()]);
+    assert!(checked.status.success(), "{checked:?}");
+    let sql = "SELECT count(*) FROM pg_database WHERE datname = $1";
+    let mut count = |name: &str| client.query_one(sql, &[&name]).unwrap().get::<_, i64>(0);
+    assert_eq!((count(&left), count(&used)), (0, 1));
+    drop(user);
+    crate::support::execute(&db.url, &format!("DROP DATABASE IF EXISTS {used} WITH (FORCE)"));
+}
+
+fn an_interrupted_restore_is_not_a_new_company(db: Db) {
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let file = db.folder.path().join("b.kantoor");
+    assert!(kantoor(&db, &["backup", file.to_str().unwrap(), "--with-key"]).status.success());
+    let own = empty_like(&db);
+    let left = own.data.join("restore-1.unfinished");
+    std::fs::create_dir_all(&left).unwrap();
+    std::fs::write(left.join("lock"), "").unwrap();
+    for arguments in [&["serve"][..], &["account", "create", "B"], &["verify"], &["migrate"]] {
+        let words = complained(&kantoor(&own, arguments));
+        assert!(words.contains("was interrupted") && words.contains("kantoor restore"), "{arguments:?}: {words}");
+    }
+    assert!(said(&kantoor(&own, &["doctor"])).contains("was interrupted"));
+    assert!(!own.data.join("kantoor.db").exists());
+    let restored = kantoor(&own, &["restore", file.to_str().unwrap()]);
+    assert!(restored.status.success(), "{restored:?}");
+    assert!(kantoor(&own, &["verify"]).status.success());
+}
+
+fn an_encrypted_backup_has_a_recipient(db: Db) {
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let path = |name: &str| db.folder.path().join(name).to_str().unwrap().to_string();
+    let bare = kantoor(&db, &["backup", &path("b.age")]);
+    assert!(complained(&bare).contains("--to age1"), "{bare:?}");
+    assert_eq!(bare.status.code(), Some(2));
+    let secret = complained(&kantoor(&db, &["backup", &path("b.age"), "--to", IDENTITY]));
+    assert!(secret.contains("age identity") && !secret.contains(&IDENTITY[20..]), "{secret}");
+    let setting = format!("backup_recipient={IDENTITY}");
+    for arguments in [&["backup", &path("b.age")][..], &["account", "create", "B", "--set", "backup_to=x"]] {
+        let secret = complained(&kantoor(&db, &[arguments, &["--set", &setting]].concat()));
+        assert!(secret.contains("age identity") && !secret.contains(&IDENTITY[20..]), "{secret}");
+    }
+    assert!(!Path::new(&path("b.age")).exists());
+    let setting = format!("backup_recipient={RECIPIENT}");
+    let run =
+        |name: &str, others: &[&str]| kantoor(&db, &[&["backup", &path(name), "--set", &setting][..], others].concat());
+    let done = run("b.age", &[]);
+    assert!(done.status.success() && said(&done).contains("backup_recipient"), "{done:?}");
+    assert!(std::fs::read(path("b.age")).unwrap().starts_with(b"age-encryption.org/v1\n"));
+    assert!(complained(&run("folder", &[])).contains("--unencrypted"));
+    assert!(run("folder", &["--unencrypted"]).status.success());
+}
+
+fn a_key_in_a_backup_is_kept_beside_another(db: Db) {
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let file = db.folder.path().join("b.kantoor");
+    assert!(kantoor(&db, &["backup", file.to_str().unwrap(), "--with-key"]).status.success());
+    let own = empty_like(&db);
+    let key = own.data.join("secret.key");
+    std::fs::create_dir_all(&own.data).unwrap();
+    std::fs::write(&key, format!("{}\n", "ab".repeat(32))).unwrap();
+    let restored = kantoor(&own, &["restore", file.to_str().unwrap()]);
+    assert!(restored.status.success(), "{restored:?}");
+    assert!(said(&restored).contains("secret.key.restored"), "{}", said(&restored));
+    assert!(std::fs::read_to_string(&key).unwrap().starts_with("abab"), "the other key stays");
+    let beside = own.data.join("secret.key.restored");
+    assert_eq!(beside.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!kantoor(&own, &["verify"]).status.success());
+    std::fs::rename(&beside, &key).unwrap();
+    assert!(kantoor(&own, &["verify"]).status.success());
+}
+
+/// A folder that another user may not read is not an empty one.
+#[test]
+fn another_user_is_told_so() {
+    let db = Db::sqlite();
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let is_root = db.data.metadata().unwrap().uid() == 0;
+    let file = db.folder.path().join("b.kantoor");
+    for arguments in [&["verify"][..], &["backup", file.to_str().unwrap()], &["doctor"], &["account", "list"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+        command.args(arguments).env("KANTOOR_DATA", &db.data).env("KANTOOR_DATABASE_URL", "").current_dir("/");
+        if is_root {
+            command.uid(65534);
+        } else {
+            std::fs::set_permissions(&db.data, std::fs::Permissions::from_mode(0o000)).unwrap();
+        }
+        // The program itself may be where others have no access.
+        let Ok(done) = command.output() else { return };
+        std::fs::set_permissions(&db.data, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let words = format!("{}{}", said(&done), String::from_utf8_lossy(&done.stderr));
+        assert!(!done.status.success() && words.contains("cannot be read by the user"), "{arguments:?}: {words}");
+        assert!(!words.contains("no data of Kantoor") && !words.contains("from your copy"), "{words}");
+    }
+}
 
 fn without_programs(db: &Db, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
