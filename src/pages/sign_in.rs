@@ -154,28 +154,7 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
     let form = if reads { Vec::new() } else { public::read_form(app, &head.headers, body).await? };
     let form = Form(form);
     if let Some((purpose, token)) = link(head.uri.path()) {
-        let invited = visit.invited(purpose, token).await?;
-        page.invite(purpose, &invited);
-        // The issuer leads to an account that the person has already, and from there back to the invitation.
-        if purpose == Purpose::Invite && (invited.has_password || invited.signs_in_otherwise) {
-            page.fields["to"] = json!(head.uri.path());
-        }
-        let held = match purpose {
-            Purpose::Invite => session_of(visit, head, &invited.person).await?,
-            _ => None,
-        };
-        page.fields["signed_in"] = json!(held.is_some());
-        if reads {
-            return Ok(Shown::Page);
-        }
-        session::check_origin(head, &app.site)?;
-        if let Some(held) = held.filter(|_| form.sent("action") == "join") {
-            let joined = visit.join(&held, token).await?;
-            app.sessions.forget(session::secret(&app.site, &head.headers)?);
-            page.fields["to"] = json!("");
-            return Ok(page.after(joined));
-        }
-        return open_link(visit, purpose, token, &form, page).await;
+        return walk_link(visit, head, (purpose, token), (!reads).then_some(&form), page).await;
     }
     match (head.uri.path(), reads) {
         ("/sign-in", true) => {
@@ -237,6 +216,37 @@ impl Form {
         // A NUL cannot be stored.
         found.map(|(_, value)| value.replace('\0', "")).unwrap_or_default()
     }
+}
+
+/// Shows the page of a link, or submits its form.
+async fn walk_link(
+    visit: &Visit,
+    head: &Parts,
+    (purpose, token): (Purpose, &str),
+    form: Option<&Form>,
+    page: &mut Page,
+) -> Result<Shown> {
+    let app = &visit.app;
+    let invited = visit.invited(purpose, token).await?;
+    page.invite(purpose, &invited);
+    // The issuer leads to an account that the person has already, and from there back to the invitation.
+    if purpose == Purpose::Invite && (invited.has_password || invited.signs_in_otherwise) {
+        page.fields["to"] = json!(head.uri.path());
+    }
+    let held = match purpose {
+        Purpose::Invite => session_of(visit, head, &invited.person).await?,
+        _ => None,
+    };
+    page.fields["signed_in"] = json!(held.is_some());
+    let Some(form) = form else { return Ok(Shown::Page) };
+    session::check_origin(head, &app.site)?;
+    if let Some(held) = held.filter(|_| form.sent("action") == "join") {
+        let joined = visit.join(&held, token).await?;
+        app.sessions.forget(session::secret(&app.site, &head.headers)?);
+        page.fields["to"] = json!("");
+        return Ok(page.after(joined));
+    }
+    open_link(visit, purpose, token, form, page).await
 }
 
 /// Returns the session of a request, if it is one of this person. One that lacks the second factor that its account requires

@@ -282,7 +282,8 @@ fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<(Vec<Wa
         }
         let is_reduced = payment.amount.scaled() > open.scaled();
         if is_reduced {
-            warnings.push(format!("{number} is collected for {open} instead of {}: the rest was paid.", payment.amount));
+            warnings
+                .push(format!("{number} is collected for {open} instead of {}: the rest was paid.", payment.amount));
             payment.amount = open;
         }
         let client: Client = records::find(tx, ctx, &client_id.0)?;

@@ -17,7 +17,11 @@ const MEMBERS: &[Part] = &[
         "date-time or empty",
         "When a session of the user was last used, accurate to about a minute; empty if there is none.",
     ),
-    Part("two_factor", "boolean", "Whether the user has a second factor. Only callers with `users.write` see it, and not of somebody who is only invited."),
+    Part(
+        "two_factor",
+        "boolean",
+        "Whether the user has a second factor. Only callers with `users.write` see it, and not of somebody who is only invited.",
+    ),
 ];
 
 /// The route of what is known about the sessions and the second factors of all users.

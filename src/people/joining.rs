@@ -5,7 +5,9 @@ use engine::error::{Code, Error, Result};
 use engine::who::Who;
 use store::Tx;
 
-use crate::people::entering::{Outcome, Proof, Visit, activate, check_choosing, check_unchanged, set_password, user_of_link};
+use crate::people::entering::{
+    Outcome, Proof, Visit, activate, check_choosing, check_unchanged, set_password, user_of_link,
+};
 use crate::people::person::Person;
 use crate::people::session::{self, Held, Via};
 use crate::people::throttle::Attempt;

@@ -439,7 +439,8 @@ fn somebody_without_a_password_accepts_an_invitation_in_a_session(db: Db) {
 
 fn nobody_chooses_the_password_of_a_suspended_person(db: Db) {
     let world = world(db);
-    let (client, other) = (&world.server.recorded_client(None), &world.server.recorded_client(Moment::parse("2026-05-04T10:00:00Z")));
+    let (client, other) =
+        (&world.server.recorded_client(None), &world.server.recorded_client(Moment::parse("2026-05-04T10:00:00Z")));
     let (id, _) = invite(client, "eva@a.example", "owner");
     world.sign_in("eva@a.example", json!({})).1.expect(303);
     owner(&world.server, client, "olga@a.example");
@@ -450,7 +451,8 @@ fn nobody_chooses_the_password_of_a_suspended_person(db: Db) {
         let accept = browser.post("/console/accept-invite", json!({"token": token, "password": PASSWORD}));
         assert_eq!(accept.expect(403).code(), "password_required", "{status}");
         let token = super::set_up_token(&world.server, &world.server.client());
-        let body = json!({"token": token, "email": "eva@a.example", "name": "E", "password": PASSWORD, "business": "B"});
+        let body =
+            json!({"token": token, "email": "eva@a.example", "name": "E", "password": PASSWORD, "business": "B"});
         assert_eq!(browser.post("/console/set-up", body).expect(403).code(), "password_required", "{status}");
         other.delete(&format!("/v1/users/{guest}")).expect(204);
     }
@@ -459,7 +461,8 @@ fn nobody_chooses_the_password_of_a_suspended_person(db: Db) {
 /// Whoever has a test account can choose a password for anybody, which must never open another account.
 fn what_nobody_confirmed_ends_with_a_proof(db: Db) {
     let world = world(db);
-    let (client, other) = (&world.server.recorded_client(None), &world.server.recorded_client(Moment::parse("2026-05-04T10:00:00Z")));
+    let (client, other) =
+        (&world.server.recorded_client(None), &world.server.recorded_client(Moment::parse("2026-05-04T10:00:00Z")));
     for (email, at_issuer) in [("jet@a.example", true), ("kim@a.example", false)] {
         let (_, attacker) = member(other, email, "member");
         let mut own = Browser::new(&world.client);

@@ -174,7 +174,12 @@ fn links_that_do_not_work_say_why(db: Db) {
     server.execute("UPDATE one_time_tokens SET expires_at = 9999999999999");
     server.execute(&format!("UPDATE users SET status = 'suspended' WHERE id = '{id}'"));
     let suspended = submit(&browser, &invitation, &[("password", PASSWORD)]).expect(403);
-    assert!(suspended.text.contains("Your access to ") && suspended.text.contains(" is suspended. Ask an owner of the account"), "{}", suspended.text);
+    assert!(
+        suspended.text.contains("Your access to ")
+            && suspended.text.contains(" is suspended. Ask an owner of the account"),
+        "{}",
+        suspended.text
+    );
     server.execute(&format!("UPDATE users SET status = 'invited' WHERE id = '{id}'"));
     browser.post("/console/accept-invite", serde_json::json!({"token": first, "password": PASSWORD})).expect(200);
     dead(
