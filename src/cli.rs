@@ -91,7 +91,7 @@ enum Command {
     /// Create an account with demo data
     Demo(demo::Demo),
     /// Check a file with records, and import it with --run
-    Import(import::Import),
+    Import(Box<import::Import>),
     /// Export the records of an account to a file
     Export(export::Export),
     /// Migrate the database (serve does this automatically)

@@ -176,7 +176,7 @@ function Columns({ item, busy, edits, change }) {
   const options = fields.map((name) => /** @type {[string, string]} */ ([name, nameOf(name)])).sort((one, other) => one[1].localeCompare(other[1]));
   return h(Card, { title: fieldName("imports", "columns") }, p({ class: "soft" }, t("import.columns_text")),
     div({ class: "table-box" }, tableElement({ class: "table plain import-columns" }, thead(null, tr(null, th({ scope: "col" }, t("import.column")), th({ scope: "col" }, t("import.sample")), th({ scope: "col" }, t("import.becomes")))),
-      tbody(null, (/** @type {Item[]} */ (item.columns ?? [])).map((one, place) => tr({ key: place, class: one.field ? "" : "faded" }, td(null, strong(null, one.column)), td({ class: "soft" }, one.sample),
+      tbody(null, (/** @type {Item[]} */ (item.columns ?? [])).map((one, place) => tr({ key: place, class: one.field ? "" : "faded" }, td(null, strong(null, one.column)), td({ class: "soft wraps" }, one.sample, one.field && one.read && one.read !== one.sample ? ` → ${one.read}` : "", one.note ? p({ class: "help" }, said(one.note) || one.note) : null),
         td(null, h(ChoiceBox, { id: `import-column-${place}`, label: `${one.column}: ${t("import.becomes")}`, value: one.field, disabled: busy || !edits,
           options: [["", t("import.ignored")], ...options, ...(one.field && !fields.includes(one.field) ? [/** @type {[string, string]} */ ([one.field, nameOf(one.field)])] : [])],
           onChange: (value) => void change({ mapping: { ...item.mapping, [one.column]: value } }) }))))))));

@@ -17,10 +17,10 @@ pub struct Import {
     #[arg(long, required_unless_present = "fields")]
     account: Option<String>,
     /// What the lines become, by the name of its list: clients, suppliers, products, invoices …
-    #[arg(required_unless_present_any = ["undo", "fields"])]
+    #[arg(required_unless_present_any = ["undo", "resume", "fields"])]
     resource: Option<String>,
     /// File with the lines: CSV, Excel (.xlsx) or JSON Lines
-    #[arg(required_unless_present_any = ["undo", "fields"])]
+    #[arg(required_unless_present_any = ["undo", "resume", "fields"])]
     file: Option<PathBuf>,
     /// Program that the file comes from: moneybird, teamleader, invoice_ninja, stripe or e_boekhouden
     #[arg(long, default_value = "")]
@@ -52,6 +52,9 @@ pub struct Import {
     /// Import the lines; without this, the file is only checked
     #[arg(long)]
     run: bool,
+    /// Continue an import that was interrupted
+    #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["undo", "fields", "resource", "file", "run"])]
+    resume: Option<String>,
     /// Remove the records that an import created, as long as nobody changed them and nothing refers to them
     #[arg(long, value_name = "ID", conflicts_with_all = ["fields", "resource", "file", "run"])]
     undo: Option<String>,
@@ -75,9 +78,12 @@ impl Import {
         }
         let uid = self.account.clone().unwrap_or_default();
         let account = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
-        match (&self.undo, &self.resource, &self.file) {
+        let runtime = super::runtime()?;
+        let _entered = runtime.enter();
+        match (&self.undo, &self.resume, &self.resource, &self.file) {
             (Some(id), ..) => undo(app, account, id),
-            (None, Some(resource), Some(file)) => self.import(app, account, resource, file),
+            (None, Some(id), ..) => finish(app, account, id),
+            (None, None, Some(resource), Some(file)) => self.import(app, account, resource, file),
             _ => Err("a resource and a file are required".to_string()),
         }
     }
@@ -88,8 +94,6 @@ impl Import {
         let file = OwnFile { name: file_name(path), bytes: read(path)? };
         let pdfs = self.pdfs.as_deref().map(pack).transpose()?;
         let import = self.record(resource.shape.table)?;
-        let runtime = super::runtime()?;
-        let _entered = runtime.enter();
         let checked = operator::check(app, account.clone(), &import, &file, pdfs.as_ref());
         let checked = checked.map_err(|error| match error.faults.first().map(|fault| fault.field.as_str()) {
             Some("file_id") => format!("{}: {}", path.display(), error.faults[0].wrong.message),
@@ -101,19 +105,19 @@ impl Import {
         if !self.run {
             return say("Nothing was imported. Run the command again with --run to import the lines.");
         }
-        let mut progress = Progress::new();
-        let total = checked.lines.unsigned_abs();
-        let done = operator::import(app, account, &checked, file, pdfs, &mut |lines| {
-            progress.at(&format!("{} of {} lines", grouped(lines.unsigned_abs()), grouped(total)));
-        });
-        progress.clear();
-        let done = done.map_err(error_line)?;
-        say(&result(&done))?;
-        match (done.failure.as_str(), done.failed) {
-            ("", 0) => Ok(()),
-            ("", failed) => Err(format!("{} failed; the others were imported", counted(failed, "line"))),
-            (failure, _) => Err(failure.to_string()),
+        let uid = account.uid.clone();
+        let unended = operator::unended(app, account.clone(), resource.shape.table, &file).map_err(error_line)?;
+        if let Some(unended) = unended {
+            let id = &unended.base.id;
+            return Err(format!(
+                "import {id} of the same file was interrupted or is still running, with {} of {} processed; continue it with kantoor import --account {uid} --continue {id}, after which --undo {id} removes what it created",
+                grouped(unended.processed.unsigned_abs()),
+                counted(unended.lines, "line")
+            ));
         }
+        let id = operator::start(app, account.clone(), &checked, file, pdfs).map_err(error_line)?;
+        say(&format!("Started import {id}. If it is interrupted: kantoor import --account {uid} --continue {id}"))?;
+        finish(app, account, &id)
     }
 
     /// Returns the import that the options describe.
@@ -143,10 +147,24 @@ impl Import {
     }
 }
 
+/// Runs an import that was started to its end, and says what it did.
+fn finish(app: &App, account: Account, id: &str) -> Result<(), String> {
+    let mut progress = Progress::new();
+    let done = operator::finish(app, account, id, &mut |lines, total| {
+        progress.at(&format!("{} of {} lines", grouped(lines.unsigned_abs()), grouped(total.unsigned_abs())));
+    });
+    progress.clear();
+    let done = done.map_err(error_line)?;
+    say(&result(&done))?;
+    match (done.failure.as_str(), done.failed) {
+        ("", 0) => Ok(()),
+        ("", failed) => Err(format!("{} failed; the others were imported", counted(failed, "line"))),
+        (failure, _) => Err(failure.to_string()),
+    }
+}
+
 /// Removes what an import created.
 fn undo(app: &App, account: Account, id: &str) -> Result<(), String> {
-    let runtime = super::runtime()?;
-    let _entered = runtime.enter();
     let mut progress = Progress::new();
     let undone = operator::undo(app, account, id, &mut |removed| progress.at(&counted(removed, "record")));
     progress.clear();
@@ -220,8 +238,13 @@ fn shown(import: &Record) -> String {
     for column in list(&import.columns.0) {
         let text = |name: &str| column[name].as_str().unwrap_or_default().to_string();
         let field = if text("field").is_empty() { "(ignored)".to_string() } else { text("field") };
-        lines.push(format!("  {} → {field}   {}", text("column"), text("sample")));
+        let read = match text("read") {
+            read if read.is_empty() || read == text("sample") || text("field").is_empty() => String::new(),
+            read => format!(", read as {read}"),
+        };
+        lines.push(format!("  {} → {field}   {}{read}", text("column"), text("sample")));
     }
+    lines.extend(import.notes().into_iter().map(|note| format!("  Note: {note}")));
     for problem in list(&import.problems.0) {
         let text = |name: &str| problem[name].as_str().unwrap_or_default().to_string();
         let column = Some(text("column")).filter(|column| !column.is_empty()).map(|column| format!(", {column}"));

@@ -24,6 +24,8 @@ pub struct Built {
     pub beside: BTreeMap<&'static str, String>,
     /// What is wrong with values that the route does not see.
     pub faults: FieldErrors,
+    /// What a new record would lack. A record that exists and is changed has it already.
+    pub missing: FieldErrors,
     /// What is wrong with the line as a whole; a sentence.
     pub broken: Option<String>,
     /// Why the line is left out although nothing is wrong with it.

@@ -8,6 +8,7 @@ use engine::app::App;
 use engine::context::Actor;
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::text::not_allowed;
+use jiff::tz::TimeZone;
 use serde_json::json;
 use sheets::archive::Archive;
 use sheets::{Cell, Dates, Decimal, Encoding, Format, Found, MAX_UNPACKED, Problem};
@@ -42,7 +43,13 @@ pub fn unreadable(problem: Problem) -> Error {
 /// Returns how the file of an import is read: as recognized, or as the caller chose.
 pub fn found(import: &Import, bytes: &[u8]) -> Result<Found> {
     let mut found = sheets::detect(bytes).map_err(unreadable)?;
-    if let Some(encoding) = Encoding::named(import.encoding.wire()) {
+    if let Some(encoding) = Encoding::named(import.encoding.wire()).filter(|_| found.format != Format::Xlsx) {
+        if encoding != found.encoding && !sheets::is_readable(bytes, encoding) {
+            let (chosen, seems) = (encoding.name(), found.encoding.name());
+            let message =
+                format!("is {chosen}, but the file has characters that cannot be read so; it seems to be {seems}");
+            return Err(Error::field("encoding", violation(FieldCode::InvalidChoice, message)));
+        }
         found.encoding = encoding;
     }
     found.separator = match import.separator {
@@ -55,10 +62,14 @@ pub fn found(import: &Import, bytes: &[u8]) -> Result<Found> {
     Ok(found)
 }
 
+/// Number of years ahead that a document can be dated.
+const YEARS_AHEAD: i16 = 10;
+
 /// Returns the plan of an import whose decimal sign and order of dates are known.
-pub fn plan(import: &Import, header: &[String]) -> Result<Plan> {
+pub fn plan(app: &App, import: &Import, header: &[String]) -> Result<Plan> {
     let resource = subject::to_import(&import.resource)?;
     let mut plan = Plan::new(resource, sources::named(&import.source)?, header, &import.mapping.json())?;
+    plan.last_year = app.clock.now().date(&TimeZone::UTC).year().saturating_add(YEARS_AHEAD);
     plan.decimal = if import.decimal_sign == DecimalSign::Comma { Decimal::Comma } else { Decimal::Point };
     plan.dates = match import.date_order {
         DateOrder::DayFirst => Dates::DayFirst,
@@ -108,10 +119,10 @@ pub fn check(app: &App, caller: &Actor, import: &Import, bytes: &[u8], pdfs: Opt
     let found = found(&import, bytes)?;
     let header = sheets::header(bytes, &found).map_err(unreadable)?;
     note_format(&mut import, &found);
-    let first = plan(&import, &header)?;
-    let samples = recognize(&mut import, &first, bytes, &found)?;
-    let plan = Arc::new(plan(&import, &header)?);
-    import.columns = shown_columns(&plan, &samples);
+    let first = plan(app, &import, &header)?;
+    let sampled = recognize(&mut import, &first, bytes, &found)?;
+    let plan = Arc::new(plan(app, &import, &header)?);
+    import.columns = shown_columns(&plan, &sampled);
     let own = import.clone();
     let mut checking = Checking::blank(app, caller, plan, &own, pdfs);
     let mut failed = None;
@@ -138,47 +149,107 @@ pub fn check(app: &App, caller: &Actor, import: &Import, bytes: &[u8], pdfs: Opt
     Ok(import)
 }
 
-/// Recognizes the decimal sign and the order of dates from the first lines; returns the first of them.
-fn recognize(import: &mut Import, plan: &Plan, bytes: &[u8], found: &Found) -> Result<Vec<Cell>> {
-    let (mut numbers, mut dates, mut first, mut seen) = (Vec::new(), Vec::new(), Vec::new(), 0);
+/// The values of a column among the first lines.
+#[derive(Default)]
+struct Sampled {
+    /// The first value.
+    first: Option<Cell>,
+    /// What is written in it: a number or a date, if the form of these matters.
+    written: Option<Written>,
+    /// The numbers or dates that are texts.
+    texts: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Written {
+    Number,
+    Date,
+}
+
+fn written(target: &Target) -> Option<Written> {
+    match target {
+        Target::Field(field) if convert::is_number(field) => Some(Written::Number),
+        Target::Field(field) if field.is_date() => Some(Written::Date),
+        Target::Beside(_, BesideKind::Amount) => Some(Written::Number),
+        Target::Beside(_, BesideKind::Date) => Some(Written::Date),
+        _ => None,
+    }
+}
+
+/// Recognizes the decimal sign and the order of dates from the first lines; returns these by column. A column keeps the texts
+/// that can be read in two ways, if no other text of the file decides.
+fn recognize(import: &mut Import, plan: &Plan, bytes: &[u8], found: &Found) -> Result<Vec<Sampled>> {
+    let start = |(_, target): &(String, Target)| Sampled { written: written(target), ..Sampled::default() };
+    let (mut columns, mut seen): (Vec<Sampled>, usize) = (plan.columns.iter().map(start).collect(), 0);
     sheets::read(bytes, found, &mut |line| {
-        for ((_, target), cell) in plan.columns.iter().zip(&line.cells) {
-            match (target, cell) {
-                (Target::Field(field), Cell::Text(text)) if convert::is_number(field) => numbers.push(text.clone()),
-                (Target::Field(field), Cell::Text(text)) if field.is_date() => dates.push(text.clone()),
-                (Target::Beside(_, BesideKind::Amount), Cell::Text(text)) => numbers.push(text.clone()),
-                (Target::Beside(_, BesideKind::Date), Cell::Text(text)) => dates.push(text.clone()),
-                _ => {}
+        for (column, cell) in columns.iter_mut().zip(line.cells).filter(|(_, cell)| !cell.is_empty()) {
+            if let (Some(_), Cell::Text(text)) = (column.written, &cell) {
+                column.texts.push(text.clone());
             }
-        }
-        if seen == 0 {
-            first = line.cells;
+            column.first.get_or_insert(cell);
         }
         seen += 1;
         if seen < SAMPLED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })
     .map_err(unreadable)?;
+    let texts = |written: Written| {
+        let own = columns.iter().filter(move |column| column.written == Some(written));
+        own.flat_map(|column| &column.texts).map(String::as_str)
+    };
+    let decides = |told: Option<bool>| told == Some(true);
+    let knows_decimal = texts(Written::Number).map(sheets::tells_decimal).any(decides);
+    let knows_day = texts(Written::Date).map(sheets::tells_day).any(decides);
     if import.decimal_sign == DecimalSign::Auto {
-        import.decimal_sign = match sheets::guess_decimal(numbers.iter().map(String::as_str)) {
+        let is_vague = !knows_decimal && texts(Written::Number).any(|text| sheets::tells_decimal(text).is_some());
+        import.decimal_sign = match sheets::guess_decimal(texts(Written::Number)) {
+            // Spreadsheets separate with semicolons where the comma is the decimal sign.
+            _ if is_vague && found.format == Format::Csv && found.separator == ';' => DecimalSign::Comma,
             Decimal::Comma => DecimalSign::Comma,
             Decimal::Point => DecimalSign::Point,
         };
     }
     if import.date_order == DateOrder::Auto {
-        import.date_order = match sheets::guess_dates(dates.iter().map(String::as_str)) {
+        import.date_order = match sheets::guess_dates(texts(Written::Date)) {
             Dates::YearFirst => DateOrder::YearFirst,
             Dates::DayFirst => DateOrder::DayFirst,
             Dates::MonthFirst => DateOrder::MonthFirst,
         };
     }
-    Ok(first)
+    for column in &mut columns {
+        column.texts.retain(|text| match column.written {
+            Some(Written::Number) => !knows_decimal && sheets::tells_decimal(text) == Some(false),
+            Some(Written::Date) => !knows_day && sheets::tells_day(text) == Some(false),
+            None => false,
+        });
+    }
+    Ok(columns)
 }
 
-fn shown_columns(plan: &Plan, samples: &[Cell]) -> Objects {
-    let shown = plan.columns.iter().enumerate().map(|(place, (name, target))| {
-        let sample: String = samples.get(place).map(Cell::text).unwrap_or_default().chars().take(100).collect();
+fn shown_columns(plan: &Plan, sampled: &[Sampled]) -> Objects {
+    let short = |text: String| -> String { text.chars().take(100).collect() };
+    let shown = plan.columns.iter().zip(sampled).map(|((name, target), column)| {
+        let first = column.first.as_ref();
+        let sample = short(first.map(Cell::text).unwrap_or_default());
+        let read = short(first.map(|cell| plan.shown(target, cell)).unwrap_or_default());
         let name: String = name.chars().take(200).collect();
-        json!({"column": name, "field": target.name(), "sample": sample})
+        let note = note(plan, target, column);
+        json!({"column": name, "field": target.name(), "sample": sample, "read": read, "note": note})
     });
     Objects::from(shown.collect::<Vec<_>>())
+}
+
+/// Says how a value is read that could be read in another way; otherwise empty.
+fn note(plan: &Plan, target: &Target, column: &Sampled) -> String {
+    let Some(value) = column.texts.first() else { return String::new() };
+    let read = plan.shown(target, &Cell::Text(value.clone()));
+    match (column.written, plan.dates) {
+        _ if read.is_empty() => String::new(),
+        (Some(Written::Date), Dates::MonthFirst) => {
+            format!("{value} is read as {read}, month first: no date in the file tells which it is; see `date_order`")
+        }
+        (Some(Written::Date), _) => {
+            format!("{value} is read as {read}, day first: no date in the file tells which it is; see `date_order`")
+        }
+        _ => format!("{value} is read as {read}: no number in the file tells its decimal sign; see `decimal_sign`"),
+    }
 }

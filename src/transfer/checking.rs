@@ -120,7 +120,7 @@ impl<'c> Checking<'c> {
 
     /// Checks a line.
     pub fn take(&mut self, line: Line) -> Result<()> {
-        let built = self.plan.build_line(&line);
+        let mut built = self.plan.build_line(&line);
         if self.preview.len() < PREVIEWED {
             let mut shown = Vec::new();
             if Json::Object(built.body.clone()).write(&mut shown).is_ok() {
@@ -132,20 +132,21 @@ impl<'c> Checking<'c> {
             self.problem(line.number, "payment_status", "", &lowered(why));
             return Ok(());
         }
-        if let Err(error) = self.plan.prepare(&built).map(drop) {
-            self.failed(line.number, &error);
-        }
         if let Some(pdfs) = &mut self.pdfs
             && let Err(error) = old::original(pdfs, &built)
         {
-            self.failed(line.number, &error);
+            built.faults.0.extend(error.faults);
         }
-        if self.bad.contains(&line.number) {
-            return Ok(());
-        }
-        self.compare(line.number, &built);
-        if self.tries && !self.bad.contains(&line.number) {
-            self.untried.push((line.number, built));
+        match self.plan.prepare(&built).map(drop) {
+            // What a new record lacks, the existing one may have: only the database knows which it is.
+            Err(_) if !text(&built, &self.import.match_by).is_empty() => self.untried.push((line.number, built)),
+            Err(error) => self.failed(line.number, &error),
+            Ok(()) => {
+                self.compare(line.number, &built);
+                if self.tries && !self.bad.contains(&line.number) {
+                    self.untried.push((line.number, built));
+                }
+            }
         }
         if self.untried.len() >= TOGETHER || self.wanted.len() >= LOOKED_UP { self.ask() } else { Ok(()) }
     }

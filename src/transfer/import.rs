@@ -177,7 +177,8 @@ record! {
     status: ImportStatus = COMPUTED.filter();
     /// Why it stopped, if it failed.
     failure: String = COMPUTED;
-    /// The columns of the file, each with the `field` that it becomes and a `sample`.
+    /// The columns of the file, each with the `field` that it becomes, a `sample`, that sample as it is `read`, and a `note` if a
+    /// value can be read in two ways.
     columns: Objects = COMPUTED;
     /// The number of lines, without the header.
     lines: i64 = COMPUTED;
@@ -243,6 +244,14 @@ impl Import {
     /// Returns what the author may do now.
     pub fn authority(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Authority> {
         Author { kind: self.author_type, id: self.author_id.clone() }.authority(tx, ctx)
+    }
+
+    /// Returns what the check noted about columns, each as a sentence.
+    pub fn notes(&self) -> Vec<String> {
+        let columns: Vec<Schema> = serde_json::from_str(&self.columns.0).unwrap_or_default();
+        let text = |column: &Schema, name: &str| column[name].as_str().unwrap_or_default().to_string();
+        let noted = columns.iter().filter(|column| !text(column, "note").is_empty());
+        noted.map(|column| format!("{}: {}.", text(column, "column"), text(column, "note"))).collect()
     }
 
     /// Rejects what cannot be done in this status.

@@ -35,6 +35,9 @@ pub fn make(
     if built.left_out.is_some() {
         return Ok(Outcome::Skipped);
     }
+    if let Some(problem) = &built.broken {
+        return Err(Error::new(Code::ValidationFailed, problem.clone()));
+    }
     let table = plan.resource.shape.table;
     let entry = |id: &str, version: i64, outcome: Outcome| Entry {
         line,
@@ -49,6 +52,7 @@ pub fn make(
         if import.existing == Existing::Skip {
             return Ok(Outcome::Skipped);
         }
+        built.faults.clone().into_result()?;
         change(tx, ctx, plan, built, &id)?;
         lines::add(tx, ctx, &import.base.id, &entry(&id, 0, Outcome::Updated))?;
         return Ok(Outcome::Updated);

@@ -119,6 +119,8 @@ pub struct Plan {
     pub decimal: Decimal,
     /// The order of dates.
     pub dates: Dates,
+    /// The last year that a document can have.
+    pub last_year: i16,
     table: Option<&'static SourceTable>,
     general: Option<&'static SourceTable>,
 }
@@ -154,11 +156,14 @@ impl Plan {
             let target = match chosen.get(name) {
                 Some(target) => Target::named(resource, target.as_str().unwrap_or_default()),
                 None => guessed(resource, table, general, name)
-                    .filter(|target| !columns.iter().any(|(_, other)| other.name() == target.name())),
+                    .filter(|target| !columns.iter().any(|(_, other)| other.name() == target.name()))
+                    .filter(|target| !header.iter().any(|other| chosen[other.as_str()] == target.name().as_str())),
             };
             columns.push((name.clone(), target.unwrap_or(Target::Ignored)));
         }
-        Ok(Plan { resource, route, columns, decimal: Decimal::Point, dates: Dates::YearFirst, table, general })
+        each_once(&columns)?;
+        let (decimal, dates) = (Decimal::Point, Dates::YearFirst);
+        Ok(Plan { resource, route, columns, decimal, dates, last_year: i16::MAX, table, general })
     }
 
     /// Whether a column becomes this field.
@@ -172,8 +177,8 @@ impl Plan {
             return String::new();
         }
         let own = field.split(['.', '[']).next().unwrap_or(field);
-        let found = self.columns.iter().find(|(_, target)| target.name() == own);
-        found.map_or_else(|| own.to_string(), |(name, _)| name.clone())
+        let named = |name: &str| self.columns.iter().find(|(_, target)| target.name() == name);
+        named(field).or_else(|| named(own)).map_or_else(|| own.to_string(), |(name, _)| name.clone())
     }
 
     /// Converts a line.
@@ -187,43 +192,92 @@ impl Plan {
         for ((_, target), cell) in self.columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
             match target {
                 Target::Ignored => {}
+                target if matches!(cell, Cell::Error(_)) => {
+                    let message = format!("is an error in the sheet: {}", cell.text());
+                    built.faults.add(target.name(), violation(FieldCode::InvalidFormat, message));
+                }
                 Target::Field(field) if !field.rules.create => built.parent = cell.text().trim().to_string(),
                 Target::Field(field) if field.name == self.resource.shape.parent => {
                     built.parent = cell.text().trim().to_string();
                 }
                 Target::Field(field) => {
-                    let cell = self.renamed(field.name, cell);
-                    let value = convert::json(field, &cell, self.decimal, self.dates);
-                    match value {
-                        Some(value) => built.body.push((field.name.to_string(), value)),
-                        None => built.faults.add(field.name, self.wrong_date()),
-                    }
+                    let value = built.faults.take(field.name, self.value(field, cell));
+                    built.body.extend(value.map(|value| (field.name.to_string(), value)));
                 }
                 Target::Client(field) => {
                     built.client.insert(*field, cell.text().trim().to_string());
                 }
-                Target::Beside(name, kind) => self.take_beside(&mut built, name, *kind, cell),
+                Target::Beside(name, kind) => {
+                    let value = built.faults.take(name, self.beside(*kind, cell));
+                    built.beside.extend(value.map(|value| (*name, value)));
+                }
             }
         }
         self.complete(&mut built);
         built
     }
 
-    /// Reads a value beside the fields.
-    fn take_beside(&self, built: &mut Built, name: &'static str, kind: BesideKind, cell: &Cell) {
-        let text = cell.text().trim().to_string();
-        let read = match (kind, cell) {
-            (BesideKind::Text, _) => Some(text),
-            (BesideKind::Amount, Cell::Number(digits)) => Some(digits.clone()),
-            (BesideKind::Amount, _) => sheets::number(&text, self.decimal),
-            (BesideKind::Date, Cell::Date(date)) => Some(date.chars().take(10).collect()),
-            (BesideKind::Date, _) => sheets::date(&text, self.dates),
-        };
-        match read {
-            Some(value) => drop(built.beside.insert(name, value)),
-            None if kind == BesideKind::Date => built.faults.add(name, self.wrong_date()),
-            None => built.faults.add(name, violation(FieldCode::WrongType, "must be a number")),
+    /// Reads the value of a field.
+    fn value(&self, field: &FieldInfo, cell: &Cell) -> Result<Json, Violation> {
+        if matches!(cell, Cell::Text(_)) && convert::is_number(field) {
+            convert::in_euros(cell)?;
         }
+        let value = convert::json(field, &self.renamed(field.name, cell), self.decimal, self.dates);
+        let value = value.ok_or_else(|| self.wrong_date())?;
+        convert::is_rate(field, cell, &value)?;
+        match &value {
+            Json::Text(date) if old::is_document(self.resource) && field.is_date() => self.check_year(date)?,
+            _ => {}
+        }
+        Ok(value)
+    }
+
+    /// Reads a value beside the fields.
+    fn beside(&self, kind: BesideKind, cell: &Cell) -> Result<String, Violation> {
+        let text = cell.text().trim().to_string();
+        match (kind, cell) {
+            (BesideKind::Text, _) => Ok(text),
+            (BesideKind::Amount, _) => {
+                convert::in_euros(cell)?;
+                let digits = convert::digits(cell, self.decimal);
+                digits.ok_or_else(|| violation(FieldCode::WrongType, "must be a number"))
+            }
+            (BesideKind::Date, _) => {
+                let date = match cell {
+                    Cell::Date(date) => Some(date.chars().take(10).collect()),
+                    _ => sheets::date(&text, self.dates),
+                };
+                let date = date.ok_or_else(|| self.wrong_date())?;
+                self.check_year(&date)?;
+                Ok(date)
+            }
+        }
+    }
+
+    /// Returns a value as it is read, for people; empty if it cannot be read.
+    pub fn shown(&self, target: &Target, cell: &Cell) -> String {
+        let text = cell.text();
+        match target {
+            _ if cell.is_empty() || matches!(cell, Cell::Error(_)) => String::new(),
+            Target::Field(field) => match self.value(field, cell) {
+                Ok(Json::Text(text) | Json::Number(text)) => text,
+                Ok(Json::Bool(value)) => value.to_string(),
+                Ok(_) => text,
+                Err(_) => String::new(),
+            },
+            Target::Beside(_, kind) => self.beside(*kind, cell).unwrap_or_default(),
+            Target::Client(_) | Target::Ignored => text.trim().to_string(),
+        }
+    }
+
+    /// Rejects a date of a document that must be a mistake.
+    fn check_year(&self, date: &str) -> Result<(), Violation> {
+        let year: i16 = date.get(..4).and_then(|year| year.parse().ok()).unwrap_or(FIRST_YEAR);
+        if (FIRST_YEAR..=self.last_year).contains(&year) {
+            return Ok(());
+        }
+        let message = format!("is {date}, but the year must be from {FIRST_YEAR} to {}", self.last_year);
+        Err(violation(FieldCode::OutOfRange, message))
     }
 
     /// Says how dates are expected.
@@ -283,6 +337,7 @@ impl Plan {
         }
         let parent = self.resource.shape.parent;
         let mut faults = built.faults.clone();
+        faults.0.extend(built.missing.0.iter().cloned());
         if !parent.is_empty() && built.parent.is_empty() {
             faults.add(parent, violation(FieldCode::Required, "is required"));
         }
@@ -299,12 +354,33 @@ impl Plan {
         }
         // The line says all that is wrong with it, each field once.
         for fault in work.err().map(|error| error.faults).unwrap_or_default() {
-            if !faults.has(&fault.field) {
+            // An old document is named after its number.
+            let is_named = fault.field == "title" && built.missing.has("number");
+            if !is_named && !faults.has(&fault.field) {
                 faults.0.push(fault);
             }
         }
         Err(faults.into_result().err().unwrap_or_else(|| Error::internal("a line without a problem was rejected")))
     }
+}
+
+/// The first year that a document can have: an earlier one is a mistake, such as 1900 for an empty date.
+const FIRST_YEAR: i16 = 1990;
+
+/// Rejects columns that become the same field: only one of them would count.
+fn each_once(columns: &[(String, Target)]) -> Result<()> {
+    let mut faults = FieldErrors::default();
+    for (place, (column, target)) in columns.iter().enumerate() {
+        let name = target.name();
+        let earlier = columns[..place].iter().find(|(_, other)| !name.is_empty() && other.name() == name);
+        if let Some((earlier, _)) = earlier {
+            let place = format!("mapping.{}", column.chars().take(100).collect::<String>());
+            let earlier: String = earlier.chars().take(100).collect();
+            let message = format!("becomes {name}, as does the column '{earlier}': choose one of them");
+            faults.add(place, violation(FieldCode::GivenTwice, message));
+        }
+    }
+    faults.into_result()
 }
 
 /// Guesses what a column becomes: by the source, by the name of a field, or by what such columns are usually called.

@@ -44,6 +44,10 @@ pub fn complete(resource: &'static Resource, built: &mut Built) {
     let number = text_of(&built.body, "number").unwrap_or_default();
     if find(&built.body, "title").is_none() {
         let title = if number.is_empty() { text_of(&built.body, "external_id") } else { Some(number.clone()) };
+        if title.is_none() && !built.faults.has("number") {
+            let message = "is required, or a title for a draft";
+            built.missing.add("number", violation(FieldCode::Required, message));
+        }
         built.body.extend(title.map(|title| ("title".to_string(), Json::Text(title))));
     }
     built.pdf = built.beside.remove("pdf").unwrap_or_default();
@@ -73,6 +77,9 @@ pub fn complete(resource: &'static Resource, built: &mut Built) {
     }
     let is_final = text_of(&built.body, "generation_mode").as_deref() == Some("final")
         || find(&built.body, "generate") == Some(&Json::Bool(true));
+    if is_final && find(&built.body, "invoice_date").is_none() && !built.faults.has("invoice_date") {
+        built.missing.add("invoice_date", violation(FieldCode::Required, "is required for a final document"));
+    }
     if is_final && resource.shape.table != "workorders" {
         require_totals(built);
     }
@@ -99,18 +106,25 @@ fn require_totals(built: &mut Built) {
             "is required, or total_excl_vat or vat_rate: the total alone does not say how much of it is VAT",
         ),
     };
-    built.faults.add(field, violation(FieldCode::Required, message));
+    built.missing.add(field, violation(FieldCode::Required, message));
 }
 
 /// Works out the status of an invoice from what is open or paid, and when it was paid: on the day that the file says, or on the
 /// date of the invoice.
 fn settle(built: &mut Built) {
-    if built.paid_on.is_empty() {
-        built.paid_on = text_of(&built.body, "invoice_date").unwrap_or_default();
-    }
-    let status = text_of(&built.body, "payment_status").unwrap_or_default();
     let sent = |name: &str| built.beside.get(name).and_then(|digits| cents(digits));
     let (open, paid) = (sent("open_amount"), sent("paid_amount"));
+    let has_amount =
+        open.is_some() || paid.is_some() || ["open_amount", "paid_amount"].iter().any(|name| built.faults.has(name));
+    let mut status = text_of(&built.body, "payment_status").unwrap_or_default();
+    if built.paid_on.is_empty() {
+        built.paid_on = text_of(&built.body, "invoice_date").unwrap_or_default();
+    } else if status.is_empty() && !has_amount {
+        // Who notes the day of the payment was paid.
+        status = "paid".to_string();
+        built.body.retain(|(name, _)| name != "payment_status");
+        built.body.push(("payment_status".to_string(), Json::Text(status.clone())));
+    }
     let total = total(&built.body);
     let wrong = |message: String| violation(FieldCode::OutOfRange, message);
     if status == "paid" {
@@ -262,8 +276,11 @@ fn rounded(number: i128, by: i128) -> i128 {
     (number + half) / by
 }
 
+/// Number of clients with the same address among which one is found by its name.
+const MOST_ALIKE: usize = 50;
+
 /// Returns the client of a document: one with the same id elsewhere, address or name; otherwise a new one. Also returns
-/// whether it is new.
+/// whether it is new. More than one such client is a problem, unless the name tells those with the same address apart.
 pub fn client(tx: &mut Tx, ctx: &Ctx, known: &BTreeMap<&'static str, String>) -> Result<Option<(String, bool)>> {
     let value = |name: &str| known.get(name).map_or("", String::as_str);
     for (name, condition) in [
@@ -274,11 +291,25 @@ pub fn client(tx: &mut Tx, ctx: &Ctx, known: &BTreeMap<&'static str, String>) ->
         if value(name).is_empty() || value(name).contains('\0') {
             continue;
         }
-        let sql = format!("SELECT id FROM clients WHERE account_id = $1 AND {condition} LIMIT 1");
+        let sql =
+            format!("SELECT id, company_name FROM clients WHERE account_id = $1 AND {condition} LIMIT {MOST_ALIKE}");
         let values: [Value; 2] = [ctx.account.into(), value(name).into()];
-        if let Some(id) = tx.first(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))? {
-            return Ok(Some((id, false)));
+        let mut found =
+            tx.all(&sql, &values, |row| Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string())))?;
+        if found.is_empty() {
+            continue;
         }
+        if found.len() > 1 && name == "email" {
+            found.retain(|(_, company)| company == value("company_name"));
+        }
+        return match (found.pop(), found.is_empty()) {
+            (Some((id, _)), true) => Ok(Some((id, false))),
+            _ => {
+                let message =
+                    "is that of more than one client: map a column to client.external_id, or merge these clients";
+                Err(Error::field(&format!("client.{name}"), violation(FieldCode::InvalidChoice, message)))
+            }
+        };
     }
     if ["company_name", "firstname", "lastname", "email"].iter().all(|name| value(name).is_empty()) {
         return Ok(None);

@@ -2,14 +2,16 @@
 
 use engine::accounts::Account;
 use engine::app::App;
+use engine::contents::hex;
 use engine::context::Actor;
-use engine::error::{Error, Result};
+use engine::error::{Code, Error, Result};
 use engine::record::{Link, Record as _};
 use engine::records;
+use sha2::{Digest, Sha256};
 
-use super::import::Import;
-use super::routes::{start, start_undo};
-use super::{check, run, undo};
+use super::import::{Import, ImportStatus};
+use super::routes::start_undo;
+use super::{check, routes, run, undo};
 use crate::files::{self, File};
 
 /// A file of the operator.
@@ -54,35 +56,50 @@ pub fn undo(app: &App, account: Account, id: &str, seen: &mut dyn FnMut(i64)) ->
     })
 }
 
-/// Stores the file and an import that was checked, and runs it; `seen` is told the number of processed lines.
-pub fn import(
-    app: &App,
-    account: Account,
-    checked: &Import,
-    file: OwnFile,
-    pdfs: Option<OwnFile>,
-    seen: &mut dyn FnMut(i64),
-) -> Result<Import> {
+/// Returns an import of the same content that is still running.
+pub fn unended(app: &App, account: Account, resource: &str, file: &OwnFile) -> Result<Option<Import>> {
+    let (caller, resource) = (app.acting(account, "operator"), resource.to_string());
+    let sha256 = hex(&Sha256::digest(&file.bytes));
+    app.store.read_now(move |tx| {
+        let ctx = caller.reading(tx)?;
+        routes::unended(tx, &ctx, &resource, &sha256)
+    })
+}
+
+/// Stores the file and an import that was checked, and starts it; returns its id.
+pub fn start(app: &App, account: Account, checked: &Import, file: OwnFile, pdfs: Option<OwnFile>) -> Result<String> {
     let (number, caller) = (account.number, app.acting(account, "operator"));
     let file = keep(app, &caller, file)?;
     let pdfs = pdfs.map(|pdfs| keep(app, &caller, pdfs)).transpose()?;
     let mut import = checked.clone();
     import.file_id = Link(file.base().id.clone());
     import.pdfs_file_id = Link(pdfs.map(|pdfs| pdfs.base().id.clone()).unwrap_or_default());
-    let own = caller.clone();
-    let id = app.store.write_now(number, move |tx| {
-        let ctx = own.writing(tx)?;
+    app.store.write_now(number, move |tx| {
+        let ctx = caller.writing(tx)?;
         let mut import = import.clone();
         records::add(tx, &ctx, &mut import)?;
-        start(tx, &ctx, &import).map(|import| import.base.id)
-    })?;
+        routes::start(tx, &ctx, &import).map(|import| import.base.id)
+    })
+}
+
+/// Runs an import that was started to its end; `seen` is told the number of processed lines, and of all.
+pub fn finish(app: &App, account: Account, id: &str, seen: &mut dyn FnMut(i64, i64)) -> Result<Import> {
+    let (number, caller) = (account.number, app.acting(account, "operator"));
+    let found = || {
+        let (caller, id) = (caller.clone(), id.to_string());
+        app.store.read_now(move |tx| {
+            let ctx = caller.reading(tx)?;
+            let import: Import = records::find(tx, &ctx, &id)?;
+            Ok::<_, Error>(import)
+        })
+    };
+    let before = found()?;
+    if before.status == ImportStatus::Checked {
+        return Err(Error::new(Code::InvalidTransition, "The import was not started."));
+    }
     // A server that runs meanwhile may take a part of the work.
-    while !run::run(app, number, &id, seen)? {
+    while !run::run(app, number, id, &mut |lines| seen(lines, before.lines))? {
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
-    app.store.read_now(move |tx| {
-        let ctx = caller.reading(tx)?;
-        let import: Import = records::find(tx, &ctx, &id)?;
-        Ok::<_, Error>(import)
-    })
+    found()
 }

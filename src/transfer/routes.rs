@@ -53,7 +53,8 @@ fn create(call: Call) -> Result<Work> {
         let (files, warnings) = (files_of(tx, ctx, &import)?, input.warnings.clone());
         Ok(Answer::after(move |app, caller| {
             let checked = checked(app, caller, &import, &files)?;
-            let warnings = warnings.clone();
+            let mut warnings = warnings.clone();
+            warnings.extend(checked.notes());
             Ok(Box::new(move |tx, ctx| {
                 let mut import = checked.clone();
                 let image = records::add_as(tx, ctx, &mut import, "created")?;
@@ -97,7 +98,8 @@ fn patch(call: Call) -> Result<Work> {
         let (files, id) = (files_of(tx, ctx, &import)?, import.base.id.clone());
         Ok(Answer::after(move |app, caller| {
             let checked = checked(app, caller, &import, &files)?;
-            let (id, version, warnings) = (id.clone(), before.base.version, input.warnings.clone());
+            let (id, version, mut warnings) = (id.clone(), before.base.version, input.warnings.clone());
+            warnings.extend(checked.notes());
             Ok(Box::new(move |tx, ctx| {
                 let before: Import = records::find(tx, ctx, &id)?;
                 if before.base.version != version {
@@ -123,7 +125,14 @@ fn run(call: Call) -> Result<Work> {
 /// Starts an import that was checked.
 pub fn start(tx: &mut Tx, ctx: &Ctx, before: &Import) -> Result<Import> {
     before.must_be(&[ImportStatus::Checked], "run")?;
-    file_of(tx, ctx, before)?;
+    let file = file_of(tx, ctx, before)?;
+    if let Some(other) = unended(tx, ctx, &before.resource, &file.sha256)? {
+        let message = format!(
+            "The import {} of the same file is still running. Wait until it has ended; it can be undone then.",
+            other.base.id
+        );
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
     if before.valid_lines == 0 {
         return Err(Error::new(Code::InvalidTransition, "No line of the file can be imported; see `problems`."));
     }
@@ -136,6 +145,17 @@ pub fn start(tx: &mut Tx, ctx: &Ctx, before: &Import) -> Result<Import> {
         NewJob::of(ctx, &RunImport { import: import.base.id.clone() })?.keyed(format!("import {}", import.base.id));
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
     Ok(import)
+}
+
+/// Returns an import that is running and whose file has this content: running it twice would create everything twice.
+pub fn unended(tx: &mut Tx, ctx: &Ctx, resource: &str, sha256: &str) -> Result<Option<Import>> {
+    let sql = "SELECT unended.id FROM imports unended CROSS JOIN files content
+               WHERE unended.account_id = $1 AND unended.status = $2 AND unended.resource = $3
+                 AND content.account_id = $1 AND content.id = unended.file_id AND content.sha256 = $4
+               ORDER BY unended.created_at, unended.id LIMIT 1";
+    let values = [ctx.account.into(), ImportStatus::Running.wire().into(), resource.into(), sha256.into()];
+    let id = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    id.map(|id| records::find(tx, ctx, &id)).transpose()
 }
 
 fn undo(call: Call) -> Result<Work> {

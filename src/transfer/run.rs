@@ -135,7 +135,7 @@ fn open(app: &App, import: &Import, file: &File, pdfs: Option<&File>) -> Result<
     let found = check::found(import, &bytes)?;
     let header = sheets::header(&bytes, &found).map_err(check::unreadable)?;
     let pdfs = pdfs.map(|pdfs| check::open_pdfs(check::content(app, pdfs)?)).transpose()?;
-    Ok(Opened { plan: Arc::new(check::plan(import, &header)?), bytes, found, pdfs })
+    Ok(Opened { plan: Arc::new(check::plan(app, import, &header)?), bytes, found, pdfs })
 }
 
 /// Returns why an import cannot run, in one sentence.

@@ -4,6 +4,7 @@ mod command;
 mod documents;
 mod killed;
 mod problems;
+mod values;
 
 use engine::jobs::worker;
 use serde_json::{Value, json};
@@ -213,7 +214,10 @@ fn an_import_is_checked_before_it_runs(db: Db) {
         .map(|problem| (problem["line"].as_i64().unwrap(), problem["column"].as_str().unwrap()))
         .collect();
     assert!(found.contains(&(3, "E-mail")) && found.contains(&(4, "Land")), "{import:#}");
-    assert_eq!(import["columns"][0], json!({"column": "Bedrijfsnaam", "field": "company_name", "sample": "De Ster"}));
+    assert_eq!(
+        import["columns"][0],
+        json!({"column": "Bedrijfsnaam", "field": "company_name", "sample": "De Ster", "read": "De Ster", "note": ""})
+    );
     assert_eq!(import["columns"][3]["field"], "");
     assert_eq!(import["preview"][0], json!({"company_name": "De Ster", "email": "info@ster.example", "country": "NL"}));
     assert_eq!(total(&client, "/v1/clients"), 0, "nothing runs unasked");

@@ -114,7 +114,8 @@ pub fn detect(bytes: &[u8]) -> Result<Found> {
     if text.chars().take(4096).any(|c| c == '\0') {
         return Err(malformed("The file is not a text. Export it as CSV, Excel (.xlsx) or JSON Lines."));
     }
-    let format = if text.trim_start().starts_with('{') { Format::Jsonl } else { Format::Csv };
+    let is_json = text.trim_start().starts_with('{') || is_array(&text);
+    let format = if is_json { Format::Jsonl } else { Format::Csv };
     Ok(Found { format, encoding, separator: separator(&text) })
 }
 
@@ -128,15 +129,28 @@ fn encoding(bytes: &[u8]) -> Encoding {
     if std::str::from_utf8(bytes).is_ok() { Encoding::Utf8 } else { Encoding::Windows1252 }
 }
 
+/// Whether a text is a JSON array of objects.
+pub fn is_array(text: &str) -> bool {
+    text.trim_start().strip_prefix('[').is_some_and(|rest| rest.trim_start().starts_with('{'))
+}
+
+/// Whether every character of a text can be read in this encoding.
+pub fn is_readable(bytes: &[u8], encoding: Encoding) -> bool {
+    !decoder(bytes, encoding).decode_with_bom_removal(bytes).1
+}
+
 /// Decodes a text, without its byte order mark.
 pub fn decode(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
-    let by = match encoding {
+    decoder(bytes, encoding).decode_with_bom_removal(bytes).0
+}
+
+fn decoder(bytes: &[u8], encoding: Encoding) -> &'static encoding_rs::Encoding {
+    match encoding {
         Encoding::Utf8 => UTF_8,
         Encoding::Windows1252 => WINDOWS_1252,
         Encoding::Utf16 if bytes.starts_with(&[0xfe, 0xff]) || bytes.first() == Some(&0) => UTF_16BE,
         Encoding::Utf16 => UTF_16LE,
-    };
-    by.decode_with_bom_removal(bytes).0
+    }
 }
 
 /// Returns the separator that divides the first lines into the most columns, and each of them into the same number.
@@ -191,12 +205,15 @@ mod tests {
             (&utf16, (Format::Csv, Encoding::Utf16, ';')),
             (&bare, (Format::Csv, Encoding::Utf16, ';')),
             (b"{\"a\": 1}\n", (Format::Jsonl, Encoding::Utf8, ',')),
+            (b"[\n {\"a\": 1}]\n", (Format::Jsonl, Encoding::Utf8, ',')),
+            (b"[a],b\n1,2\n", (Format::Csv, Encoding::Utf8, ',')),
             (b"one\ntwo\n", (Format::Csv, Encoding::Utf8, ',')),
         ] {
             assert_eq!(found(bytes), expected, "{}", String::from_utf8_lossy(bytes));
         }
         assert_eq!(decode(b"\xef\xbb\xbfa", Encoding::Utf8), "a");
         assert_eq!(decode(b"Jos\xe9 \x80", Encoding::Windows1252), "José €");
+        assert!(is_readable(b"Jos\xe9", Encoding::Windows1252) && !is_readable(b"Jos\xe9", Encoding::Utf8));
     }
 
     #[test]

@@ -9,9 +9,12 @@ mod write;
 
 use std::fmt;
 
-pub use found::{Encoding, Format, Found, detect};
+pub use found::{Encoding, Format, Found, detect, is_readable};
 pub use read::{Line, header, read};
-pub use values::{Dates, Decimal, date, defuse, guess_dates, guess_decimal, number, undefuse};
+pub use values::{
+    Dates, Decimal, date, defuse, foreign_currency, guess_dates, guess_decimal, number, tells_day, tells_decimal,
+    undefuse,
+};
 pub use write::Writer;
 
 /// Maximum size of a file, in bytes.
@@ -34,6 +37,10 @@ pub enum Cell {
     Text(String),
     /// The digits of a number.
     Number(String),
+    /// The digits of a percentage as a spreadsheet shows it: 21 for 0.21 in a cell with the format `0%`.
+    Percent(String),
+    /// An error that a spreadsheet shows instead of a value, such as `#N/A`.
+    Error(String),
     /// True or false.
     Bool(bool),
     /// A date (YYYY-MM-DD), or a time (RFC 3339).
@@ -47,7 +54,10 @@ impl Cell {
     pub fn text(&self) -> String {
         match self {
             Cell::Empty => String::new(),
-            Cell::Text(text) | Cell::Number(text) | Cell::Date(text) | Cell::Json(text) => text.clone(),
+            Cell::Text(text) | Cell::Number(text) | Cell::Date(text) | Cell::Json(text) | Cell::Error(text) => {
+                text.clone()
+            }
+            Cell::Percent(digits) => format!("{digits}%"),
             Cell::Bool(value) => value.to_string(),
         }
     }

@@ -3,11 +3,11 @@
 use std::io::Cursor;
 use std::ops::ControlFlow;
 
-use calamine::{DataRef, Reader as _, Xlsx};
+use calamine::{DataRef, Reader as _, Style, Xlsx};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::found::decode;
+use crate::found::{decode, is_array};
 use crate::{
     Cell, Format, Found, MAX_COLUMNS, MAX_LINE, MAX_LINES, MAX_UNPACKED, Problem, Result, archive, malformed,
     too_large, undefuse,
@@ -160,8 +160,9 @@ fn excel_rows(bytes: &[u8], take: Take) -> Result<()> {
     let sheet = book.sheet_names().first().cloned();
     let sheet = sheet.ok_or_else(|| malformed("The workbook has no sheet."))?;
     let mut cells = book.worksheet_cells_reader(&sheet).map_err(broken)?;
+    let percent: Vec<bool> = cells.styles().iter().map(is_percent).collect();
     let (mut at, mut row): (u32, Vec<Cell>) = (0, Vec::new());
-    while let Some(cell) = cells.next_cell().map_err(broken)? {
+    while let Some((cell, style)) = cells.next_cell_with_style_id().map_err(broken)? {
         let (line, column) = cell.get_position();
         if column as usize >= MAX_COLUMNS {
             let is_blank = matches!(cell.get_value(), DataRef::Empty);
@@ -175,12 +176,40 @@ fn excel_rows(bytes: &[u8], take: Take) -> Result<()> {
         }
         at = line;
         row.resize(column as usize + 1, Cell::Empty);
-        row[column as usize] = excel_cell(cell.get_value());
+        row[column as usize] = match excel_cell(cell.get_value()) {
+            Cell::Number(digits) if percent.get(style) == Some(&true) => Cell::Percent(hundredfold(&digits)),
+            cell => cell,
+        };
     }
     if !row.is_empty() {
         let _ = take(at as usize + 1, row, None);
     }
     Ok(())
+}
+
+/// Whether a cell of this style shows a number as a percentage.
+fn is_percent(style: &Style) -> bool {
+    let Some(format) = &style.number_format else { return false };
+    // A percent sign in quotes or after a backslash is only a text beside the number.
+    let (mut quoted, mut escaped) = (false, false);
+    format.format_code.chars().any(|letter| {
+        let is_sign = letter == '%' && !quoted && !escaped;
+        quoted ^= letter == '"' && !escaped;
+        escaped = letter == '\\' && !escaped;
+        is_sign
+    })
+}
+
+/// Multiplies by a hundred without rounding: 0.07 becomes 7, not 7.000000000000001.
+fn hundredfold(digits: &str) -> String {
+    let (minus, number) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let part = format!("{part:0<2}");
+    let (moved, rest) = part.split_at(2);
+    let whole = format!("{whole}{moved}");
+    let whole = Some(whole.trim_start_matches('0')).filter(|digits| !digits.is_empty()).unwrap_or("0");
+    let rest = rest.trim_end_matches('0');
+    if rest.is_empty() { format!("{minus}{whole}") } else { format!("{minus}{whole}.{rest}") }
 }
 
 fn excel_cell(value: &DataRef) -> Cell {
@@ -199,19 +228,20 @@ fn excel_cell(value: &DataRef) -> Cell {
         }
         DataRef::DateTime(time) => Cell::Number(time.as_f64().to_string()),
         DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => Cell::Text(text.clone()),
-        DataRef::Error(_) | DataRef::Empty => Cell::Empty,
+        DataRef::Error(error) => Cell::Error(error.to_string()),
+        DataRef::Empty => Cell::Empty,
     }
 }
 
-/// Reads the lines of a file with a JSON object per line.
+/// Reads the lines of a file with a JSON object per line, or with one array of objects.
 fn json_lines(
     bytes: &[u8],
     found: &Found,
     mut take: impl FnMut(usize, serde_json::Map<String, Value>, &str) -> ControlFlow<()>,
 ) -> Result<()> {
     let text = decode(bytes, found.encoding);
-    for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let number = place + 1;
+    let lines = if is_array(&text) { array_lines(&text)? } else { (1..).zip(text.lines()).collect() };
+    for (number, line) in lines.into_iter().filter(|(_, line)| !line.trim().is_empty()) {
         if line.len() > MAX_LINE {
             return Err(too_large(format!("Line {number} has more than {} MiB.", MAX_LINE / (1024 * 1024))));
         }
@@ -222,6 +252,20 @@ fn json_lines(
         }
     }
     Ok(())
+}
+
+/// Returns the objects of a JSON array, each with the line on which it begins.
+fn array_lines(text: &str) -> Result<Vec<(usize, &str)>> {
+    let objects: Vec<&RawValue> =
+        serde_json::from_str(text).map_err(|error| malformed(format!("The file is not a JSON array: {error}.")))?;
+    let (mut at, mut number) = (0, 1);
+    let numbered = objects.into_iter().map(|object| {
+        let begins = (object.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize).clamp(at, text.len());
+        number += text.as_bytes()[at..begins].iter().filter(|byte| **byte == b'\n').count();
+        at = begins;
+        (number, object.get())
+    });
+    Ok(numbered.collect())
 }
 
 fn json_names(bytes: &[u8], found: &Found, names: &mut Vec<String>) -> Result<()> {
@@ -316,6 +360,52 @@ mod tests {
         assert_eq!(lines, expected);
         assert!(all(b"{\"a\": 1}\n{\"a\"\n").is_err());
         assert!(all(b"{\"a\": 1}\n[1]\n").is_err());
+    }
+
+    #[test]
+    fn a_json_array_is_read_by_line() {
+        let lines = all(b"[\n  {\"a\": 1},\n  {\n \"a\": 2.50}\n]\n").unwrap();
+        assert_eq!(lines, vec![(2, vec![Cell::Number("1".into())]), (3, vec![Cell::Number("2.50".into())])]);
+        assert!(all(b"[{\"a\": 1}, 2]").is_err());
+        assert!(all(b"[{\"a\": 1}").is_err());
+    }
+
+    #[test]
+    fn percentages_keep_their_digits() {
+        for (digits, expected) in [
+            ("0.21", "21"),
+            ("0.07", "7"),
+            ("0.125", "12.5"),
+            ("-0.5", "-50"),
+            ("1", "100"),
+            ("0", "0"),
+            ("0.001", "0.1"),
+        ] {
+            assert_eq!(hundredfold(digits), expected, "{digits}");
+        }
+    }
+
+    #[test]
+    fn workbooks_show_percentages_and_errors() {
+        let mut book = rust_xlsxwriter::Workbook::new();
+        let sheet = book.add_worksheet();
+        let format = |code: &str| rust_xlsxwriter::Format::new().set_num_format(code);
+        sheet.write_string(0, 0, "rate").unwrap();
+        sheet.write_number_with_format(1, 0, 0.21, &format("0%")).unwrap();
+        sheet.write_number_with_format(2, 0, 0.075, &format("0.00 %")).unwrap();
+        sheet.write_number_with_format(3, 0, 21, &format("0\"%\"")).unwrap();
+        sheet.write_number(4, 0, 0.21).unwrap();
+        sheet.write_formula(5, 0, rust_xlsxwriter::Formula::new("=NA()").set_result("#N/A")).unwrap();
+        let lines = all(&book.save_to_buffer().unwrap()).unwrap();
+        let cells: Vec<Cell> = lines.into_iter().map(|(_, mut cells)| cells.remove(0)).collect();
+        let expected = [
+            Cell::Percent("21".into()),
+            Cell::Percent("7.5".into()),
+            Cell::Number("21".into()),
+            Cell::Number("0.21".into()),
+            Cell::Error("#N/A".into()),
+        ];
+        assert_eq!(cells, expected);
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub fn guess_decimal<'t>(samples: impl IntoIterator<Item = &'t str>) -> Decimal 
         match (sample.rfind('.'), sample.rfind(',')) {
             (Some(dot), Some(at)) if dot > at => point += 2,
             (Some(_), Some(_)) => comma += 2,
+            // A number has one decimal sign: what it has more of separates thousands.
+            (Some(_), None) if sample.matches('.').count() > 1 => comma += 1,
+            (None, Some(_)) if sample.matches(',').count() > 1 => point += 1,
             // Three digits after a single sign may be thousands.
             (Some(dot), None) if sample.len() - dot != 4 => point += 1,
             (None, Some(at)) if sample.len() - at != 4 => comma += 1,
@@ -50,6 +53,31 @@ pub fn guess_decimal<'t>(samples: impl IntoIterator<Item = &'t str>) -> Decimal 
     }
     if comma > point { Decimal::Comma } else { Decimal::Point }
 }
+
+/// Whether a number tells which its decimal sign is: `None` if it has no sign at all, false if its sign may also separate
+/// thousands, as that of `1.500`.
+pub fn tells_decimal(text: &str) -> Option<bool> {
+    let text = bare(text);
+    let at = text.rfind(['.', ','])?;
+    let before = text[..at].trim_start_matches('-');
+    let is_group = text.len() - at == 4 && (1..=3).contains(&before.len()) && !before.starts_with('0');
+    Some(!(is_group && text.bytes().filter(u8::is_ascii_digit).count() == before.len() + 3))
+}
+
+/// Returns the sign or the code of a currency other than the euro in an amount, such as the `$` of `$121.00`.
+pub fn foreign_currency(text: &str) -> Option<&str> {
+    let text = text.trim();
+    if let Some((at, sign)) =
+        text.char_indices().find(|(_, letter)| matches!(letter, '$' | '£' | '¥' | '₹' | '₽' | '₺'))
+    {
+        return Some(&text[at..at + sign.len_utf8()]);
+    }
+    text.split(|letter: char| !letter.is_alphabetic()).find(|word| FOREIGN.contains(word))
+}
+
+/// The codes of currencies that amounts are often written with.
+const FOREIGN: &[&str] =
+    &["USD", "GBP", "CHF", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF", "RON", "TRY", "JPY", "CNY", "CAD", "AUD"];
 
 /// Reads a number; returns its digits with a decimal point, or `None` if it is not a number.
 pub fn number(text: &str, decimal: Decimal) -> Option<String> {
@@ -89,9 +117,10 @@ fn bare(text: &str) -> String {
 
 /// Guesses the order of dates as they are written.
 pub fn guess_dates<'t>(samples: impl IntoIterator<Item = &'t str>) -> Dates {
-    let (mut year, mut day, mut month) = (0, 0, 0);
+    let (mut year, mut day, mut month, mut any) = (0, 0, 0, false);
     for sample in samples {
         let Some((parts, separator)) = parts(sample) else { continue };
+        any = true;
         match parts {
             [first, ..] if first > 31 => year += 1,
             [first, second, _] if first > 12 && second <= 12 => day += 2,
@@ -104,9 +133,16 @@ pub fn guess_dates<'t>(samples: impl IntoIterator<Item = &'t str>) -> Dates {
     match () {
         () if year >= day && year >= month && year > 0 => Dates::YearFirst,
         () if month > day => Dates::MonthFirst,
-        () if day > 0 || month > 0 => Dates::DayFirst,
+        () if any => Dates::DayFirst,
         () => Dates::YearFirst,
     }
+}
+
+/// Whether a date tells its day from its month: `None` if it starts with its year or both are the same, false if it may be
+/// read in either order.
+pub fn tells_day(text: &str) -> Option<bool> {
+    let ([first, second, _], _) = parts(text)?;
+    (first <= 31 && first != second).then_some(first > 12 || second > 12)
 }
 
 /// Reads a date; returns it as YYYY-MM-DD. A date that starts with its year is read in any order.
@@ -180,6 +216,32 @@ mod tests {
         assert_eq!(guess_decimal(["12,50", "1.000,00"]), Decimal::Comma);
         assert_eq!(guess_decimal(["12.50", "1,000"]), Decimal::Point);
         assert_eq!(guess_decimal(["1.000", "12,5"]), Decimal::Comma);
+        assert_eq!(guess_decimal(["1.000.000"]), Decimal::Comma);
+        for (text, expected) in [
+            ("1.500", Some(false)),
+            ("€ 2,250", Some(false)),
+            ("-12.500", Some(false)),
+            ("12.50", Some(true)),
+            ("0.125", Some(true)),
+            ("1.234,50", Some(true)),
+            ("1.000.000", Some(true)),
+            ("1500", None),
+        ] {
+            assert_eq!(tells_decimal(text), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("$121.00", Some("$")),
+            ("£ 100,00", Some("£")),
+            ("-100 USD", Some("USD")),
+            ("CHF 5", Some("CHF")),
+            ("€ 5", None),
+            ("EUR 5", None),
+            ("5", None),
+            ("n.v.t.", None),
+            ("5 per uur", None),
+        ] {
+            assert_eq!(foreign_currency(text), expected, "{text}");
+        }
     }
 
     #[test]
@@ -201,6 +263,12 @@ mod tests {
         assert_eq!(guess_dates(["05/13/2026"]), Dates::MonthFirst);
         assert_eq!(guess_dates(["13/05/2026", "01/02/2026"]), Dates::DayFirst);
         assert_eq!(guess_dates(["2026-05-04"]), Dates::YearFirst);
+        assert_eq!(guess_dates(["01/02/2024", "03/04/2024"]), Dates::DayFirst);
+        assert_eq!(guess_dates([]), Dates::YearFirst);
+        assert_eq!(
+            ["01/02/2024", "13/02/2024", "02/13/2024", "2024-01-02", "soon"].map(tells_day),
+            [Some(false), Some(true), Some(true), None, None]
+        );
     }
 
     #[test]

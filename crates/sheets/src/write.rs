@@ -115,6 +115,7 @@ impl<W> Sheet<W> {
             match cell {
                 Cell::Empty => continue,
                 Cell::Bool(value) => sheet.write_boolean(self.row, place, *value),
+                Cell::Percent(_) | Cell::Error(_) => sheet.write_string(self.row, place, cell.text()),
                 Cell::Number(digits) => match digits.parse::<f64>() {
                     Ok(number) if number.to_string() == *digits => sheet.write_number(self.row, place, number),
                     // Excel would round it.

@@ -20,21 +20,21 @@ on_both![
     products_in_use_stay_when_an_import_is_undone,
 ];
 
-fn problems(import: &Value) -> Vec<(i64, String, String)> {
+pub fn problems(import: &Value) -> Vec<(i64, String, String)> {
     let text = |problem: &Value, name: &str| problem[name].as_str().unwrap().to_string();
     let all = import["problems"].as_array().unwrap().iter();
     all.map(|one| (one["line"].as_i64().unwrap(), text(one, "column"), text(one, "message"))).collect()
 }
 
 /// Runs an import whose problems were reported; returns it. The check and the run agree on every line.
-fn run_as_checked(server: &Server, client: &Client, import: &Value) -> Value {
+pub fn run_as_checked(server: &Server, client: &Client, import: &Value) -> Value {
     let done = run(server, client, import);
     let count = |name: &str| done[name].as_i64().unwrap();
     assert_eq!(count("created") + count("updated"), import["valid_lines"].as_i64().unwrap(), "{done:#}");
     done
 }
 
-fn invoice(client: &Client, number: &str) -> Value {
+pub fn invoice(client: &Client, number: &str) -> Value {
     let found = client.get(&format!("/v1/invoices?number={number}")).expect(200).data();
     let id = found[0]["id"].as_str().unwrap_or_else(|| panic!("no invoice {number}")).to_string();
     client.get(&format!("/v1/invoices/{id}")).expect(200).data()
@@ -56,12 +56,14 @@ fn surplus_values_and_open_quotes_are_problems(db: Db) {
 fn final_documents_need_their_totals(db: Db) {
     let server = Server::start(db);
     let client = server.client();
-    let none = checked(&client, "invoices", "x.csv", b"Factuurnummer;Klant;Status\n1;De Ster;Betaald\n");
+    let none =
+        checked(&client, "invoices", "x.csv", b"Factuurnummer;Datum;Klant;Status\n1;2024-05-04;De Ster;Betaald\n");
     assert_eq!(problems(&none)[0].1, "total_excl_vat", "{none:#}");
     assert_eq!(none["valid_lines"], 0);
-    let gross = checked(&client, "invoices", "x.csv", b"Factuurnummer;Klant;Bedrag incl.\n1;De Ster;121,00\n");
+    let gross =
+        checked(&client, "invoices", "x.csv", b"Factuurnummer;Datum;Klant;Bedrag incl.\n1;2024-05-04;De Ster;121,00\n");
     assert_eq!(problems(&gross)[0].1, "vat_amount", "{gross:#}");
-    let rated = b"Factuurnummer;Klant;Bedrag incl.;Btw %\n1;De Ster;121,00;21\n";
+    let rated = b"Factuurnummer;Datum;Klant;Bedrag incl.;Btw %\n1;2024-05-04;De Ster;121,00;21\n";
     let rated = checked(&client, "invoices", "x.csv", rated);
     assert_eq!(rated["problems"], json!([]), "{rated:#}");
     run_as_checked(&server, &client, &rated);
@@ -69,7 +71,7 @@ fn final_documents_need_their_totals(db: Db) {
         (&invoice(&client, "1")["vat_amount"], &invoice(&client, "1")["total_excl_vat"]),
         (&json!(21), &json!(100))
     );
-    let both = b"Factuurnummer;Klant;Bedrag excl.;Bedrag incl.\n2;De Ster;100,00;121,00\n";
+    let both = b"Factuurnummer;Datum;Klant;Bedrag excl.;Bedrag incl.\n2;2024-05-04;De Ster;100,00;121,00\n";
     let both = checked(&client, "invoices", "x.csv", both);
     run_as_checked(&server, &client, &both);
     assert_eq!(invoice(&client, "2")["vat_amount"], 21);
@@ -155,7 +157,7 @@ in_4,B-4,2024-05-04,De Ster,100.00,21.00,121.00,21,open
     assert_eq!(shown("1"), (json!("paid"), json!(21), json!(0)));
     assert_eq!(shown("2"), (json!("open"), json!(21), json!(121)));
     assert_eq!(shown("3"), (json!("partial"), json!(9), json!(9)));
-    let vague = b"Factuurnummer;Klant;Totaal excl. btw;Btw;Status\n9;De Ster;100;21;Deels betaald\n";
+    let vague = b"Factuurnummer;Datum;Klant;Totaal excl. btw;Btw;Status\n9;2024-05-04;De Ster;100;21;Deels betaald\n";
     let vague = checked(&client, "invoices", "x.csv", vague);
     assert!(problems(&vague)[0].2.contains("partly paid"), "{vague:#}");
 }
@@ -203,7 +205,7 @@ fn a_matched_record_is_no_duplicate(db: Db) {
 fn pdfs_are_checked_before_they_are_stored(db: Db) {
     let server = Server::start(db);
     let client = server.client();
-    let csv = b"Factuurnummer;Klant;Totaal excl. btw;Btw;Bestand\n1;De Ster;100;21;\n2;De Ster;100;21;\n3;De Ster;100;21;absent.pdf\n";
+    let csv = b"Factuurnummer;Datum;Klant;Totaal excl. btw;Btw;Bestand\n1;2024-05-04;De Ster;100;21;\n2;2024-05-04;De Ster;100;21;\n3;2024-05-04;De Ster;100;21;absent.pdf\n";
     let no_zip = client.upload("pdfs.zip", b"not a zip file").expect(201).id();
     let refused = with(&client, json!({"resource": "invoices", "pdfs_file_id": no_zip}), "x.csv", csv).expect(422);
     assert_eq!(refused.faults(), ["pdfs_file_id: invalid_format"]);
