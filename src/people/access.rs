@@ -8,6 +8,8 @@ use engine::records::Work;
 use engine::resource::{Method, Part, Resource, Returns};
 use serde_json::json;
 
+use crate::people::status::Status;
+
 static SHAPE: Shape = Shape::new("access", "access", &["When a user was last there."]);
 
 const MEMBERS: &[Part] = &[
@@ -37,14 +39,17 @@ pub(crate) fn resource() -> Resource {
 fn list(_: Call) -> Result<Work> {
     Ok(Box::new(|tx, ctx| {
         let sees_factors = ctx.may("users.write");
-        let sql = "SELECT users.id,
+        let invited = Status::Invited.wire();
+        let sql = format!(
+            "SELECT users.id,
                           (SELECT coalesce(max(seen_at), 0) FROM sessions
                            WHERE sessions.account_id = users.account_id AND sessions.user_id = users.id),
                           (SELECT count(*) FROM second_factors
                            WHERE second_factors.person_id = users.person_id AND second_factors.confirmed_at > 0
-                             AND users.status <> 'invited')
-                   FROM users WHERE users.account_id = $1 ORDER BY users.created_at, users.id";
-        let all = tx.all(sql, &[ctx.account.into()], |row| {
+                             AND users.status <> '{invited}')
+                   FROM users WHERE users.account_id = $1 ORDER BY users.created_at, users.id"
+        );
+        let all = tx.all(&sql, &[ctx.account.into()], |row| {
             let seen = Moment(row.int(1)?);
             Ok::<_, Error>(json!({
                 "user_id": row.text(0)?,
