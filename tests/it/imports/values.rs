@@ -139,6 +139,13 @@ fn vague_dates_and_numbers_are_noted(db: Db) {
     assert_eq!((&prices["columns"][1]["note"], &prices["preview"][0]["price"]), (&json!(note), &json!(1500)));
     let certain = checked(&client, "products", "x.csv", b"Naam;Prijs\nA;1.500\nB;2,25\n");
     assert_eq!((&certain["columns"][1]["note"], &certain["columns"][1]["read"]), (&json!(""), &json!("1500")));
+    // Neither a credit nor a remark tells the decimal sign.
+    for other in ["2.000-", "+2.000", "ca. 500"] {
+        let csv = format!("Naam;Prijs\nA;1.500\nB;750\nC;{other}\n");
+        let import = checked(&client, "products", "x.csv", csv.as_bytes());
+        let shown = (&import["decimal_sign"], &import["columns"][1]["read"], &import["columns"][1]["note"]);
+        assert_eq!(shown, (&json!("comma"), &json!("1500"), &json!(note)), "{other}");
+    }
 }
 
 fn an_interrupted_import_is_not_run_twice(db: Db) {
