@@ -85,6 +85,16 @@ fn an_encrypted_backup_has_a_recipient(db: Db) {
         let secret = complained(&kantoor(&db, &[arguments, &["--set", &setting]].concat()));
         assert!(secret.contains("age identity") && !secret.contains(&IDENTITY[20..]), "{secret}");
     }
+    let setting = format!("backup_identity={IDENTITY}");
+    for arguments in
+        [&["restore", &path("."), "--identity", IDENTITY][..], &["doctor", "--set", "backup_to=x"], &["config"]]
+    {
+        let done = kantoor(&db, &[arguments, &["--set", &setting]].concat());
+        let words = format!("{}{}", said(&done), String::from_utf8_lossy(&done.stderr));
+        assert!(!words.contains(&IDENTITY[20..]), "{words}");
+        let expected = if arguments[0] == "config" { "(hidden)" } else { "name the file that contains it" };
+        assert!(words.contains(expected), "{arguments:?}: {words}");
+    }
     assert!(!Path::new(&path("b.age")).exists());
     let setting = format!("backup_recipient={RECIPIENT}");
     let run =
