@@ -271,6 +271,20 @@ fn an_ambiguous_client_is_a_problem(db: Db) {
     run_as_checked(&server, &client, &import);
     assert_eq!(invoice(&client, "2")["client_name"].as_str().unwrap_or("De Zon"), "De Zon");
     assert_eq!(total(&client, "/v1/clients"), 4);
+    // A client without a company is not the one of a line without a company.
+    let person = json!({"type": "private", "firstname": "Jan", "lastname": "Smit", "email": "y@b.example"});
+    client.post("/v1/clients", person).expect(201);
+    client.post("/v1/clients", json!({"company_name": "De Wolk", "email": "y@b.example"})).expect(201);
+    let csv = b"Factuurnummer;Factuurdatum;Klantnummer;E-mail;Totaal excl. btw;Btw
+4;31-01-2024;;y@b.example;100,00;21,00
+5;31-01-2024;K7;y@b.example;100,00;21,00
+";
+    let import = checked(&client, "invoices", "x.csv", csv);
+    let found = problems(&import);
+    let places: Vec<(i64, &str)> = found.iter().map(|(line, column, _)| (*line, column.as_str())).collect();
+    assert_eq!(places, [(2, "E-mail"), (3, "E-mail")], "{found:?}");
+    assert!(found[0].2.contains("a column for client.external_id"), "{found:?}");
+    assert!(found[1].2.contains("none has this client.external_id"), "{found:?}");
 }
 
 fn encodings_and_arrays_are_understood(db: Db) {
