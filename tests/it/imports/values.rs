@@ -250,6 +250,10 @@ fn a_field_comes_from_one_column(db: Db) {
     let chosen = json!({"resource": "products", "mapping": {"Titel": "name"}});
     let import = with(&client, chosen, "x.csv", csv).expect(201).data();
     assert_eq!(import["preview"][0], json!({"name": "B", "price": 1}), "{import:#}");
+    let chosen = json!({"resource": "products", "mapping": {"Titel": "name"}});
+    let import = with(&client, chosen, "x.csv", b"Titel,Titel,Prijs\nA,B,1\n").expect(201).data();
+    assert_eq!(import["preview"][0], json!({"name": "A", "price": 1}), "{import:#}");
+    assert_eq!((&import["columns"][0]["field"], &import["columns"][1]["field"]), (&json!("name"), &json!("")));
 }
 
 fn an_ambiguous_client_is_a_problem(db: Db) {
