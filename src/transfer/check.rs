@@ -7,9 +7,10 @@ use std::sync::Arc;
 use engine::app::App;
 use engine::context::Actor;
 use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::input::Input;
 use engine::text::not_allowed;
 use jiff::tz::TimeZone;
-use serde_json::json;
+use serde_json::{Value, json};
 use sheets::archive::Archive;
 use sheets::{Cell, Dates, Decimal, Encoding, Format, Found, MAX_UNPACKED, Problem};
 
@@ -19,8 +20,36 @@ use super::mapping::{BesideKind, Plan, Target};
 use super::{convert, sources, subject, sums};
 use crate::files::File;
 
-/// Number of lines from which the decimal sign and the order of dates are recognized.
+/// Number of lines from which the decimal sign and the order of dates are recognized; notes say it.
 const SAMPLED: usize = 2000;
+
+/// What the caller of a check chose, so that it needs no note.
+#[derive(Clone, Copy)]
+pub struct Chosen {
+    /// The decimal sign.
+    pub decimal_sign: bool,
+    /// The order of dates.
+    pub date_order: bool,
+}
+
+impl Chosen {
+    /// Everything that is not recognized: the choices of a new import.
+    pub fn of(import: &Import) -> Chosen {
+        Chosen {
+            decimal_sign: import.decimal_sign != DecimalSign::Auto,
+            date_order: import.date_order != DateOrder::Auto,
+        }
+    }
+
+    /// The choices of a change, which sent some of the fields: what is stored may have been recognized earlier.
+    pub fn by(import: &Import, input: &Input<Import>) -> Chosen {
+        let all = Chosen::of(import);
+        Chosen {
+            decimal_sign: all.decimal_sign && input.has("decimal_sign"),
+            date_order: all.date_order && input.has("date_order"),
+        }
+    }
+}
 
 /// Reads the content of a file.
 pub fn content(app: &App, file: &File) -> Result<Vec<u8>> {
@@ -46,8 +75,9 @@ pub fn found(import: &Import, bytes: &[u8]) -> Result<Found> {
     if let Some(encoding) = Encoding::named(import.encoding.wire()).filter(|_| found.format != Format::Xlsx) {
         if encoding != found.encoding && !sheets::is_readable(bytes, encoding) {
             let (chosen, seems) = (encoding.name(), found.encoding.name());
-            let message =
-                format!("is {chosen}, but the file has characters that cannot be read so; it seems to be {seems}");
+            let message = format!(
+                "is {chosen}, but some characters of the file are not valid in it; the file seems to be {seems}"
+            );
             return Err(Error::field("encoding", violation(FieldCode::InvalidChoice, message)));
         }
         found.encoding = encoding;
@@ -114,15 +144,24 @@ fn note_format(import: &mut Import, found: &Found) {
 }
 
 /// Checks all lines of a file; returns the import with what was found. Nothing is stored.
-pub fn check(app: &App, caller: &Actor, import: &Import, bytes: &[u8], pdfs: Option<&mut Archive>) -> Result<Import> {
+pub fn check(
+    app: &App,
+    caller: &Actor,
+    import: &Import,
+    chosen: Chosen,
+    bytes: &[u8],
+    pdfs: Option<&mut Archive>,
+) -> Result<Import> {
     let mut import = import.clone();
     let found = found(&import, bytes)?;
     let header = sheets::header(bytes, &found).map_err(unreadable)?;
     note_format(&mut import, &found);
     let first = plan(app, &import, &header)?;
-    let sampled = recognize(&mut import, &first, bytes, &found)?;
+    let stored = Chosen::of(&import);
+    let (mut sampled, is_longer) = recognize(&mut import, &first, bytes, &found)?;
+    settle(&mut sampled, &first, chosen, stored, &import.columns);
     let plan = Arc::new(plan(app, &import, &header)?);
-    import.columns = shown_columns(&plan, &sampled);
+    import.columns = shown_columns(&plan, &sampled, is_longer);
     let own = import.clone();
     let mut checking = Checking::blank(app, caller, plan, &own, pdfs);
     let mut failed = None;
@@ -176,12 +215,17 @@ fn written(target: &Target) -> Option<Written> {
     }
 }
 
-/// Recognizes the decimal sign and the order of dates from the first lines; returns these by column. A column keeps the texts
-/// that can be read in two ways, if no other text of the file decides.
-fn recognize(import: &mut Import, plan: &Plan, bytes: &[u8], found: &Found) -> Result<Vec<Sampled>> {
+/// Recognizes the decimal sign and the order of dates from the first lines; returns these by column, and whether the file has
+/// more. A column keeps the texts that can be read in two ways, if no other text of these lines decides.
+fn recognize(import: &mut Import, plan: &Plan, bytes: &[u8], found: &Found) -> Result<(Vec<Sampled>, bool)> {
     let start = |(_, target): &(String, Target)| Sampled { written: written(target), ..Sampled::default() };
     let (mut columns, mut seen): (Vec<Sampled>, usize) = (plan.columns.iter().map(start).collect(), 0);
+    let mut is_longer = false;
     sheets::read(bytes, found, &mut |line| {
+        if seen == SAMPLED {
+            is_longer = true;
+            return ControlFlow::Break(());
+        }
         for (column, cell) in columns.iter_mut().zip(line.cells).filter(|(_, cell)| !cell.is_empty()) {
             if let (Some(_), Cell::Text(text)) = (column.written, &cell) {
                 column.texts.push(text.clone());
@@ -189,7 +233,7 @@ fn recognize(import: &mut Import, plan: &Plan, bytes: &[u8], found: &Found) -> R
             column.first.get_or_insert(cell);
         }
         seen += 1;
-        if seen < SAMPLED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        ControlFlow::Continue(())
     })
     .map_err(unreadable)?;
     let texts = |written: Written| {
@@ -222,34 +266,56 @@ fn recognize(import: &mut Import, plan: &Plan, bytes: &[u8], found: &Found) -> R
             None => false,
         });
     }
-    Ok(columns)
+    Ok((columns, is_longer))
 }
 
-fn shown_columns(plan: &Plan, sampled: &[Sampled]) -> Objects {
+/// Forgets the texts that can be read in two ways if the caller chose how: now, or earlier. A choice that is stored may also have
+/// been recognized, but then the earlier check left a note on the same column.
+fn settle(sampled: &mut [Sampled], plan: &Plan, chosen: Chosen, stored: Chosen, earlier: &Objects) {
+    let earlier: Vec<Value> = serde_json::from_str(&earlier.0).unwrap_or_default();
+    for (place, (column, (_, target))) in sampled.iter_mut().zip(&plan.columns).enumerate() {
+        let (is_chosen, is_stored) = match column.written {
+            Some(Written::Number) => (chosen.decimal_sign, stored.decimal_sign),
+            _ => (chosen.date_order, stored.date_order),
+        };
+        let had_no_note = earlier
+            .get(place)
+            .is_some_and(|own| own["field"].as_str() == Some(target.name().as_str()) && own["note"] == "");
+        if is_chosen || is_stored && had_no_note {
+            column.texts.clear();
+        }
+    }
+}
+
+fn shown_columns(plan: &Plan, sampled: &[Sampled], is_longer: bool) -> Objects {
     let short = |text: String| -> String { text.chars().take(100).collect() };
     let shown = plan.columns.iter().zip(sampled).map(|((name, target), column)| {
         let first = column.first.as_ref();
         let sample = short(first.map(Cell::text).unwrap_or_default());
         let read = short(first.map(|cell| plan.shown(target, cell)).unwrap_or_default());
         let name: String = name.chars().take(200).collect();
-        let note = note(plan, target, column);
+        let note = note(plan, target, column, is_longer);
         json!({"column": name, "field": target.name(), "sample": sample, "read": read, "note": note})
     });
     Objects::from(shown.collect::<Vec<_>>())
 }
 
 /// Says how a value is read that could be read in another way; otherwise empty.
-fn note(plan: &Plan, target: &Target, column: &Sampled) -> String {
+fn note(plan: &Plan, target: &Target, column: &Sampled, is_longer: bool) -> String {
     let Some(value) = column.texts.first() else { return String::new() };
     let read = plan.shown(target, &Cell::Text(value.clone()));
+    let why = match (column.written, is_longer) {
+        (Some(Written::Date), false) => "no date in the file tells which it is",
+        (Some(Written::Date), true) => "none of the first 2,000 lines tells which it is",
+        (_, false) => "no number in the file tells its decimal sign",
+        (_, true) => "none of the first 2,000 lines tells its decimal sign",
+    };
     match (column.written, plan.dates) {
         _ if read.is_empty() => String::new(),
         (Some(Written::Date), Dates::MonthFirst) => {
-            format!("{value} is read as {read}, month first: no date in the file tells which it is; see `date_order`")
+            format!("{value} is read as {read}, month first: {why}; see `date_order`")
         }
-        (Some(Written::Date), _) => {
-            format!("{value} is read as {read}, day first: no date in the file tells which it is; see `date_order`")
-        }
-        _ => format!("{value} is read as {read}: no number in the file tells its decimal sign; see `decimal_sign`"),
+        (Some(Written::Date), _) => format!("{value} is read as {read}, day first: {why}; see `date_order`"),
+        _ => format!("{value} is read as {read}: {why}; see `decimal_sign`"),
     }
 }

@@ -153,7 +153,10 @@ impl Plan {
         let general = sources::named(sources::GENERAL)?.resources.get(resource.shape.table);
         let mut columns: Vec<(String, Target)> = Vec::new();
         for name in header {
+            let is_repeated = columns.iter().any(|(earlier, _)| earlier == name);
             let target = match chosen.get(name) {
+                // A mapping names columns: of those with the same name, it means the first.
+                Some(_) if is_repeated => Some(Target::Ignored),
                 Some(target) => Target::named(resource, target.as_str().unwrap_or_default()),
                 None => guessed(resource, table, general, name)
                     .filter(|target| !columns.iter().any(|(_, other)| other.name() == target.name()))

@@ -299,14 +299,20 @@ pub fn client(tx: &mut Tx, ctx: &Ctx, known: &BTreeMap<&'static str, String>) ->
         if found.is_empty() {
             continue;
         }
-        if found.len() > 1 && name == "email" {
+        if found.len() > 1 && name == "email" && !value("company_name").is_empty() {
             found.retain(|(_, company)| company == value("company_name"));
         }
         return match (found.pop(), found.is_empty()) {
             (Some((id, _)), true) => Ok(Some((id, false))),
             _ => {
-                let message =
-                    "is that of more than one client: map a column to client.external_id, or merge these clients";
+                let message = match value("external_id") {
+                    "" => {
+                        "is that of more than one client: tell them apart by a column for client.external_id, or merge these clients"
+                    }
+                    _ => {
+                        "is that of more than one client, and none has this client.external_id: give it to one of them, or merge these clients"
+                    }
+                };
                 Err(Error::field(&format!("client.{name}"), violation(FieldCode::InvalidChoice, message)))
             }
         };

@@ -9,6 +9,7 @@ use engine::record::{Link, Record as _};
 use engine::records;
 use sha2::{Digest, Sha256};
 
+use super::check::Chosen;
 use super::import::{Import, ImportStatus};
 use super::routes::start_undo;
 use super::{check, routes, run, undo};
@@ -36,7 +37,7 @@ fn keep(app: &App, caller: &Actor, file: OwnFile) -> Result<File> {
 pub fn check(app: &App, account: Account, import: &Import, file: &OwnFile, pdfs: Option<&OwnFile>) -> Result<Import> {
     let caller = app.acting(account, "operator");
     let mut pdfs = pdfs.map(|pdfs| check::open_pdfs(pdfs.bytes.clone())).transpose()?;
-    check::check(app, &caller, import, &file.bytes, pdfs.as_mut())
+    check::check(app, &caller, import, Chosen::of(import), &file.bytes, pdfs.as_mut())
 }
 
 /// Undoes an import; `seen` is told the number of removed records.

@@ -13,6 +13,7 @@ use engine::resource::{Method, Resource, Returns, Verb};
 use engine::tables::Logged;
 use store::Tx;
 
+use super::check::Chosen;
 use super::import::{Import, ImportStatus, MIGRATIONS, PROGRESS};
 use super::run::RunImport;
 use super::undo::UndoImport;
@@ -52,7 +53,7 @@ fn create(call: Call) -> Result<Work> {
         import.signed(ctx);
         let (files, warnings) = (files_of(tx, ctx, &import)?, input.warnings.clone());
         Ok(Answer::after(move |app, caller| {
-            let checked = checked(app, caller, &import, &files)?;
+            let checked = checked(app, caller, &import, Chosen::of(&import), &files)?;
             let mut warnings = warnings.clone();
             warnings.extend(checked.notes());
             Ok(Box::new(move |tx, ctx| {
@@ -81,10 +82,16 @@ fn files_of(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<(File, Option<Fil
 }
 
 /// Reads the files and checks all lines.
-fn checked(app: &App, caller: &Actor, import: &Import, (file, pdfs): &(File, Option<File>)) -> Result<Import> {
+fn checked(
+    app: &App,
+    caller: &Actor,
+    import: &Import,
+    chosen: Chosen,
+    (file, pdfs): &(File, Option<File>),
+) -> Result<Import> {
     let bytes = check::content(app, file)?;
     let mut pdfs = pdfs.as_ref().map(|pdfs| check::open_pdfs(check::content(app, pdfs)?)).transpose()?;
-    check::check(app, caller, import, &bytes, pdfs.as_mut())
+    check::check(app, caller, import, chosen, &bytes, pdfs.as_mut())
 }
 
 fn patch(call: Call) -> Result<Work> {
@@ -97,7 +104,7 @@ fn patch(call: Call) -> Result<Work> {
         input.merge_into(&mut import);
         let (files, id) = (files_of(tx, ctx, &import)?, import.base.id.clone());
         Ok(Answer::after(move |app, caller| {
-            let checked = checked(app, caller, &import, &files)?;
+            let checked = checked(app, caller, &import, Chosen::by(&import, &input), &files)?;
             let (id, version, mut warnings) = (id.clone(), before.base.version, input.warnings.clone());
             warnings.extend(checked.notes());
             Ok(Box::new(move |tx, ctx| {

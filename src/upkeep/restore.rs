@@ -137,8 +137,10 @@ impl Restoring<'_> {
             ));
         }
         if schema < newest {
+            // Its secrets need their key as those of the newest do; a schema from before the secrets needs none.
+            let (_, has_other_key) = load_keys(&store, self.config, unpacked.key.as_deref());
             let (checked, notes) = (self.verify_older(&store, unpacked), vec![older(schema)]);
-            return Ok(Verified { checked, notes, has_other_key: false });
+            return Ok(Verified { checked, notes, has_other_key });
         }
         let (mut notes, mut lacking) = (Vec::new(), 0);
         let (loaded, has_other_key) = load_keys(&store, self.config, unpacked.key.as_deref());

@@ -42,6 +42,10 @@ pub struct Identities(Vec<Box<dyn age::Identity>>);
 impl Identities {
     /// Reads the file that `age-keygen` writes.
     pub fn read(path: &Path) -> Result<Identities, String> {
+        // Somebody who gives the identity in place of its file must not find it in a message or a log.
+        if path.to_string_lossy().to_ascii_uppercase().contains("AGE-SECRET-KEY-") && !path.exists() {
+            return Err("this is an age identity itself, which is secret: name the file that contains it".to_string());
+        }
         let place = path.display();
         // The text is a secret and must not appear in a message.
         let file = std::fs::File::open(path).map_err(|error| format!("{place}: {error}"))?;

@@ -76,3 +76,17 @@ fn rejects_names_outside_the_archive_and_contents_that_are_too_short() {
     assert!(secret.contains("age identity") && !secret.contains("hush"), "{secret}");
     assert!(Recipients::parse(["age1x"]).err().unwrap().contains("not an age recipient"));
 }
+
+#[test]
+fn an_identity_in_place_of_its_file_is_not_printed() {
+    for text in ["AGE-SECRET-KEY-1HUSH", "age-secret-key-1hush", "# a comment\nAGE-SECRET-KEY-PQ-1HUSH"] {
+        let why = Identities::read(std::path::Path::new(text)).err().unwrap();
+        assert!(why.contains("name the file") && !why.to_lowercase().contains("hush"), "{why}");
+    }
+    // The name of a file may be like that.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("age-secret-key-1.txt");
+    std::fs::write(&path, age::x25519::Identity::generate().to_string().expose_secret()).unwrap();
+    assert!(Identities::read(&path).is_ok());
+    assert!(Identities::read(&folder.path().join("missing.txt")).err().unwrap().contains("missing.txt"));
+}

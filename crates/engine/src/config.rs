@@ -110,6 +110,9 @@ const SECRETS: &[&str] = &[
     "oidc_client_secret",
 ];
 
+/// Settings whose value is no secret, unless somebody put an age identity there: they name its file and its public key.
+const NO_IDENTITY: &[&str] = &["backup_identity", "backup_recipient"];
+
 /// Those that are secret if they contain a password.
 const URLS: &[&str] = &["database_url", "database_standby"];
 
@@ -249,9 +252,9 @@ impl Config {
         shown.database_url = hide_password(&self.database_url);
         shown.database_standby = hide_password(&self.database_standby);
         let Ok(mut table) = toml::Table::try_from(&shown) else { return String::new() };
-        for name in SECRETS.iter().filter(|name| !URLS.contains(name)) {
+        for name in SECRETS.iter().chain(NO_IDENTITY).filter(|name| !URLS.contains(name)) {
             if let Some(toml::Value::String(secret)) = table.get_mut(*name)
-                && !secret.is_empty()
+                && Config::is_secret(name, secret)
             {
                 *secret = "(hidden)".to_string();
             }
@@ -261,6 +264,9 @@ impl Config {
 
     /// Whether a value of this setting is a secret. An address of a database is one only if it has a password.
     pub fn is_secret(name: &str, value: &str) -> bool {
+        if NO_IDENTITY.contains(&name) {
+            return value.to_ascii_uppercase().contains("AGE-SECRET-KEY-");
+        }
         SECRETS.contains(&name) && !value.is_empty() && (!URLS.contains(&name) || has_password(value))
     }
 }
@@ -544,6 +550,11 @@ bodies_mib: must be 0 (no limit) or at least 5, since a file upload counts for 5
             assert!(Config::is_secret(setting, secret) && !Config::is_secret(setting, ""), "{setting}");
             let shown = load(&[], &[(setting, secret)]).unwrap().shown();
             assert!(!shown.contains("hush"), "{shown}");
+        }
+        for setting in NO_IDENTITY {
+            let shown = |value: &str| load(&[], &[(*setting, value)]).unwrap().shown();
+            assert!(!shown("AGE-SECRET-KEY-1HUSH").contains("HUSH") && !shown("age-secret-key-1hush").contains("hush"));
+            assert!(shown("age1public").contains("age1public"), "{setting}");
         }
         assert!(!Config::is_secret("database_url", "postgres://me@db:5432/k?sslmode=disable"));
         assert!(Config::is_secret("database_url", "host=db password=x"));

@@ -190,12 +190,13 @@ fn excel_rows(bytes: &[u8], take: Take) -> Result<()> {
 /// Whether a cell of this style shows a number as a percentage.
 fn is_percent(style: &Style) -> bool {
     let Some(format) = &style.number_format else { return false };
-    // A percent sign in quotes or after a backslash is only a text beside the number.
+    // A percent sign in quotes or after a backslash is only a text beside the number, `_%` is a space of its width, and `*%`
+    // fills the cell with it. In quotes these have no meaning of their own.
     let (mut quoted, mut escaped) = (false, false);
     format.format_code.chars().any(|letter| {
         let is_sign = letter == '%' && !quoted && !escaped;
         quoted ^= letter == '"' && !escaped;
-        escaped = letter == '\\' && !escaped;
+        escaped = !quoted && !escaped && matches!(letter, '\\' | '_' | '*');
         is_sign
     })
 }
@@ -396,6 +397,9 @@ mod tests {
         sheet.write_number_with_format(3, 0, 21, &format("0\"%\"")).unwrap();
         sheet.write_number(4, 0, 0.21).unwrap();
         sheet.write_formula(5, 0, rust_xlsxwriter::Formula::new("=NA()").set_result("#N/A")).unwrap();
+        sheet.write_number_with_format(6, 0, 21, &format("#,##0.00_%_);(#,##0.00)_%")).unwrap();
+        sheet.write_number_with_format(7, 0, 21, &format("0*%")).unwrap();
+        sheet.write_number_with_format(8, 0, 0.21, &format("0\"\\\"%")).unwrap();
         let lines = all(&book.save_to_buffer().unwrap()).unwrap();
         let cells: Vec<Cell> = lines.into_iter().map(|(_, mut cells)| cells.remove(0)).collect();
         let expected = [
@@ -404,6 +408,9 @@ mod tests {
             Cell::Number("21".into()),
             Cell::Number("0.21".into()),
             Cell::Error("#N/A".into()),
+            Cell::Number("21".into()),
+            Cell::Number("21".into()),
+            Cell::Percent("21".into()),
         ];
         assert_eq!(cells, expected);
     }

@@ -37,8 +37,7 @@ pub enum Dates {
 /// Guesses the decimal sign from numbers as they are written.
 pub fn guess_decimal<'t>(samples: impl IntoIterator<Item = &'t str>) -> Decimal {
     let (mut point, mut comma) = (0, 0);
-    for sample in samples {
-        let sample = bare(sample);
+    for sample in samples.into_iter().filter_map(figures) {
         match (sample.rfind('.'), sample.rfind(',')) {
             (Some(dot), Some(at)) if dot > at => point += 2,
             (Some(_), Some(_)) => comma += 2,
@@ -57,11 +56,18 @@ pub fn guess_decimal<'t>(samples: impl IntoIterator<Item = &'t str>) -> Decimal 
 /// Whether a number tells which its decimal sign is: `None` if it has no sign at all, false if its sign may also separate
 /// thousands, as that of `1.500`.
 pub fn tells_decimal(text: &str) -> Option<bool> {
-    let text = bare(text);
+    let text = figures(text)?;
     let at = text.rfind(['.', ','])?;
-    let before = text[..at].trim_start_matches('-');
+    let before = &text[..at];
     let is_group = text.len() - at == 4 && (1..=3).contains(&before.len()) && !before.starts_with('0');
     Some(!(is_group && text.bytes().filter(u8::is_ascii_digit).count() == before.len() + 3))
+}
+
+/// Returns the figures of a number, without a minus sign. A text that is no number with either decimal sign, such as
+/// `ca. 500`, says nothing about the others.
+fn figures(text: &str) -> Option<&str> {
+    let is_number = [Decimal::Point, Decimal::Comma].iter().any(|decimal| number(text, *decimal).is_some());
+    is_number.then(|| bare(text).1)
 }
 
 /// Returns the sign or the code of a currency other than the euro in an amount, such as the `$` of `$121.00`.
@@ -81,12 +87,8 @@ const FOREIGN: &[&str] =
 
 /// Reads a number; returns its digits with a decimal point, or `None` if it is not a number.
 pub fn number(text: &str, decimal: Decimal) -> Option<String> {
-    let text = bare(text);
+    let (minus, digits) = bare(text);
     let (sign, group) = decimal.signs();
-    let (minus, digits) = match text.strip_prefix('-').or_else(|| text.strip_suffix('-')) {
-        Some(rest) => ("-", rest),
-        None => ("", text.strip_prefix('+').unwrap_or(&text)),
-    };
     let (whole, part) = digits.split_once(sign).unwrap_or((digits, ""));
     let groups: Vec<&str> = whole.split([group, ' ', '\u{a0}', '\'']).collect();
     let grouped =
@@ -103,16 +105,20 @@ pub fn number(text: &str, decimal: Decimal) -> Option<String> {
     Some(if part.is_empty() { format!("{minus}{whole}") } else { format!("{minus}{whole}.{part}") })
 }
 
-/// Drops the spaces, the currency and the percent sign around a number.
-fn bare(text: &str) -> String {
-    let text = text.trim().trim_end_matches('%').trim();
-    let text = text.strip_prefix("EUR").or_else(|| text.strip_suffix("EUR")).unwrap_or(text);
+/// Returns a minus sign, before or after a number, and the number without it and without the spaces, the currency, the percent
+/// sign and the plus sign around it.
+fn bare(text: &str) -> (&'static str, &str) {
     let is_sign = |c: char| matches!(c, '€' | '$' | '£') || c.is_whitespace();
-    let (minus, rest) = match text.strip_prefix('-') {
+    let text = text.trim().trim_end_matches('%').trim();
+    let text = text.strip_prefix("EUR").or_else(|| text.strip_suffix("EUR")).unwrap_or(text).trim_matches(is_sign);
+    // The dashes of `1.500,-` are cents, not a minus sign.
+    let whole = text.trim_end_matches('-');
+    let text = if whole.ends_with(['.', ',']) { whole } else { text };
+    let (minus, rest) = match text.strip_prefix('-').or_else(|| text.strip_suffix('-')) {
         Some(rest) => ("-", rest),
-        None => ("", text),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
     };
-    format!("{minus}{}", rest.trim_matches(is_sign))
+    (minus, rest.trim_matches(is_sign))
 }
 
 /// Guesses the order of dates as they are written.
@@ -204,6 +210,15 @@ mod tests {
             ("-€ 5,00", Decimal::Comma, Some("-5.00")),
             ("21%", Decimal::Point, Some("21")),
             ("1.000.000", Decimal::Comma, Some("1000000")),
+            ("2.000-", Decimal::Comma, Some("-2000")),
+            ("€ 2.000 -", Decimal::Comma, Some("-2000")),
+            ("+1.500", Decimal::Comma, Some("1500")),
+            ("€ 1.500,-", Decimal::Comma, Some("1500")),
+            ("-1.500,--", Decimal::Comma, Some("-1500")),
+            ("+-5", Decimal::Point, None),
+            ("-5-", Decimal::Point, None),
+            ("-", Decimal::Point, None),
+            ("ca. 500", Decimal::Point, None),
             ("0012", Decimal::Point, Some("12")),
             ("12,5", Decimal::Point, None),
             ("1.2.3", Decimal::Point, None),
@@ -217,6 +232,8 @@ mod tests {
         assert_eq!(guess_decimal(["12.50", "1,000"]), Decimal::Point);
         assert_eq!(guess_decimal(["1.000", "12,5"]), Decimal::Comma);
         assert_eq!(guess_decimal(["1.000.000"]), Decimal::Comma);
+        assert_eq!(guess_decimal(["1,500", "2,000-", "+1,250", "ca. 500", "31,12,2024"]), Decimal::Point);
+        assert_eq!(guess_decimal(["12,5", "ca. 500", "n.v.t.", "31.12.2024"]), Decimal::Comma);
         for (text, expected) in [
             ("1.500", Some(false)),
             ("€ 2,250", Some(false)),
@@ -225,6 +242,11 @@ mod tests {
             ("0.125", Some(true)),
             ("1.234,50", Some(true)),
             ("1.000.000", Some(true)),
+            ("2.000-", Some(false)),
+            ("+1.500", Some(false)),
+            ("1.500,-", Some(true)),
+            ("ca. 500", None),
+            ("31.12.2024", None),
             ("1500", None),
         ] {
             assert_eq!(tells_decimal(text), expected, "{text}");

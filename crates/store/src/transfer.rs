@@ -86,26 +86,27 @@ impl Side {
     /// Begins a snapshot, and keeps everybody from writing until it ends: a later write would be acknowledged and not copied.
     fn begin_snapshot(&mut self) -> Result<()> {
         let tables = schema::names(&mut self.tx())?;
-        let locked = match self {
+        let (locked, who) = match self {
             Side::Sqlite(conn) => {
-                conn.execute_batch("BEGIN IMMEDIATE")?;
-                return Ok(conn.pragma_update(None, "query_only", true)?);
+                let begun = conn.execute_batch("BEGIN IMMEDIATE");
+                (begun.and_then(|()| conn.pragma_update(None, "query_only", true)).map_err(Error::from), "")
             }
             Side::Postgres(_) if tables.is_empty() => return Ok(()),
             Side::Postgres(conn) => {
                 let listed: Vec<String> = tables.iter().map(|table| format!("\"{table}\"")).collect();
                 // The first query fixes what the transaction sees, so the lock comes before it.
-                conn.script(&format!(
+                let locked = conn.script(&format!(
                     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
                      SET LOCAL lock_timeout = '{LOCK_SECONDS}s';
                      LOCK TABLE {} IN SHARE MODE",
                     listed.join(", ")
-                ))
+                ));
+                (locked, " as a user who may write to its tables; a standby cannot be the source")
             }
         };
         locked.map_err(|error| {
             Error::Copy(format!(
-                "the source cannot be locked against writes: {error}; stop everything that uses it, and copy again as the owner of its tables"
+                "the source cannot be locked against writes: {error}; stop everything that uses it, and copy again{who}"
             ))
         })
     }
@@ -398,4 +399,26 @@ fn finish(tables: &[Table], to: &mut Side) -> Result<()> {
         conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_cannot_be_locked_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("k.db");
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other.execute_batch("CREATE TABLE a (id INTEGER PRIMARY KEY); BEGIN IMMEDIATE").unwrap();
+        // A connection of the program would wait for half a minute.
+        let conn = rusqlite::Connection::open(&path).unwrap();
+        conn.busy_timeout(Duration::ZERO).unwrap();
+        let mut source = Side::Sqlite(conn);
+        let why = source.begin_snapshot().unwrap_err().to_string();
+        assert!(why.starts_with("the source cannot be locked against writes: "), "{why}");
+        assert!(why.ends_with("; stop everything that uses it, and copy again"), "{why}");
+        other.execute_batch("COMMIT").unwrap();
+        source.begin_snapshot().unwrap();
+    }
 }

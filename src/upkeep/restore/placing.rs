@@ -37,6 +37,8 @@ pub struct Target<'t> {
     made_folder: bool,
     /// Where contents are unpacked, if they are in a folder.
     staged_files: Option<PathBuf>,
+    /// The key that was written next to another one.
+    beside: Option<PathBuf>,
     /// Whether the dump is in the database.
     is_loaded: bool,
     is_placed: bool,
@@ -67,8 +69,8 @@ impl<'t> Target<'t> {
         private::create_folder(&config.data)
             .map_err(|error| format!("{}: {}", config.data.display(), plain(&error)))?;
         let alone = if config.database_url.is_empty() { Some(takeover::claim(config).map_err(told)?) } else { None };
-        let (staged_files, is_loaded, is_placed) = (None, false, false);
-        Ok(Target { config, runtime, _alone: alone, made_folder, staged_files, is_loaded, is_placed })
+        let (staged_files, beside, is_loaded, is_placed) = (None, None, false, false);
+        Ok(Target { config, runtime, _alone: alone, made_folder, staged_files, beside, is_loaded, is_placed })
     }
 
     /// The folder in which the database is prepared.
@@ -101,7 +103,12 @@ impl<'t> Target<'t> {
     pub fn place(&mut self, unpacked: &Unpacked, has_other_key: bool) -> Result<Option<String>, String> {
         let told = |error: io::Error| format!("{}: {}", self.config.data.display(), plain(&error));
         let note = match unpacked.key.as_deref().filter(|_| has_other_key) {
-            Some(key) => Some(keep_beside(self.config, key)?),
+            Some(key) => {
+                let (path, is_new) = keep_beside(self.config, key)?;
+                let note = about_key(&KeySource::of(self.config), &path);
+                self.beside = Some(path).filter(|_| is_new);
+                Some(note)
+            }
             None => None,
         };
         if let Some(staged) = self.staged_files.take() {
@@ -145,6 +152,9 @@ impl Drop for Target<'_> {
         } else if self.config.files.starts_with("s3://") {
             self.remove_objects();
         }
+        if let Some(key) = &self.beside {
+            let _ = std::fs::remove_file(key);
+        }
         if self.is_loaded
             && let Err(error) = store::empty(&self.config.database_url)
         {
@@ -168,28 +178,46 @@ impl Target<'_> {
     }
 }
 
-/// Writes the key of a backup next to the key that is there, which may be needed for something else. Returns what to do.
-fn keep_beside(config: &Config, key: &Path) -> Result<String, String> {
-    let source = KeySource::of(config);
-    let mut path = match &source {
-        KeySource::File(path) => path.clone().into_os_string(),
+/// Writes the key of a backup next to the key that is there, which may be needed for something else. Returns its file, and
+/// whether it is new: an earlier attempt may have written it.
+fn keep_beside(config: &Config, key: &Path) -> Result<(PathBuf, bool), String> {
+    let mut path = match KeySource::of(config) {
+        KeySource::File(path) => path.into_os_string(),
         KeySource::Setting(_) => config.data.join(key_file::NAME).into_os_string(),
     };
     path.push(RESTORED);
     let path = PathBuf::from(path);
-    let told = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            format!("{} is there already, with the key of another restore; move it away", path.display())
-        }
-        _ => format!("{}: {}", path.display(), plain(&error)),
-    };
+    let told = |error: io::Error| format!("{}: {}", path.display(), plain(&error));
     let bytes = std::fs::read(key).map_err(told)?;
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path).map_err(told)?;
-    file.write_all(&bytes).and_then(|()| file.sync_all()).and_then(|()| sync_parent(&path)).map_err(told)?;
+    let mut file = match File::options().write(true).create_new(true).mode(0o600).open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if std::fs::read(&path).map_err(told)? == bytes {
+                return Ok((path, false));
+            }
+            return Err(format!("{} is there already, with the key of another restore; move it away", path.display()));
+        }
+        opened => opened.map_err(told)?,
+    };
+    let written = file.write_all(&bytes).and_then(|()| file.sync_all()).and_then(|()| sync_parent(&path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&path);
+    }
+    written.map_err(told)?;
+    Ok((path, true))
+}
+
+/// Says what to do with a key that was kept next to another one.
+fn about_key(source: &KeySource, path: &Path) -> String {
     let path = path.display();
-    Ok(format!(
-        "The backup needs another key than {source}. It includes that key, which is now in {path}: put it in place of the other one before the server starts."
-    ))
+    let remedy = match source {
+        KeySource::File(_) => "put it in place of the other one",
+        KeySource::Setting(_) => {
+            "copy the key in it to the setting secret_key, or remove that setting and name the file in secret_key_file,"
+        }
+    };
+    format!(
+        "The backup needs another key than {source}. It includes that key, which is now in {path}: {remedy} before the server starts."
+    )
 }
 
 fn must_be_empty(config: &Config) -> Result<(), String> {

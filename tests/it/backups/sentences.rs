@@ -23,6 +23,7 @@ on_both![
     an_interrupted_restore_is_not_a_new_company,
     an_encrypted_backup_has_a_recipient,
     a_key_in_a_backup_is_kept_beside_another,
+    the_key_of_an_earlier_schema_is_kept_too,
     a_check_removes_what_a_killed_one_left,
 ];
 
@@ -84,6 +85,16 @@ fn an_encrypted_backup_has_a_recipient(db: Db) {
         let secret = complained(&kantoor(&db, &[arguments, &["--set", &setting]].concat()));
         assert!(secret.contains("age identity") && !secret.contains(&IDENTITY[20..]), "{secret}");
     }
+    let setting = format!("backup_identity={IDENTITY}");
+    for arguments in
+        [&["restore", &path("."), "--identity", IDENTITY][..], &["doctor", "--set", "backup_to=x"], &["config"]]
+    {
+        let done = kantoor(&db, &[arguments, &["--set", &setting]].concat());
+        let words = format!("{}{}", said(&done), String::from_utf8_lossy(&done.stderr));
+        assert!(!words.contains(&IDENTITY[20..]), "{words}");
+        let expected = if arguments[0] == "config" { "(hidden)" } else { "name the file that contains it" };
+        assert!(words.contains(expected), "{arguments:?}: {words}");
+    }
     assert!(!Path::new(&path("b.age")).exists());
     let setting = format!("backup_recipient={RECIPIENT}");
     let run =
@@ -110,8 +121,68 @@ fn a_key_in_a_backup_is_kept_beside_another(db: Db) {
     let beside = own.data.join("secret.key.restored");
     assert_eq!(beside.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!kantoor(&own, &["verify"]).status.success());
+    // A restore that is tried again finds its own key there; that of another backup stays.
+    let restored_beside = |text: &[u8]| {
+        let own = empty_like(&db);
+        std::fs::create_dir_all(&own.data).unwrap();
+        std::fs::write(own.data.join("secret.key"), format!("{}\n", "ab".repeat(32))).unwrap();
+        std::fs::write(own.data.join("secret.key.restored"), text).unwrap();
+        (kantoor(&own, &["restore", file.to_str().unwrap()]), own)
+    };
+    let (again, _own) = restored_beside(&std::fs::read(&beside).unwrap());
+    assert!(again.status.success() && said(&again).contains("secret.key.restored"), "{again:?}");
+    let (refused, other) = restored_beside(b"another");
+    assert!(complained(&refused).contains("move it away"), "{refused:?}");
+    assert_eq!(std::fs::read(other.data.join("secret.key.restored")).unwrap(), b"another");
+    // A setting is no file that another one replaces.
+    let set = empty_like(&db);
+    let setting = format!("secret_key={}", "ab".repeat(32));
+    let restored = kantoor(&set, &["restore", file.to_str().unwrap(), "--set", &setting]);
+    let words = said(&restored);
+    assert!(words.contains("secret_key_file") && !words.contains("in place of the other"), "{restored:?}");
+    assert!(set.data.join("secret.key.restored").exists());
     std::fs::rename(&beside, &key).unwrap();
     assert!(kantoor(&own, &["verify"]).status.success());
+}
+
+/// The records of an earlier schema are not checked, but its key is kept as that of any other.
+fn the_key_of_an_earlier_schema_is_kept_too(db: Db) {
+    kantoor::registry::install();
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let folder = db.folder.path().join("backup");
+    assert!(kantoor(&db, &["backup", folder.to_str().unwrap(), "--with-key"]).status.success());
+    let earlier = super::restored(&db, &folder);
+    forget_last(&earlier, engine::migrations::all().last().unwrap().number);
+    let copy = folder.join(if db.url.is_empty() { "kantoor.db" } else { "kantoor.dump" });
+    if !db.url.is_empty() {
+        let mut dump = Command::new("pg_dump");
+        dump.args(["--format=custom", "--no-owner", "--no-privileges", "--dbname", &earlier.url, "--file"]).arg(&copy);
+        let done = dump.output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    }
+    let manifest = folder.join("backup.json");
+    let mut told: Value = serde_json::from_str(&std::fs::read_to_string(&manifest).unwrap()).unwrap();
+    describe(&mut told, &copy);
+    std::fs::write(&manifest, told.to_string()).unwrap();
+    let own = empty_like(&db);
+    std::fs::create_dir_all(&own.data).unwrap();
+    std::fs::write(own.data.join("secret.key"), format!("{}\n", "ab".repeat(32))).unwrap();
+    let restored = kantoor(&own, &["restore", folder.to_str().unwrap()]);
+    assert!(restored.status.success(), "{restored:?}");
+    let words = said(&restored);
+    assert!(words.contains("earlier version") && words.contains("secret.key.restored"), "{words}");
+    let keys = |path: &Path| -> Vec<String> {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_string).collect()
+    };
+    assert_eq!(keys(&own.data.join("secret.key.restored")), keys(&db.data.join("secret.key")));
+}
+
+/// Puts the hash and the size of a database into the description of its backup.
+fn describe(told: &mut Value, copy: &Path) {
+    let bytes = std::fs::read(copy).unwrap();
+    let hash: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    (told["database"]["sha256"], told["database"]["bytes"]) = (json!(hash), json!(bytes.len()));
 }
 
 /// A folder that another user may not read is not an empty one.
@@ -209,10 +280,7 @@ fn a_restore_asks_the_database_for_its_schema(db: Db) {
     let copy = folder.join("kantoor.db");
     let sql = "INSERT INTO schema_migrations (number, name) VALUES (9999, 'later')";
     rusqlite::Connection::open(&copy).unwrap().execute_batch(sql).unwrap();
-    let bytes = std::fs::read(&copy).unwrap();
-    told["database"]["sha256"] =
-        json!(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-    told["database"]["bytes"] = json!(bytes.len());
+    describe(&mut told, &copy);
     std::fs::write(&manifest, told.to_string()).unwrap();
     let own = empty_like(&db);
     let words = complained(&kantoor(&own, &["restore", path]));

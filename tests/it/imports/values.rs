@@ -132,13 +132,37 @@ fn vague_dates_and_numbers_are_noted(db: Db) {
     let path = format!("/v1/imports/{}", import["id"].as_str().unwrap());
     let other = client.patch(&path, json!({"date_order": "month_first"})).expect(200).data();
     assert_eq!(other["columns"][1]["read"], "2024-01-02");
+    // What was chosen needs no note, also not when something else is changed later.
+    let noted = |body: Value| client.patch(&path, body).expect(200).data()["columns"][1]["note"].clone();
+    assert_eq!(other["columns"][1]["note"], "", "{other:#}");
+    assert_eq!(noted(json!({"existing": "update"})), "");
+    assert_eq!(noted(json!({"date_order": "auto"})), note);
+    assert_eq!(noted(json!({"existing": "skip"})), note);
+    assert_eq!(noted(json!({"date_order": "day_first"})), "");
     let certain = checked(&client, "tasks", "x.csv", b"title;deadline\nCall;01/02/2024\nMail;13/04/2024\n");
     assert_eq!(certain["columns"][1]["note"], "", "{certain:#}");
     let prices = checked(&client, "products", "x.csv", b"Naam;Prijs\nA;1.500\nB;2.250\n");
     let note = "1.500 is read as 1500: no number in the file tells its decimal sign; see `decimal_sign`";
     assert_eq!((&prices["columns"][1]["note"], &prices["preview"][0]["price"]), (&json!(note), &json!(1500)));
+    let chosen = json!({"resource": "products", "decimal_sign": "comma"});
+    let reply = with(&client, chosen, "x.csv", b"Naam;Prijs\nA;1.500\nB;2.250\n").expect(201);
+    assert_eq!((&reply.data()["columns"][1]["note"], reply.text.contains("decimal sign")), (&json!(""), false));
     let certain = checked(&client, "products", "x.csv", b"Naam;Prijs\nA;1.500\nB;2,25\n");
     assert_eq!((&certain["columns"][1]["note"], &certain["columns"][1]["read"]), (&json!(""), &json!("1500")));
+    // Later lines are not looked at.
+    for (lines, words) in [(2000, "no number in the file"), (2001, "none of the first 2,000 lines")] {
+        let csv = format!("Naam;Prijs\n{}", "A;1.500\n".repeat(lines));
+        let import = checked(&client, "products", "x.csv", csv.as_bytes());
+        let expected = format!("1.500 is read as 1500: {words} tells its decimal sign; see `decimal_sign`");
+        assert_eq!(import["columns"][1]["note"], expected);
+    }
+    // Neither a credit nor a remark tells the decimal sign.
+    for other in ["2.000-", "+2.000", "ca. 500"] {
+        let csv = format!("Naam;Prijs\nA;1.500\nB;750\nC;{other}\n");
+        let import = checked(&client, "products", "x.csv", csv.as_bytes());
+        let shown = (&import["decimal_sign"], &import["columns"][1]["read"], &import["columns"][1]["note"]);
+        assert_eq!(shown, (&json!("comma"), &json!("1500"), &json!(note)), "{other}");
+    }
 }
 
 fn an_interrupted_import_is_not_run_twice(db: Db) {
@@ -243,6 +267,10 @@ fn a_field_comes_from_one_column(db: Db) {
     let chosen = json!({"resource": "products", "mapping": {"Titel": "name"}});
     let import = with(&client, chosen, "x.csv", csv).expect(201).data();
     assert_eq!(import["preview"][0], json!({"name": "B", "price": 1}), "{import:#}");
+    let chosen = json!({"resource": "products", "mapping": {"Titel": "name"}});
+    let import = with(&client, chosen, "x.csv", b"Titel,Titel,Prijs\nA,B,1\n").expect(201).data();
+    assert_eq!(import["preview"][0], json!({"name": "A", "price": 1}), "{import:#}");
+    assert_eq!((&import["columns"][0]["field"], &import["columns"][1]["field"]), (&json!("name"), &json!("")));
 }
 
 fn an_ambiguous_client_is_a_problem(db: Db) {
@@ -264,6 +292,20 @@ fn an_ambiguous_client_is_a_problem(db: Db) {
     run_as_checked(&server, &client, &import);
     assert_eq!(invoice(&client, "2")["client_name"].as_str().unwrap_or("De Zon"), "De Zon");
     assert_eq!(total(&client, "/v1/clients"), 4);
+    // A client without a company is not the one of a line without a company.
+    let person = json!({"type": "private", "firstname": "Jan", "lastname": "Smit", "email": "y@b.example"});
+    client.post("/v1/clients", person).expect(201);
+    client.post("/v1/clients", json!({"company_name": "De Wolk", "email": "y@b.example"})).expect(201);
+    let csv = b"Factuurnummer;Factuurdatum;Klantnummer;E-mail;Totaal excl. btw;Btw
+4;31-01-2024;;y@b.example;100,00;21,00
+5;31-01-2024;K7;y@b.example;100,00;21,00
+";
+    let import = checked(&client, "invoices", "x.csv", csv);
+    let found = problems(&import);
+    let places: Vec<(i64, &str)> = found.iter().map(|(line, column, _)| (*line, column.as_str())).collect();
+    assert_eq!(places, [(2, "E-mail"), (3, "E-mail")], "{found:?}");
+    assert!(found[0].2.contains("a column for client.external_id"), "{found:?}");
+    assert!(found[1].2.contains("none has this client.external_id"), "{found:?}");
 }
 
 fn encodings_and_arrays_are_understood(db: Db) {
@@ -272,7 +314,8 @@ fn encodings_and_arrays_are_understood(db: Db) {
     let csv = b"Naam\nCaf\xe9\n";
     let refused = with(&client, json!({"resource": "products", "encoding": "utf-8"}), "x.csv", csv).expect(422);
     assert_eq!(refused.faults(), ["encoding: invalid_choice"]);
-    assert!(refused.text.contains("windows-1252"), "{refused:?}");
+    let message = "is utf-8, but some characters of the file are not valid in it; the file seems to be windows-1252";
+    assert!(refused.text.contains(message), "{refused:?}");
     let array = b"[\n  {\"name\": \"A\", \"price\": 1.50},\n  {\"price\": 2}\n]\n";
     let import: Value = checked(&client, "products", "x.json", array);
     assert_eq!((&import["format"], &import["lines"]), (&json!("jsonl"), &json!(2)));
