@@ -463,8 +463,11 @@ fn what_nobody_confirmed_ends_with_a_proof(db: Db) {
     let world = world(db);
     let (client, other) =
         (&world.server.recorded_client(None), &world.server.recorded_client(Moment::parse("2026-05-04T10:00:00Z")));
-    for (email, at_issuer) in [("jet@a.example", true), ("kim@a.example", false)] {
-        let (_, attacker) = member(other, email, "member");
+    for (email, at_issuer, by_reset) in
+        [("jet@a.example", true, false), ("kim@a.example", false, false), ("lea@a.example", true, true)]
+    {
+        let attacker =
+            if by_reset { reset_by_somebody_else(&world, other, email) } else { member(other, email, "member").1 };
         let mut own = Browser::new(&world.client);
         if at_issuer {
             let (browser, reply) = world.sign_in(email, json!({}));
@@ -483,6 +486,17 @@ fn what_nobody_confirmed_ends_with_a_proof(db: Db) {
         let guess = json!({"email": email, "password": PASSWORD});
         Browser::new(client).post("/console/sign-in", guess).expect(401);
     }
+}
+
+/// Chooses the password of somebody who signs in at the issuer, with a link in the recorded mail of a test account.
+fn reset_by_somebody_else(world: &World, other: &Client, email: &str) -> Browser {
+    invite(other, email, "member");
+    world.sign_in(email, json!({})).1.expect(303);
+    let link = kantoor::people::operator::reset(&world.server.app, email).unwrap();
+    world.server.execute("UPDATE one_time_tokens SET shown = 1 WHERE purpose = 'reset'");
+    let mut attacker = Browser::new(&world.client);
+    attacker.enter("/console/reset", json!({"token": super::token(&link), "password": PASSWORD}));
+    attacker
 }
 
 fn an_unknown_person_is_told(db: Db) {
