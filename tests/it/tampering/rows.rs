@@ -9,7 +9,7 @@ use crate::people::{Browser, PASSWORD, commands, token};
 use crate::server::Binary;
 use crate::support::Db;
 
-on_both![deleted_rows_are_named_and_accepted, an_added_account_is_named];
+on_both![deleted_rows_are_named_and_accepted, an_added_account_is_named, a_value_that_was_zero_is_compared];
 
 /// What people sign in with, replaced secrets and the row of the account, deleted or changed; and accepted by the operator.
 fn deleted_rows_are_named_and_accepted(db: Db) {
@@ -101,4 +101,28 @@ fn an_added_account_is_named(db: Db) {
     assert!(kantoor(&db, &["secrets", "trust"]).status.success());
     let (good, words) = verify(&db, &[]);
     assert!(good, "the operator accepted it: {words}");
+}
+
+/// A zero in the log is a value like any other, also where `null` resets a field.
+fn a_value_that_was_zero_is_compared(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let firm = binary.client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    binary.client.post("/v1/deals", json!({"title": "Oven", "client_id": firm})).expect(201);
+    binary.client.patch("/v1/settings", json!({"quote_silent_days": 0})).expect(200);
+    stop(&mut binary);
+    for (harm, undo, name) in [
+        ("UPDATE deals SET amount = 100", "UPDATE deals SET amount = 0", "Changed outside the log: amount is "),
+        (
+            "UPDATE settings SET quote_silent_days = 9",
+            "UPDATE settings SET quote_silent_days = 0",
+            "Changed outside the log: quote_silent_days is 9, but the last line of the log says 0",
+        ),
+    ] {
+        spoil(&db, harm);
+        let (good, words) = verify(&db, &[]);
+        assert!(!good && words.contains(name), "{harm}: no {name:?} in\n{words}");
+        spoil(&db, undo);
+        let (good, words) = verify(&db, &[]);
+        assert!(good, "{harm}: {words}");
+    }
 }
