@@ -17,7 +17,7 @@ use store::Tx;
 use web::{Method, OutgoingRequest};
 
 use crate::people::entering::{Outcome, Proof, Visit, accounts_of, activate, suspended, with_accounts};
-use crate::people::joining::vouch;
+use crate::people::joining::{Removed, vouch};
 use crate::people::person::Person;
 use crate::people::status::Status;
 use crate::people::token::{self, Purpose};
@@ -100,13 +100,15 @@ impl Visit {
             let message = format!("No user here has the e-mail address {}. Ask for an invitation.", claims.email);
             Error::new(NO_SUCH_USER, message)
         })?;
+        let removed = Removed::default();
+        let own = removed.clone();
         let entered = self.enter(account, Proof::Issuer(claims.signed_in_at), move |tx, ctx| {
             let before: User = records::find(tx, ctx, &id)?;
             if before.status == Status::Suspended {
                 return Err(suspended());
             }
             // Whoever chose a password for this address must not enter with it, neither here nor in another account.
-            vouch(tx, ctx, &before.person_id)?;
+            vouch(tx, ctx, &before, &own)?;
             if before.status == Status::Invited {
                 token::withdraw(tx, ctx.account, Purpose::Invite, &id)?;
             }
@@ -114,6 +116,7 @@ impl Visit {
         });
         let entered = entered.await?;
         attempt.forgive(&self.app).await;
+        self.tell_removed(&entered, &removed).await;
         Ok(entered)
     }
 

@@ -278,7 +278,8 @@ fn people_sign_in_at_an_issuer(db: Db) {
     assert_eq!(reply.header("location"), "/");
     let browser = session(browser, &reply);
     assert_eq!(browser.get("/console/v1/me").expect(200).data()["user"]["email"], "olga@a.example");
-    assert_eq!(server.events(client, before), ["user.signed_in"]);
+    // The password that she chose when she set up the account, which confirms no address, has ended with its session.
+    assert_eq!(server.events(client, before), ["user.password_changed", "user.session_ended", "user.signed_in"]);
     // An invitation is accepted by signing in, without a password.
     let (id, token) = invite(client, "ina@a.example", "member");
     let (ina, reply) = world.sign_in("ina@a.example", json!({}));
@@ -296,7 +297,6 @@ fn people_sign_in_at_an_issuer(db: Db) {
         "{}",
         page.text
     );
-    // The password that she chose when she set up the account, which confirms no address, has ended.
     let known = json!({"email": "olga@a.example", "password": PASSWORD});
     Browser::new(client).post("/console/sign-in", known).expect(401);
     // The issuer decides about second factors.
@@ -468,6 +468,7 @@ fn what_nobody_confirmed_ends_with_a_proof(db: Db) {
     {
         let attacker =
             if by_reset { reset_by_somebody_else(&world, other, email) } else { member(other, email, "member").1 };
+        let before = [client, other].map(|account| world.server.last_seq(account));
         let mut own = Browser::new(&world.client);
         if at_issuer {
             let (browser, reply) = world.sign_in(email, json!({}));
@@ -485,6 +486,13 @@ fn what_nobody_confirmed_ends_with_a_proof(db: Db) {
         attacker.get("/console/v1/me").expect(401);
         let guess = json!({"email": email, "password": PASSWORD});
         Browser::new(client).post("/console/sign-in", guess).expect(401);
+        // The logs of all accounts of the person say so.
+        for (account, seq) in [client, other].into_iter().zip(before).skip(usize::from(at_issuer)) {
+            let events = world.server.events(account, seq);
+            for event in ["user.password_changed", "user.session_ended"] {
+                assert_eq!(events.iter().filter(|one| *one == event).count(), 1, "{email}: {events:?}");
+            }
+        }
     }
 }
 
