@@ -177,8 +177,18 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
         }
         (CALLBACK, true) => {
             page.name = "sign_in";
-            page.fields = json!({"to": own_address(oidc::to(visit, head))});
-            Ok(page.after(oidc::callback(visit, head).await?))
+            let to = own_address(oidc::to(visit, head));
+            page.fields = json!({"to": to});
+            let invitation = match link(&to) {
+                Some((Purpose::Invite, token)) => token,
+                _ => "",
+            };
+            let (entered, is_accepted) = oidc::callback(visit, head, invitation).await?;
+            // The page of the invitation would only say that it was accepted.
+            if is_accepted {
+                page.fields["to"] = json!("");
+            }
+            Ok(page.after(entered))
         }
         ("/two-factor", _) => {
             page.name = "two_factor";
@@ -229,8 +239,8 @@ async fn walk_link(
     let app = &visit.app;
     let invited = visit.invited(purpose, token).await?;
     page.invite(purpose, &invited);
-    // The issuer leads to an account that the person has already, and from there back to the invitation.
-    if purpose == Purpose::Invite && (invited.has_password || invited.signs_in_otherwise) {
+    // Signing in at the issuer accepts it, or leads to an account that the person has already, and from there back to it.
+    if purpose == Purpose::Invite {
         page.fields["to"] = json!(head.uri.path());
     }
     let held = match purpose {

@@ -29,6 +29,7 @@ on_both![
     somebody_without_a_password_accepts_an_invitation_in_a_session,
     nobody_chooses_the_password_of_a_suspended_person,
     what_nobody_confirmed_ends_with_a_proof,
+    the_invitation_that_somebody_opened_is_accepted,
 ];
 
 fn encode(bytes: &[u8]) -> String {
@@ -494,6 +495,33 @@ fn what_nobody_confirmed_ends_with_a_proof(db: Db) {
             }
         }
     }
+}
+
+/// The page of an invitation leads to the issuer, which leads back to that invitation alone.
+fn the_invitation_that_somebody_opened_is_accepted(db: Db) {
+    let world = world(db);
+    let (older, newer) = (&world.server.recorded_client(None), &world.server.recorded_client(None));
+    let status = |client: &Client, id: &str| client.get(&format!("/v1/users/{id}")).data()["status"].clone();
+    let come_from = |email: &str, token: &str| {
+        let (browser, path) = world.go_to(email, &format!("/oidc/start?to=%2Finvite%2F{token}"));
+        browser.get(&path).expect(303).header("location").to_string()
+    };
+    let (left, _) = invite(older, "eva@a.example", "owner");
+    let (opened, token) = invite(newer, "eva@a.example", "member");
+    let page = Browser::new(newer).get(&format!("/invite/{token}")).expect(200).text;
+    assert!(page.contains(&format!("href=\"/oidc/start?to=%2Finvite%2F{token}\"")), "{page}");
+    assert_eq!(come_from("eva@a.example", &token), "/");
+    assert_eq!((status(newer, &opened), status(older, &left)), (json!("active"), json!("invited")));
+    // Somebody with a password whose only access is the invitation.
+    let (id, token) = invite(newer, "rob@a.example", "member");
+    let (gone, _) = member(older, "rob@a.example", "member");
+    older.delete(&format!("/v1/users/{gone}")).expect(204);
+    assert_eq!(come_from("rob@a.example", &token), "/");
+    assert_eq!(status(newer, &id), "active");
+    // That of another address is not accepted.
+    let (id, token) = invite(older, "zoe@a.example", "member");
+    assert_eq!(come_from("rob@a.example", &token), format!("/invite/{token}"));
+    assert_eq!(status(older, &id), "invited");
 }
 
 /// Chooses the password of somebody who signs in at the issuer, with a link in the recorded mail of a test account.
