@@ -250,8 +250,17 @@ async fn walk_link(
     page.fields["signed_in"] = json!(held.is_some());
     let Some(form) = form else { return Ok(Shown::Page) };
     session::check_origin(head, &app.site)?;
-    if let Some(held) = held.filter(|_| form.sent("action") == "join") {
-        let joined = visit.join(&held, token).await?;
+    if purpose == Purpose::Invite && form.sent("action") == "join" {
+        let joined = match &held {
+            Some(held) => visit.join(held, token).await,
+            None => Err(Error::new(Code::Unauthorized, "The session has ended. Sign in again.")),
+        };
+        // The page then asks how the person signs in; nobody has entered a wrong password.
+        if joined.as_ref().is_err_and(|error| error.code == Code::Unauthorized) {
+            page.fields["signed_in"] = json!(false);
+            page.fields["has_ended"] = json!(true);
+        }
+        let joined = joined?;
         app.sessions.forget(session::secret(&app.site, &head.headers)?);
         page.fields["to"] = json!("");
         return Ok(page.after(joined));
@@ -412,6 +421,7 @@ impl Page {
         let is_about = |field: &str| error.faults.iter().any(|fault| fault.field == field);
         self.error = match error.code {
             Code::Unauthorized if self.fields["passkey"] == true => "passkey",
+            Code::Unauthorized if self.fields["has_ended"] == true => "ended",
             Code::Unauthorized if self.name == "code" => "code",
             Code::Unauthorized if self.fields["has_password"] == true || self.name == "set_up" => "known",
             Code::Unauthorized => "wrong",

@@ -420,12 +420,12 @@ fn somebody_without_a_password_accepts_an_invitation_in_a_session(db: Db) {
     let page = stranger.get(&path).expect(200).text;
     let back = format!("href=\"/oidc/start?to=%2Finvite%2F{token}\"");
     assert!(page.contains(&back) && page.contains("href=\"/forgot\"") && !page.contains("type=\"password\""), "{page}");
-    submit(&stranger, &path, &join).expect(403);
+    submit(&stranger, &path, &join).expect(401);
     let page = ina.get(&path).expect(200).text;
     assert!(page.contains("value=\"join\"") && !page.contains("type=\"password\""), "{page}");
     let (_, guest) = member(other, "rob@a.example", "member");
     assert!(!guest.get(&path).expect(200).text.contains("value=\"join\""));
-    submit(&guest, &path, &join).expect(403);
+    submit(&guest, &path, &join).expect(401);
     let forged = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "cross-site")];
     ina.send_with("POST", &path, &forged, "action=join").expect(403);
     let status = || other.get(&format!("/v1/users/{id}")).data()["status"].clone();
