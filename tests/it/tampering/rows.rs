@@ -9,7 +9,12 @@ use crate::people::{Browser, PASSWORD, commands, token};
 use crate::server::Binary;
 use crate::support::Db;
 
-on_both![deleted_rows_are_named_and_accepted, an_added_account_is_named, a_value_that_was_zero_is_compared];
+on_both![
+    deleted_rows_are_named_and_accepted,
+    an_added_account_is_named,
+    a_value_that_was_zero_is_compared,
+    an_unknown_time_zone_hides_nothing_of_its_account,
+];
 
 /// What people sign in with, replaced secrets and the row of the account, deleted or changed; and accepted by the operator.
 fn deleted_rows_are_named_and_accepted(db: Db) {
@@ -124,5 +129,26 @@ fn a_value_that_was_zero_is_compared(db: Db) {
         spoil(&db, undo);
         let (good, words) = verify(&db, &[]);
         assert!(good, "{harm}: {words}");
+    }
+}
+
+/// Also if only that account is verified.
+fn an_unknown_time_zone_hides_nothing_of_its_account(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let account = binary.client.get("/v1/account").expect(200).data()["id"].as_str().unwrap().to_string();
+    stop(&mut binary);
+    let only = ["--account", account.as_str()];
+    let (good, words) = verify(&db, &only);
+    assert!(good, "{words}");
+    spoil(&db, "UPDATE accounts SET zone = 'Mars/Olympus', name = 'x' || name, closed_at = 1");
+    for arguments in [&only[..0], &only[..]] {
+        let (good, words) = verify(&db, arguments);
+        let named = [
+            "PROBLEM: time zone Mars/Olympus is not known",
+            "PROBLEM: Changed outside the log: name is ",
+            "the account is closed, but the log says that it is open",
+        ];
+        assert!(!good && named.iter().all(|name| words.contains(name)), "{words}");
+        assert!(words.contains("Checked 1 account,") && !words.contains("time_zone is"), "{words}");
     }
 }
