@@ -205,7 +205,7 @@ export function say(text, options = {}) {
  * @param {import("./api.js").Answer} answer */
 export function saySaved(answer) {
   const warnings = /** @type {string[]} */ (answer.meta?.warnings ?? []);
-  say(t("saved"), { stays: warnings.length > 0, detail: warnings.join(" · ") });
+  say(t("saved"), { stays: warnings.length > 0, detail: warnings.map((one) => said(one) || one).join(" · ") });
 }
 
 /** Says what went wrong, until it is closed.

@@ -9,7 +9,7 @@ import { useIdentity } from "../identity.js";
 import { useKeys } from "../keys.js";
 import { Button, Empty, Head, Problem, Skeleton, say } from "../parts.js";
 import { can } from "../schema.js";
-import { choiceName, errorText, t, tableName } from "../words.js";
+import { choiceName, errorText, said, t, tableName } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -56,11 +56,15 @@ const Missing = ({ missing, close }) => {
   a({ href: one === "creditor" ? "/settings/payments" : own ? `/settings/corporate-identities/${own.id}/edit#f-iban` : "/settings/corporate-identities", class: "link", onClick: close }, t(`batches.give_${one}`))))));
 };
 
-/** What was left out of a file, in the reader's language.
+/** What was left out of a file, or is in it for less, in the reader's language.
  * @param {string} warning */
 function leftOut(warning) {
+  const [, settled, which] = /^(\S+) was left out: (nothing of it is open|other collections have all that is open)\.$/.exec(warning) ?? [];
+  if (settled) return t(which === "nothing of it is open" ? "batches.left_out_settled" : "batches.left_out_covered", { number: settled });
+  const [, reduced, less, whole, rest] = /^(\S+) is collected for (\S+) instead of (\S+): the rest (was paid or credited|is in other collections)\.$/.exec(warning) ?? [];
+  if (reduced && less && whole) return t(rest === "was paid or credited" ? "batches.less_settled" : "batches.less_covered", { number: reduced, less: money(less), whole: money(whole) });
   const [, number, name, what] = /^(\S+) was left out: (.*) has no (IBAN|mandate)\.$/.exec(warning) ?? [];
-  return number && name ? t(what === "IBAN" ? "batches.left_out_iban" : "batches.left_out_mandate", { number, name }) : warning;
+  return number && name ? t(what === "IBAN" ? "batches.left_out_iban" : "batches.left_out_mandate", { number, name }) : said(warning) || warning;
 }
 
 /** @param {{ table: Table, close: () => void }} properties */

@@ -44,8 +44,9 @@ pub fn to(visit: &Visit, head: &Parts) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// `GET /oidc/callback`: where the issuer leads back to.
-pub async fn callback(visit: &Visit, head: &Parts) -> Result<Outcome> {
+/// `GET /oidc/callback`: where the issuer leads back to. Returns whether this invitation, if the person came from one, was
+/// accepted with it.
+pub async fn callback(visit: &Visit, head: &Parts, invitation: &str) -> Result<(Outcome, bool)> {
     let query = head.uri.query().unwrap_or_default();
     let sent = |name: &str| {
         let found = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name);
@@ -55,7 +56,7 @@ pub async fn callback(visit: &Visit, head: &Parts) -> Result<Outcome> {
         Error::new(ISSUER_FAILED, "This sign-in was started in another browser, or it took too long. Start again.")
     })?;
     let returned = Returned { code: sent("code"), state: sent("state"), issuer: sent("iss"), error: sent("error") };
-    visit.sign_in_by_issuer(secret, &returned).await
+    visit.sign_in_by_issuer(secret, &returned, invitation).await
 }
 
 /// Removes what the browser kept about the attempt.

@@ -177,8 +177,18 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
         }
         (CALLBACK, true) => {
             page.name = "sign_in";
-            page.fields = json!({"to": own_address(oidc::to(visit, head))});
-            Ok(page.after(oidc::callback(visit, head).await?))
+            let to = own_address(oidc::to(visit, head));
+            page.fields = json!({"to": to});
+            let invitation = match link(&to) {
+                Some((Purpose::Invite, token)) => token,
+                _ => "",
+            };
+            let (entered, is_accepted) = oidc::callback(visit, head, invitation).await?;
+            // The page of the invitation would only say that it was accepted.
+            if is_accepted {
+                page.fields["to"] = json!("");
+            }
+            Ok(page.after(entered))
         }
         ("/two-factor", _) => {
             page.name = "two_factor";
@@ -229,8 +239,8 @@ async fn walk_link(
     let app = &visit.app;
     let invited = visit.invited(purpose, token).await?;
     page.invite(purpose, &invited);
-    // The issuer leads to an account that the person has already, and from there back to the invitation.
-    if purpose == Purpose::Invite && (invited.has_password || invited.signs_in_otherwise) {
+    // Signing in at the issuer accepts it, or leads to an account that the person has already, and from there back to it.
+    if purpose == Purpose::Invite {
         page.fields["to"] = json!(head.uri.path());
     }
     let held = match purpose {
@@ -240,8 +250,17 @@ async fn walk_link(
     page.fields["signed_in"] = json!(held.is_some());
     let Some(form) = form else { return Ok(Shown::Page) };
     session::check_origin(head, &app.site)?;
-    if let Some(held) = held.filter(|_| form.sent("action") == "join") {
-        let joined = visit.join(&held, token).await?;
+    if purpose == Purpose::Invite && form.sent("action") == "join" {
+        let joined = match &held {
+            Some(held) => visit.join(held, token).await,
+            None => Err(Error::new(Code::Unauthorized, "The session has ended. Sign in again.")),
+        };
+        // The page then asks how the person signs in; nobody has entered a wrong password.
+        if joined.as_ref().is_err_and(|error| error.code == Code::Unauthorized) {
+            page.fields["signed_in"] = json!(false);
+            page.fields["has_ended"] = json!(true);
+        }
+        let joined = joined?;
         app.sessions.forget(session::secret(&app.site, &head.headers)?);
         page.fields["to"] = json!("");
         return Ok(page.after(joined));
@@ -402,6 +421,7 @@ impl Page {
         let is_about = |field: &str| error.faults.iter().any(|fault| fault.field == field);
         self.error = match error.code {
             Code::Unauthorized if self.fields["passkey"] == true => "passkey",
+            Code::Unauthorized if self.fields["has_ended"] == true => "ended",
             Code::Unauthorized if self.name == "code" => "code",
             Code::Unauthorized if self.fields["has_password"] == true || self.name == "set_up" => "known",
             Code::Unauthorized => "wrong",

@@ -1,6 +1,6 @@
 //! Direct debit through the bank: a SEPA file (pain.008) with all pending collections by signed mandates.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use engine::call::{Answer, Call, Content};
 use engine::context::Ctx;
@@ -9,6 +9,7 @@ use engine::input::{self, Input};
 use engine::record::{ALL, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, Record, ShownUrl};
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
+use engine::slice::TOGETHER;
 use engine::{choice, log, record};
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
@@ -19,7 +20,7 @@ use store::{Migration, Tx};
 
 use super::handing_over::{self, HandOver};
 use super::mandate::{self, Mandate, MandateStatus};
-use super::payment::{self, Payment, Status};
+use super::payment::{self, ASKED, Payment, PaymentType, Status};
 use crate::documents::Invoice;
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings, corporate_identity};
@@ -97,14 +98,43 @@ struct Built {
 
 /// Why a collection is left out whose invoice was paid or credited in another way.
 const SETTLED: &str = "nothing of it is open";
+/// Why a collection is left out if others of the same invoice take everything.
+const COVERED: &str = "other collections have all that is open";
 
 /// A pending collection that the file does not have.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct LeftOut {
     payment_id: String,
     invoice_id: String,
     number: String,
     reason: String,
+}
+
+impl LeftOut {
+    /// Returns why it is canceled; `None` if a later file may have it.
+    fn why_canceled(&self) -> Option<&'static str> {
+        match self.reason.as_str() {
+            SETTLED => Some("The invoice was settled in another way."),
+            COVERED => Some("Other collections have all that is open of the invoice."),
+            _ => None,
+        }
+    }
+
+    fn cancel(&self, tx: &mut Tx, ctx: &Ctx, payment: &Payment) -> Result<()> {
+        let Some(why) = self.why_canceled() else { return Ok(()) };
+        let why = json!({"reason": why});
+        payment::apply_provider_status(tx, ctx, payment, Status::Canceled, Some(&why)).map(drop)
+    }
+
+    /// Cancels it, unless something has changed since it was left out.
+    fn cancel_if_unchanged(&self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        // Another file may have it by now.
+        handing_over::mark_one(tx, ctx, &self.payment_id)?;
+        let found = records::find_some::<Payment>(tx, ctx, &[&self.payment_id])?.pop();
+        let Some(payment) = found.filter(|payment| payment.status == Status::Created) else { return Ok(()) };
+        let invoice: Invoice = records::find(tx, ctx, &self.invoice_id)?;
+        if uncollected(tx, ctx, &invoice)? > 0 { Ok(()) } else { self.cancel(tx, ctx, &payment) }
+    }
 }
 
 /// `POST /v1/direct-debit/batches`: the file is built before the transaction that stores it, which only checks for changes
@@ -127,6 +157,10 @@ fn attempt(call: Call, number: usize) -> Result<Work> {
                 build(tx, &ctx, &input)
             });
             Ok(match built {
+                Ok(built) if built.waiting.is_empty() => {
+                    let refused = Error::new(Code::InvalidTransition, nothing_to_collect(&built.left_out));
+                    refuse(built.left_out.into_iter().filter(|one| one.why_canceled().is_some()).collect(), refused)
+                }
                 Ok(built) => keep(call.clone(), built, number),
                 Err(refused) => Box::new(move |_, _| Err(refused.clone())),
             })
@@ -143,7 +177,7 @@ fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
     let mut warnings = input.warnings.clone();
     let (waiting, left_out) = waiting(tx, ctx, &mut warnings)?;
     if waiting.is_empty() {
-        return Err(Error::new(Code::InvalidTransition, nothing_to_collect(&left_out)));
+        return Ok(Built { seq, batch, waiting, warnings, left_out });
     }
     batch.base.id = ctx.new_id();
     // At most 35 characters, and unique per file.
@@ -169,6 +203,22 @@ fn nothing_to_collect(left_out: &[LeftOut]) -> String {
         more => format!(" and {more} more"),
     };
     format!("None of the pending collections can be put into a file: {named}{more}.")
+}
+
+/// Refuses to create a file without collections, after those were canceled that no file will have: their invoices promise a
+/// collection.
+fn refuse(ended: Vec<LeftOut>, refused: Error) -> Work {
+    Box::new(move |tx, ctx| {
+        if ended.is_empty() {
+            return Err(refused.clone());
+        }
+        let (now, later) = ended.split_at(ended.len().min(TOGETHER));
+        for one in now {
+            one.cancel_if_unchanged(tx, ctx)?;
+        }
+        let (later, refused) = (later.to_vec(), refused.clone());
+        Ok(Answer::after(move |_, _| Ok(refuse(later.clone(), refused.clone()))))
+    })
 }
 
 /// Saves a file and marks its collections, unless one of its records has changed since it was built: then the file is
@@ -211,10 +261,9 @@ impl Built {
             let before: Payment = records::find(tx, ctx, &one.payment.base.id)?;
             records::change(tx, ctx, &before, &mut one.payment.clone(), "updated")?;
         }
-        for one in self.left_out.iter().filter(|one| one.reason == SETTLED) {
+        for one in self.left_out.iter().filter(|one| one.why_canceled().is_some()) {
             let payment: Payment = records::find(tx, ctx, &one.payment_id)?;
-            let why = json!({"reason": "The invoice was settled in another way."});
-            payment::apply_provider_status(tx, ctx, &payment, Status::Canceled, Some(&why))?;
+            one.cancel(tx, ctx, &payment)?;
         }
         Ok(())
     }
@@ -270,26 +319,33 @@ fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<(Vec<Wa
         warnings.push(format!("The file has the first {MAX_PAYMENTS} collections; create another one for the rest."));
     }
     let (mut waiting, mut left_out) = (Vec::with_capacity(payments.len()), Vec::new());
+    // Several collections of an invoice share what is open of it.
+    let mut left: HashMap<String, i64> = HashMap::new();
     for mut payment in payments {
         let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
-        let open = invoice.unpaid_amount();
-        let Invoice { base, number, title, client_id, .. } = invoice;
-        if open.scaled() <= 0 {
-            let reason = SETTLED.to_string();
+        let open = match left.get(&invoice.base.id) {
+            Some(open) => *open,
+            None => uncollected(tx, ctx, &invoice)?,
+        };
+        let Invoice { base, number, title, client_id, open_amount, .. } = invoice;
+        if open <= 0 {
+            let reason = if open_amount.scaled() <= 0 { SETTLED } else { COVERED }.to_string();
             warnings.push(format!("{number} was left out: {reason}."));
             left_out.push(LeftOut { payment_id: payment.base.id, invoice_id: base.id, number, reason });
             continue;
         }
-        let is_reduced = payment.amount.scaled() > open.scaled();
+        let is_reduced = payment.amount.scaled() > open;
         if is_reduced {
-            warnings
-                .push(format!("{number} is collected for {open} instead of {}: the rest was paid.", payment.amount));
-            payment.amount = open;
+            let (less, whole) = (Amount::from_scaled(open), payment.amount);
+            let rest = if less == open_amount { "was paid or credited" } else { "is in other collections" };
+            warnings.push(format!("{number} is collected for {less} instead of {whole}: the rest {rest}."));
+            payment.amount = less;
         }
         let client: Client = records::find(tx, ctx, &client_id.0)?;
         let mandate = mandate::of(tx, ctx, &client.base.id)?.filter(Mandate::is_signed);
         let lacks = match mandate {
             Some(mandate) if !client.iban.0.is_empty() => {
+                left.insert(base.id.clone(), open - payment.amount.scaled());
                 waiting.push(Waiting { payment, is_reduced, invoice_id: base.id, number, title, client, mandate });
                 continue;
             }
@@ -301,6 +357,20 @@ fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<(Vec<Wa
         left_out.push(LeftOut { payment_id: payment.base.id, invoice_id: base.id, number, reason });
     }
     Ok((waiting, left_out))
+}
+
+/// Returns what is open of an invoice and in no earlier bank file, in cents.
+fn uncollected(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<i64> {
+    let sql = format!(
+        "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments{}
+         WHERE account_id = $1 AND invoice_id = $2 AND type = '{}' AND provider = '{}' AND status IN ({})",
+        tx.dialect().indexed_by("payments_invoice"),
+        PaymentType::Online.wire(),
+        ProviderName::Manual.wire(),
+        Status::sql_list(ASKED)
+    );
+    let in_files = tx.int(&sql, &[ctx.account.into(), (&invoice.base.id).into()])?;
+    Ok(invoice.open_amount.scaled() - in_files)
 }
 
 /// Returns the creditor of the file.

@@ -116,7 +116,8 @@ fn collect(call: Call) -> Result<Work> {
 /// Collects an invoice at the request of a caller, for the first time or again.
 pub(crate) fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", invoice.number)));
-    if invoice.unpaid_amount().scaled() <= 0 {
+    // One that was marked paid has none either.
+    if invoice.open_amount.scaled() <= 0 {
         return refuse("has no open amount");
     }
     if under_way(tx, ctx, &invoice.base.id, None)?.is_some() {

@@ -17,10 +17,10 @@ use store::Tx;
 use web::{Method, OutgoingRequest};
 
 use crate::people::entering::{Outcome, Proof, Visit, accounts_of, activate, suspended, with_accounts};
-use crate::people::joining::vouch;
+use crate::people::joining::{Removed, vouch};
 use crate::people::person::Person;
 use crate::people::status::Status;
-use crate::people::token::{self, Purpose};
+use crate::people::token::{self, Purpose, Token};
 use crate::people::user::{User, invitations, of_any_status};
 use crate::people::{ISSUER_FAILED, NO_SUCH_USER, throttle};
 
@@ -90,23 +90,37 @@ impl Visit {
         Ok((Attempt::new(&secret).address(&discovery, &config.oidc_client_id, &back), secret))
     }
 
-    /// Starts a session with what the issuer sent back to the browser with this secret.
-    pub async fn sign_in_by_issuer(&self, secret: &str, returned: &Returned) -> Result<Outcome> {
+    /// Starts a session with what the issuer sent back to the browser with this secret. Whoever comes from the page of an
+    /// invitation accepts that one rather than another; returns whether they did.
+    pub async fn sign_in_by_issuer(
+        &self,
+        secret: &str,
+        returned: &Returned,
+        invitation: &str,
+    ) -> Result<(Outcome, bool)> {
         let mut attempt = throttle::Attempt::from_address("issuer", &self.device.address);
         let claims = self.claims(secret, returned, &mut attempt).await?;
-        let (email, app) = (claims.email.clone(), &self.app);
-        let found = app.store.read(move |tx| user_of(tx, &email)).await?;
+        let (email, invitation, now) = (claims.email.clone(), invitation.to_string(), self.app.clock.now());
+        let read = self.app.store.read(move |tx| {
+            let opened = token::look_up(tx, Purpose::Invite, &invitation, now)?.ok();
+            let found = user_of(tx, &email, opened.as_ref())?;
+            Ok::<_, Error>((found, opened))
+        });
+        let (found, opened) = read.await?;
         let (account, id) = found.ok_or_else(|| {
             let message = format!("No user here has the e-mail address {}. Ask for an invitation.", claims.email);
             Error::new(NO_SUCH_USER, message)
         })?;
+        let is_opened = opened.is_some_and(|token| is_for(&token, &account, &id));
+        let removed = Removed::default();
+        let own = removed.clone();
         let entered = self.enter(account, Proof::Issuer(claims.signed_in_at), move |tx, ctx| {
             let before: User = records::find(tx, ctx, &id)?;
             if before.status == Status::Suspended {
                 return Err(suspended());
             }
             // Whoever chose a password for this address must not enter with it, neither here nor in another account.
-            vouch(tx, ctx, &before.person_id)?;
+            vouch(tx, ctx, &before, &own)?;
             if before.status == Status::Invited {
                 token::withdraw(tx, ctx.account, Purpose::Invite, &id)?;
             }
@@ -114,7 +128,8 @@ impl Visit {
         });
         let entered = entered.await?;
         attempt.forgive(&self.app).await;
-        Ok(entered)
+        self.tell_removed(&entered, &removed).await;
+        Ok((entered, is_opened))
     }
 
     /// Exchanges the code for an ID token, and checks it.
@@ -216,13 +231,20 @@ fn failed(why: &str) -> Error {
     )
 }
 
-/// Finds the oldest active user with an e-mail address, or else the oldest one who is invited, or else one who is suspended.
-fn user_of(tx: &mut Tx, email: &str) -> Result<Option<(Account, String)>> {
+/// Whether an invitation is for this user of an account.
+fn is_for(invitation: &Token, account: &Account, user: &str) -> bool {
+    invitation.account == account.number && invitation.user == user
+}
+
+/// Finds the oldest active user with an e-mail address, or else the one whose invitation was opened, or else the oldest one who
+/// is invited, or else one who is suspended.
+fn user_of(tx: &mut Tx, email: &str, opened: Option<&Token>) -> Result<Option<(Account, String)>> {
     let Some(person) = Person::with_email(tx, email)? else { return Ok(None) };
-    // Whoever has a test account chooses its clock, and invites anybody to it.
     let invited = invitations(tx, &person.id)?;
     let mut invited = with_accounts(tx, invited)?;
-    invited.sort_by_key(|(account, _)| account.has_test_clock);
+    let is_opened = |account: &Account, user: &User| opened.is_some_and(|token| is_for(token, account, &user.base.id));
+    // Whoever has a test account chooses its clock, and invites anybody to it.
+    invited.sort_by_key(|(account, user)| (!is_opened(account, user), account.has_test_clock));
     let invited = invited.into_iter().next();
     // Somebody else may have accepted the other invitations.
     if let Some((account, user)) = invited.as_ref().filter(|_| !person.password.is_empty())

@@ -1,7 +1,10 @@
 //! Accepting an invitation: with a password, or in a session of the same person.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
+use engine::records;
 use engine::who::Who;
 use store::Tx;
 
@@ -59,6 +62,8 @@ impl Visit {
         let (token, account) = self.open_link(Purpose::Invite, secret).await?;
         let (person, ended) = (held.person.clone(), held.key.session.clone());
         let (via, created_at, confirmed_at) = (held.via, held.key.created_at, held.confirmed_at);
+        let removed = Removed::default();
+        let own = removed.clone();
         let entered = self.enter(account, Proof::Session { via, created_at, confirmed_at }, move |tx, ctx| {
             let invited = user_of_link(tx, ctx, &token, Purpose::Invite.statuses())?;
             if invited.person_id != person {
@@ -71,11 +76,36 @@ impl Visit {
             }
             // The session was not started with the password, which somebody else may have chosen.
             if via != Via::Password {
-                vouch(tx, ctx, &person)?;
+                vouch(tx, ctx, &invited, &own)?;
             }
             become_user(tx, ctx, &token, invited)
         });
-        entered.await
+        let entered = entered.await?;
+        self.tell_removed(&entered, &removed).await;
+        Ok(entered)
+    }
+
+    /// Tells the other accounts of a person who entered one what [`vouch`] removed.
+    pub(crate) async fn tell_removed(&self, entered: &Outcome, removed: &Removed) {
+        let Outcome::Entered(entered) = entered else { return };
+        for event in removed.events() {
+            self.tell_others(&entered.user.person_id, entered.account.number, event).await;
+        }
+    }
+}
+
+/// The events of what [`vouch`] removed in a transaction, for what follows it.
+#[derive(Clone, Default)]
+pub(crate) struct Removed(Arc<Mutex<Vec<&'static str>>>);
+
+impl Removed {
+    fn events(&self) -> Vec<&'static str> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A transaction may run again: the last run counts.
+    fn replace(&self, events: Vec<&'static str>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = events;
     }
 }
 
@@ -89,17 +119,25 @@ fn become_user(tx: &mut Tx, ctx: &Ctx, token: &Token, invited: User) -> Result<U
     Ok(user)
 }
 
-/// Records that somebody vouches for the e-mail address of a person. What the person signs in with is removed if nothing has
+/// Records that somebody vouches for the e-mail address of a user. What the person signs in with is removed if nothing has
 /// confirmed the address before: somebody else may have chosen it.
-pub(crate) fn vouch(tx: &mut Tx, ctx: &Ctx, person: &str) -> Result<()> {
+pub(crate) fn vouch(tx: &mut Tx, ctx: &Ctx, user: &User, removed: &Removed) -> Result<()> {
+    removed.replace(Vec::new());
+    let person = &user.person_id;
     sealing::lock(tx, person)?;
     if Person::is_proven(tx, person)? {
         return Ok(());
     }
-    Person::forget_secrets(tx, ctx, person)?;
+    let events = Person::forget_secrets(tx, ctx, person)?;
     for (account, user) in of_any_status(tx, person)? {
         token::withdraw(tx, account, Purpose::Reset, &user.base.id)?;
         token::withdraw(tx, account, Purpose::SecondStep, &user.base.id)?;
     }
-    Person::prove(tx, ctx, person)
+    Person::prove(tx, ctx, person)?;
+    let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
+    for event in &events {
+        records::happened(tx, &by_user, user, event)?;
+    }
+    removed.replace(events);
+    Ok(())
 }

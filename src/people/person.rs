@@ -136,14 +136,24 @@ impl Person {
         Ok(tx.int("SELECT proven FROM people WHERE id = $1", &[id.into()])? != 0)
     }
 
-    /// Removes what a person signs in with: somebody else may have chosen it.
-    pub fn forget_secrets(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    /// Removes what a person signs in with: somebody else may have chosen it. Returns the events of what was removed.
+    pub fn forget_secrets(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Vec<&'static str>> {
         sealing::change(tx, &ctx.site.vault, id, |tx| {
-            for table in ["recovery_codes", "second_factors", "sessions"] {
+            let has_password = !Person::find(tx, id)?.password.is_empty();
+            // An enrolment that was begun is no factor yet.
+            let count = "SELECT count(*) FROM second_factors WHERE person_id = $1 AND confirmed_at > 0";
+            let factors = tx.int(count, &[id.into()])?;
+            for table in ["recovery_codes", "second_factors"] {
                 tx.execute(&format!("DELETE FROM {table} WHERE person_id = $1"), &[id.into()])?;
             }
+            let sessions = tx.execute("DELETE FROM sessions WHERE person_id = $1", &[id.into()])?;
             tx.execute("UPDATE people SET password = '' WHERE id = $1", &[id.into()])?;
-            Ok(())
+            let removed = [
+                (has_password, "password_changed"),
+                (factors > 0, "two_factor_removed"),
+                (sessions > 0, "session_ended"),
+            ];
+            Ok(removed.into_iter().filter(|(is_removed, _)| *is_removed).map(|(_, event)| event).collect())
         })
     }
 

@@ -46,8 +46,10 @@ impl Visit {
             if factor::of_person(tx, &user.person_id)?.is_empty() {
                 token.use_up(tx, Purpose::Reset, ctx.machine_now)?;
                 user = replace_password(tx, ctx, user, &new)?;
-                if !token.shown {
-                    Person::prove(tx, ctx, &user.person_id)?;
+                // A password that somebody else could choose must not open an account that the person joins later.
+                match token.shown {
+                    true => Person::doubt(tx, ctx, &user.person_id)?,
+                    false => Person::prove(tx, ctx, &user.person_id)?,
                 }
             }
             Ok(user)

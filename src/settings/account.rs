@@ -138,15 +138,16 @@ pub(crate) struct Differences {
 }
 
 /// Compares the row of an account with the first line of its log, or with that of its last change, and with the last line about
-/// its closing. Accounts of an earlier version have no such lines.
-pub(crate) fn differences(tx: &mut Tx, account: &Account) -> Result<Differences> {
+/// its closing. Accounts of an earlier version have no such lines. A time zone that is not known is not compared: it is another
+/// problem, and the account has UTC in its place.
+pub(crate) fn differences(tx: &mut Tx, account: &Account, knows_zone: bool) -> Result<Differences> {
     let number = account.number;
     let first = log::line(tx, number, 1)?.filter(|line| line.name == accounts::CREATED);
     let Some(line) = log::latest(tx, number, accounts::UPDATED)?.or(first) else { return Ok(Differences::default()) };
     let logged: serde_json::Value = serde_json::from_str(line.data()).unwrap_or_default();
     let own = account.shown();
     let differing = own.as_object().into_iter().flatten().filter(|(name, own)| {
-        let logged = logged.get(name.as_str());
+        let logged = logged.get(name.as_str()).filter(|_| knows_zone || *name != "time_zone");
         logged.is_some_and(|logged| logged != *own)
     });
     let sentence =
@@ -168,7 +169,7 @@ pub(crate) fn differences(tx: &mut Tx, account: &Account) -> Result<Differences>
 /// Logs the row of the account as it is, where it differs from the log.
 pub(crate) fn accept(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let account = Account::numbered(tx, ctx.account)?;
-    let Differences { fields, closing } = differences(tx, &account)?;
+    let Differences { fields, closing } = differences(tx, &account, true)?;
     if !fields.is_empty() {
         tell(tx, ctx, &account, accounts::UPDATED)?;
     }

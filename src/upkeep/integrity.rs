@@ -178,19 +178,16 @@ impl<'i> Inspection<'i> {
     }
 
     fn one_account(&mut self, uid: &str) -> Result<Account> {
-        let account = self.store.read_now(|tx| Account::find(tx, uid))?;
-        self.own_row(&account);
+        let (account, wrong) = self.store.read_now(|tx| Account::find_to_check(tx, uid))?;
+        self.own_row(&account, wrong);
         Ok(account)
     }
 
-    /// Returns all accounts. One whose time zone is not known is a problem, and is checked all the same.
+    /// Returns all accounts. One whose time zone is not known is checked all the same.
     fn all_accounts(&mut self) -> Result<Vec<Account>> {
         let mut accounts = Vec::new();
         for (account, wrong) in self.store.read_now(Account::all_to_check)? {
-            match wrong {
-                Some(wrong) => self.problem(&account.uid, "accounts", "", wrong),
-                None => self.own_row(&account),
-            }
+            self.own_row(&account, wrong);
             accounts.push(account);
         }
         Ok(accounts)
@@ -258,9 +255,11 @@ impl<'i> Inspection<'i> {
         Some(lines)
     }
 
-    /// Compares the row of an account with the log.
-    fn own_row(&mut self, account: &Account) {
-        let found = self.look(account, "log", |tx| account::differences(tx, account)).unwrap_or_default();
+    /// Compares the row of an account with the log, and reports what is wrong with its time zone.
+    fn own_row(&mut self, account: &Account, wrong: Option<String>) {
+        let knows_zone = wrong.is_none();
+        wrong.into_iter().for_each(|wrong| self.problem(&account.uid, "accounts", "", wrong));
+        let found = self.look(account, "log", |tx| account::differences(tx, account, knows_zone)).unwrap_or_default();
         for what in found.fields.into_iter().chain(found.closing) {
             self.problem(&account.uid, "accounts", "", what);
         }

@@ -59,6 +59,7 @@ mod sealed;
 mod secrets;
 mod server;
 mod settings;
+mod settled_collections;
 mod silence;
 mod slices;
 mod statements;

@@ -205,20 +205,32 @@ impl Account {
     /// Returns all accounts, oldest first, each with what is wrong with its time zone: one that is not known counts as UTC, so
     /// that the rest of the account can be checked.
     pub fn all_to_check(tx: &mut Tx) -> Result<Vec<(Account, Option<String>)>> {
-        tx.all(&format!("{ACCOUNT} ORDER BY id"), &[], |row| {
-            let zone = row.text(3)?;
-            let (known, wrong) = match TimeZone::get(zone) {
-                Ok(known) => (known, None),
-                Err(_) => (TimeZone::UTC, Some(unknown_zone(zone))),
-            };
-            Ok::<_, Error>((Account::in_zone(row, known)?, wrong))
-        })
+        tx.all(&format!("{ACCOUNT} ORDER BY id"), &[], Account::to_check)
+    }
+
+    /// Finds the account with this public id, with what is wrong with its time zone.
+    pub fn find_to_check(tx: &mut Tx, uid: &str) -> Result<(Account, Option<String>)> {
+        tx.first(&format!("{ACCOUNT} WHERE uid = $1"), &[uid.into()], Account::to_check)?
+            .ok_or_else(|| Account::missing(uid))
+    }
+
+    fn to_check(row: &Row) -> Result<(Account, Option<String>)> {
+        let zone = row.text(3)?;
+        let (known, wrong) = match TimeZone::get(zone) {
+            Ok(known) => (known, None),
+            Err(_) => (TimeZone::UTC, Some(unknown_zone(zone))),
+        };
+        Ok((Account::in_zone(row, known)?, wrong))
+    }
+
+    fn missing(uid: &str) -> Error {
+        Error::new(Code::NotFound, format!("No account has the id {uid}."))
     }
 
     /// Finds the account with this public id.
     pub fn find(tx: &mut Tx, uid: &str) -> Result<Account> {
         tx.first(&format!("{ACCOUNT} WHERE uid = $1"), &[uid.into()], Account::from_row)?
-            .ok_or_else(|| Error::new(Code::NotFound, format!("No account has the id {uid}.")))
+            .ok_or_else(|| Account::missing(uid))
     }
 
     /// Finds the account with this number.

@@ -29,6 +29,7 @@ on_both![
     somebody_without_a_password_accepts_an_invitation_in_a_session,
     nobody_chooses_the_password_of_a_suspended_person,
     what_nobody_confirmed_ends_with_a_proof,
+    the_invitation_that_somebody_opened_is_accepted,
 ];
 
 fn encode(bytes: &[u8]) -> String {
@@ -278,7 +279,8 @@ fn people_sign_in_at_an_issuer(db: Db) {
     assert_eq!(reply.header("location"), "/");
     let browser = session(browser, &reply);
     assert_eq!(browser.get("/console/v1/me").expect(200).data()["user"]["email"], "olga@a.example");
-    assert_eq!(server.events(client, before), ["user.signed_in"]);
+    // The password that she chose when she set up the account, which confirms no address, has ended with its session.
+    assert_eq!(server.events(client, before), ["user.password_changed", "user.session_ended", "user.signed_in"]);
     // An invitation is accepted by signing in, without a password.
     let (id, token) = invite(client, "ina@a.example", "member");
     let (ina, reply) = world.sign_in("ina@a.example", json!({}));
@@ -296,7 +298,6 @@ fn people_sign_in_at_an_issuer(db: Db) {
         "{}",
         page.text
     );
-    // The password that she chose when she set up the account, which confirms no address, has ended.
     let known = json!({"email": "olga@a.example", "password": PASSWORD});
     Browser::new(client).post("/console/sign-in", known).expect(401);
     // The issuer decides about second factors.
@@ -419,12 +420,12 @@ fn somebody_without_a_password_accepts_an_invitation_in_a_session(db: Db) {
     let page = stranger.get(&path).expect(200).text;
     let back = format!("href=\"/oidc/start?to=%2Finvite%2F{token}\"");
     assert!(page.contains(&back) && page.contains("href=\"/forgot\"") && !page.contains("type=\"password\""), "{page}");
-    submit(&stranger, &path, &join).expect(403);
+    submit(&stranger, &path, &join).expect(401);
     let page = ina.get(&path).expect(200).text;
     assert!(page.contains("value=\"join\"") && !page.contains("type=\"password\""), "{page}");
     let (_, guest) = member(other, "rob@a.example", "member");
     assert!(!guest.get(&path).expect(200).text.contains("value=\"join\""));
-    submit(&guest, &path, &join).expect(403);
+    submit(&guest, &path, &join).expect(401);
     let forged = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "cross-site")];
     ina.send_with("POST", &path, &forged, "action=join").expect(403);
     let status = || other.get(&format!("/v1/users/{id}")).data()["status"].clone();
@@ -463,8 +464,12 @@ fn what_nobody_confirmed_ends_with_a_proof(db: Db) {
     let world = world(db);
     let (client, other) =
         (&world.server.recorded_client(None), &world.server.recorded_client(Moment::parse("2026-05-04T10:00:00Z")));
-    for (email, at_issuer) in [("jet@a.example", true), ("kim@a.example", false)] {
-        let (_, attacker) = member(other, email, "member");
+    for (email, at_issuer, by_reset) in
+        [("jet@a.example", true, false), ("kim@a.example", false, false), ("lea@a.example", true, true)]
+    {
+        let attacker =
+            if by_reset { reset_by_somebody_else(&world, other, email) } else { member(other, email, "member").1 };
+        let before = [client, other].map(|account| world.server.last_seq(account));
         let mut own = Browser::new(&world.client);
         if at_issuer {
             let (browser, reply) = world.sign_in(email, json!({}));
@@ -482,7 +487,52 @@ fn what_nobody_confirmed_ends_with_a_proof(db: Db) {
         attacker.get("/console/v1/me").expect(401);
         let guess = json!({"email": email, "password": PASSWORD});
         Browser::new(client).post("/console/sign-in", guess).expect(401);
+        // The logs of all accounts of the person say so.
+        for (account, seq) in [client, other].into_iter().zip(before).skip(usize::from(at_issuer)) {
+            let events = world.server.events(account, seq);
+            for event in ["user.password_changed", "user.session_ended"] {
+                assert_eq!(events.iter().filter(|one| *one == event).count(), 1, "{email}: {events:?}");
+            }
+        }
     }
+}
+
+/// The page of an invitation leads to the issuer, which leads back to that invitation alone.
+fn the_invitation_that_somebody_opened_is_accepted(db: Db) {
+    let world = world(db);
+    let (older, newer) = (&world.server.recorded_client(None), &world.server.recorded_client(None));
+    let status = |client: &Client, id: &str| client.get(&format!("/v1/users/{id}")).data()["status"].clone();
+    let come_from = |email: &str, token: &str| {
+        let (browser, path) = world.go_to(email, &format!("/oidc/start?to=%2Finvite%2F{token}"));
+        browser.get(&path).expect(303).header("location").to_string()
+    };
+    let (left, _) = invite(older, "eva@a.example", "owner");
+    let (opened, token) = invite(newer, "eva@a.example", "member");
+    let page = Browser::new(newer).get(&format!("/invite/{token}")).expect(200).text;
+    assert!(page.contains(&format!("href=\"/oidc/start?to=%2Finvite%2F{token}\"")), "{page}");
+    assert_eq!(come_from("eva@a.example", &token), "/");
+    assert_eq!((status(newer, &opened), status(older, &left)), (json!("active"), json!("invited")));
+    // Somebody with a password whose only access is the invitation.
+    let (id, token) = invite(newer, "rob@a.example", "member");
+    let (gone, _) = member(older, "rob@a.example", "member");
+    older.delete(&format!("/v1/users/{gone}")).expect(204);
+    assert_eq!(come_from("rob@a.example", &token), "/");
+    assert_eq!(status(newer, &id), "active");
+    // That of another address is not accepted.
+    let (id, token) = invite(older, "zoe@a.example", "member");
+    assert_eq!(come_from("rob@a.example", &token), format!("/invite/{token}"));
+    assert_eq!(status(older, &id), "invited");
+}
+
+/// Chooses the password of somebody who signs in at the issuer, with a link in the recorded mail of a test account.
+fn reset_by_somebody_else(world: &World, other: &Client, email: &str) -> Browser {
+    invite(other, email, "member");
+    world.sign_in(email, json!({})).1.expect(303);
+    let link = kantoor::people::operator::reset(&world.server.app, email).unwrap();
+    world.server.execute("UPDATE one_time_tokens SET shown = 1 WHERE purpose = 'reset'");
+    let mut attacker = Browser::new(&world.client);
+    attacker.enter("/console/reset", json!({"token": super::token(&link), "password": PASSWORD}));
+    attacker
 }
 
 fn an_unknown_person_is_told(db: Db) {

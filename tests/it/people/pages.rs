@@ -1,10 +1,15 @@
 //! The pages to sign in and to open links: plain forms, in two languages.
 
-use super::{Browser, PASSWORD, invite, set_up_token};
+use super::{Browser, PASSWORD, invite, member, set_up_token};
 use crate::on_both;
 use crate::support::{Db, Reply, Server};
 
-on_both![people_sign_in_with_plain_forms, links_that_do_not_work_say_why, a_server_without_mail_promises_none];
+on_both![
+    people_sign_in_with_plain_forms,
+    links_that_do_not_work_say_why,
+    a_server_without_mail_promises_none,
+    an_invitation_waits_for_somebody_whose_session_ended,
+];
 
 pub fn submit(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> Reply {
     let mut form = form_urlencoded::Serializer::new(String::new());
@@ -294,4 +299,29 @@ fn a_server_without_mail_promises_none(db: Db) {
         page.text.split("<body>").nth(1).unwrap().to_string()
     });
     assert_eq!(known, unknown);
+}
+
+/// Accepting with a click after the session ended is no wrong password.
+fn an_invitation_waits_for_somebody_whose_session_ended(db: Db) {
+    let server = Server::start(db);
+    let (client, other) = (without_redirects(&server.client()), server.client());
+    let (_, ina) = member(&client, "ina@a.example", "member");
+    let (id, token) = invite(&other, "ina@a.example", "reader");
+    server.execute("UPDATE users SET language = 'en'");
+    let path = format!("/invite/{token}");
+    assert!(ina.get(&path).expect(200).text.contains("value=\"join\""));
+    submit(&ina, "/sign-out", &[]).expect(303);
+    let attempts = || {
+        let count = |tx: &mut store::Tx| tx.int("SELECT count(*) FROM sign_in_attempts", &[]);
+        server.app.store.read_now(count).unwrap()
+    };
+    let before = attempts();
+    let page = submit(&ina, &path, &[("action", "join")]).expect(401).text;
+    assert!(page.contains("You have been signed out. Sign in again."), "{page}");
+    assert!(page.contains("type=\"password\"") && !page.contains("value=\"join\""), "{page}");
+    assert_eq!(attempts(), before);
+    let status = || other.get(&format!("/v1/users/{id}")).data()["status"].clone();
+    assert_eq!(status(), "invited");
+    submit(&ina, &path, &[("password", PASSWORD)]).expect(303);
+    assert_eq!(status(), "active");
 }

@@ -9,7 +9,12 @@ use crate::people::{Browser, PASSWORD, commands, token};
 use crate::server::Binary;
 use crate::support::Db;
 
-on_both![deleted_rows_are_named_and_accepted, an_added_account_is_named];
+on_both![
+    deleted_rows_are_named_and_accepted,
+    an_added_account_is_named,
+    a_value_that_was_zero_is_compared,
+    an_unknown_time_zone_hides_nothing_of_its_account,
+];
 
 /// What people sign in with, replaced secrets and the row of the account, deleted or changed; and accepted by the operator.
 fn deleted_rows_are_named_and_accepted(db: Db) {
@@ -101,4 +106,49 @@ fn an_added_account_is_named(db: Db) {
     assert!(kantoor(&db, &["secrets", "trust"]).status.success());
     let (good, words) = verify(&db, &[]);
     assert!(good, "the operator accepted it: {words}");
+}
+
+/// A zero in the log is a value like any other, also where `null` resets a field.
+fn a_value_that_was_zero_is_compared(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let firm = binary.client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    binary.client.post("/v1/deals", json!({"title": "Oven", "client_id": firm})).expect(201);
+    binary.client.patch("/v1/settings", json!({"quote_silent_days": 0})).expect(200);
+    stop(&mut binary);
+    for (harm, undo, name) in [
+        ("UPDATE deals SET amount = 100", "UPDATE deals SET amount = 0", "Changed outside the log: amount is "),
+        (
+            "UPDATE settings SET quote_silent_days = 9",
+            "UPDATE settings SET quote_silent_days = 0",
+            "Changed outside the log: quote_silent_days is 9, but the last line of the log says 0",
+        ),
+    ] {
+        spoil(&db, harm);
+        let (good, words) = verify(&db, &[]);
+        assert!(!good && words.contains(name), "{harm}: no {name:?} in\n{words}");
+        spoil(&db, undo);
+        let (good, words) = verify(&db, &[]);
+        assert!(good, "{harm}: {words}");
+    }
+}
+
+/// Also if only that account is verified.
+fn an_unknown_time_zone_hides_nothing_of_its_account(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let account = binary.client.get("/v1/account").expect(200).data()["id"].as_str().unwrap().to_string();
+    stop(&mut binary);
+    let only = ["--account", account.as_str()];
+    let (good, words) = verify(&db, &only);
+    assert!(good, "{words}");
+    spoil(&db, "UPDATE accounts SET zone = 'Mars/Olympus', name = 'x' || name, closed_at = 1");
+    for arguments in [&only[..0], &only[..]] {
+        let (good, words) = verify(&db, arguments);
+        let named = [
+            "PROBLEM: time zone Mars/Olympus is not known",
+            "PROBLEM: Changed outside the log: name is ",
+            "the account is closed, but the log says that it is open",
+        ];
+        assert!(!good && named.iter().all(|name| words.contains(name)), "{words}");
+        assert!(words.contains("Checked 1 account,") && !words.contains("time_zone is"), "{words}");
+    }
 }

@@ -194,8 +194,9 @@ fn differs(record: &dyn AnyRecord, line: Option<&LastLine>, silent: &[&str]) -> 
         let rules = &field.rules;
         let top = line.get(field.name).filter(|_| rules.views.includes(DETAIL));
         let meta = line["meta"].get(field.name).filter(|_| rules.in_meta && shape.meta.includes(DETAIL));
-        // Lines of earlier versions have a zero where a migration set the default.
-        for logged in top.into_iter().chain(meta).filter(|logged| !rules.resets || **logged != 0) {
+        // Lines of earlier versions have a zero where a migration set the default of the account, for fields without their own.
+        let follows_account = rules.resets && rules.default.is_empty();
+        for logged in top.into_iter().chain(meta).filter(|logged| !follows_account || **logged != 0) {
             let mut own = Vec::new();
             record.at(place).write_json(rules, &mut own);
             pairs.push((field.name, serde_json::from_slice(&own).unwrap_or_default(), logged));
