@@ -53,7 +53,9 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
     let span = span::of(&method, &head.headers);
     let mut body = Some(body);
-    let done = guarded(walk(&app, head, &mut body, &mut seen)).instrument(span.clone()).await;
+    // In a box, since each layer around a future moves it.
+    let walk = Box::pin(walk(&app, head, &mut body, &mut seen));
+    let done = guarded(walk).instrument(span.clone()).await;
     discard(body).await;
     let mut response = done.unwrap_or_else(|refusal| {
         log_failure(&refusal.error, &seen);
@@ -130,7 +132,7 @@ async fn walk(
     let strict = prefers(&head.headers, "strict");
     if let Returns::Stream(_) = route.returns {
         unknown_parameters(route, &Call { strict, ..Call::default() }, &ignored).into_result()?;
-        return Ok(stream::open(app, &caller, &route.scope, &head, &query).await?);
+        return Ok(Box::pin(stream::open(app, &caller, &route.scope, &head, &query)).await?);
     }
 
     let ctx = context(app, &caller, &head, seen)?;
@@ -281,7 +283,9 @@ async fn receive(
     upload::check_head(&head.headers)?;
     room.take(upload::MEMORY)?;
     let body = body.take().unwrap_or_default();
-    let received = upload::receive(app, ctx, &head.headers, body, prefers(&head.headers, "lenient")).await?;
+    // In a box: every request would have room for the state of an upload otherwise.
+    let received = Box::pin(upload::receive(app, ctx, &head.headers, body, prefers(&head.headers, "lenient")));
+    let received = received.await?;
     // Multipart boundaries differ between attempts; the name and the content do not.
     let identity = received.upload.as_ref().map(|file| format!("{}\n{}", file.name, file.sha256));
     Ok((identity.unwrap_or_default().into(), received))
