@@ -176,6 +176,11 @@ pub fn kind_of(event: &str) -> &str {
     }
 }
 
+/// Returns the kinds of record that an event of the catalogue can be about; none if whoever fires it chooses the kind.
+pub fn kinds_of(event: &str) -> &'static [&'static str] {
+    find(event).map_or(&[], |event| event.about)
+}
+
 /// Returns the area of the records that an event is about, if it has one. Events of your own have none.
 pub fn area(event: &str) -> Option<&'static str> {
     match prefix(event)? {

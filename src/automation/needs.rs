@@ -137,16 +137,22 @@ pub fn check_caller(ctx: &Ctx, event: &str, definition: &Definition) -> Result<(
     Err(Error::new(Code::Forbidden, message))
 }
 
-/// The scopes of actions for which a person is asked the password again.
-const POWER: [&str; 4] = ["users.write", "keys.write", "webhooks.write", "settings.write"];
+/// The scopes of actions for which a person is asked the password again. Changing a flow is one of them: it can enable a flow
+/// that does the others.
+const POWER: [&str; 5] = ["users.write", "keys.write", "webhooks.write", "settings.write", "automation.write"];
 
-/// Whether a step of the flow may do what a person is asked the password for. One that names its type of record with a
-/// placeholder may.
+/// Whether a step of the flow may do what a person is asked the password for. One that changes a type of record which is
+/// only known when it runs may.
 pub fn gives_power(event: &str, definition: &Definition) -> bool {
-    let about = events::kind_of(event);
-    let mut steps = definition.steps.iter().map(|step| of_step(step, about));
-    steps.any(|scopes| {
-        scopes.shows.as_deref() == Some(ALL) || scopes.acts.iter().any(|scope| POWER.contains(&scope.as_str()))
+    let is_power = |scopes: Vec<String>| scopes.iter().any(|scope| POWER.contains(&scope.as_str()));
+    definition.steps.iter().any(|step| match step.action {
+        Action::Update => {
+            let named = step.text("entity_type").unwrap_or_default();
+            let own = [named];
+            let kinds: &[&str] = if named.is_empty() { events::kinds_of(event) } else { &own };
+            kinds.is_empty() || kinds.iter().any(|kind| is_template(kind) || is_power(to_change(kind)))
+        }
+        _ => is_power(of_step(step, "").acts),
     })
 }
 

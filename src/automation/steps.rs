@@ -16,8 +16,8 @@ use super::calls::Outgoing;
 use super::conditions::{self, PathPart};
 use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields};
 use super::matching::{self, Fired, Sent};
-use super::needs;
 use super::template::{self, Names};
+use super::{events, needs};
 use crate::automation::run::Run;
 use crate::mail::hours::Timing;
 use crate::mail::{self, Letter};
@@ -294,10 +294,21 @@ fn request(
         }
         Action::Update => {
             let word = |name: &str| filled.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-            let kind = super::events::entity(word("entity_type").unwrap_or(&run.entity_type));
+            let named = word("entity_type");
+            let kind = events::entity(named.unwrap_or(&run.entity_type));
             let id = word("id").unwrap_or(&run.entity_id);
             if kind.is_empty() || id.is_empty() {
                 return Err(StepError::never("There is no record to change: the event does not concern a record."));
+            }
+            // Whoever fires an event chooses the type of its record. When the flow was saved, nobody was asked the password
+            // for a type that the event never has.
+            let kinds = events::kinds_of(&run.event);
+            if named.is_none() && run.fired && !kinds.is_empty() && !kinds.contains(&kind) {
+                let words = format!(
+                    "The event '{}' is never about a record of the type '{kind}'. To change one, name its type in the step.",
+                    run.event
+                );
+                return Err(StepError::never(words));
             }
             if let Some(scope) = needs::to_change(kind).into_iter().find(|scope| !ctx.may(scope)) {
                 let words = format!("The author of the flow does not have the scope '{scope}'.");

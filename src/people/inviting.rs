@@ -124,8 +124,11 @@ fn patch(call: Call) -> Result<Work> {
         let before: User = records::find(tx, ctx, call.id())?;
         let mut user = before.clone();
         input.merge_into(&mut user);
-        if (user.role, user.status) != (before.role, before.status) {
+        // Also for a name, which the log shows as that of an actor.
+        if user != before {
             before.role.check_grant(ctx)?;
+        }
+        if (user.role, user.status) != (before.role, before.status) {
             user.role.check_grant(ctx)?;
             check_confirmed(tx, ctx)?;
         }

@@ -113,8 +113,12 @@ impl Visit {
         })?;
         let is_opened = opened.is_some_and(|token| is_for(&token, &account, &id));
         let removed = Removed::default();
-        let own = removed.clone();
+        let (own, secret) = (removed.clone(), secret.to_string());
         let entered = self.enter(account, Proof::Issuer(claims.signed_in_at), move |tx, ctx| {
+            // The issuer may exchange a code twice.
+            if !throttle::use_up(tx, "issuer", &secret, ctx.machine_now)? {
+                return Err(failed("the response was used before"));
+            }
             let before: User = records::find(tx, ctx, &id)?;
             if before.status == Status::Suspended {
                 return Err(suspended());

@@ -32,6 +32,24 @@ const NOBODYS: &str = "$argon2id$v=19$m=19456,t=2,p=1$a2FudG9vci1ub2JvZHk$AAAAAA
 /// many people append some digits to one. From the list of zxcvbn (MIT licence).
 static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
 
+/// Words that somebody tries first at this program, in both of its languages, and that are not on the list.
+const OBVIOUS: [&str; 14] = [
+    "kantoor",
+    "administrator",
+    "administratie",
+    "administration",
+    "beheerder",
+    "boekhouder",
+    "boekhouding",
+    "bookkeeper",
+    "bookkeeping",
+    "accountant",
+    "factuur",
+    "facturen",
+    "invoice",
+    "invoices",
+];
+
 /// Checks whether a person may use a password.
 pub fn check(password: &str, email: &str) -> Result<(), Violation> {
     let refuse = |message: String| Err(violation(FieldCode::InvalidFormat, message));
@@ -44,7 +62,7 @@ pub fn check(password: &str, email: &str) -> Result<(), Violation> {
     }
     let folded = password.to_lowercase();
     if is_address(&folded, &email.to_lowercase()) {
-        return refuse("must not be your e-mail address".to_string());
+        return refuse("must not be your e-mail address, nor the part before the @".to_string());
     }
     if is_common(&folded) {
         return refuse("is one of the most common passwords; choose another".to_string());
@@ -52,11 +70,16 @@ pub fn check(password: &str, email: &str) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Whether a password is an e-mail address: once or more, with digits and punctuation around it.
+/// Whether a password is an e-mail address, or has only the letters of one or of its part before the @: once or more, with any
+/// digits and punctuation.
 fn is_address(folded: &str, email: &str) -> bool {
-    !email.is_empty()
-        && folded.contains(email)
-        && folded.replace(email, "").chars().all(|letter| !letter.is_alphabetic())
+    let letters = |text: &str| text.chars().filter(|letter| letter.is_alphabetic()).collect::<String>();
+    let (own, local) = (letters(folded), email.split('@').next().unwrap_or_default());
+    let consists_of = |name: &str| {
+        let name = letters(name);
+        !own.is_empty() && !name.is_empty() && own.replace(&name, "").is_empty()
+    };
+    folded == email || consists_of(email) || consists_of(local)
 }
 
 /// Whether a password in lower case is common: by itself, without the digits and punctuation around it, as a common
@@ -66,21 +89,25 @@ fn is_common(folded: &str) -> bool {
         return true;
     }
     let letters = folded.trim_matches(|letter: char| !letter.is_alphabetic());
-    let is_common = |word: &str| COMMON.contains(word) || repeats_a_common_one(word);
+    let is_common = |word: &str| is_listed(word) || repeats_a_common_one(word);
     [folded, letters].into_iter().any(is_common) || extends_a_common_one(folded)
+}
+
+fn is_listed(word: &str) -> bool {
+    COMMON.contains(word) || OBVIOUS.contains(&word)
 }
 
 /// Whether a common password makes up two thirds of the word or more.
 fn extends_a_common_one(word: &str) -> bool {
     let length = word.len();
     let mut parts = (length.div_ceil(3) * 2..length).flat_map(|part| [word.get(..part), word.get(length - part..)]);
-    parts.any(|part| part.is_some_and(|part| COMMON.contains(part)))
+    parts.any(|part| part.is_some_and(is_listed))
 }
 
 fn repeats_a_common_one(word: &str) -> bool {
     let parts = (1..=word.len() / 2).filter(|length| word.len().is_multiple_of(*length));
     let mut parts = parts.filter_map(|length| word.get(..length));
-    parts.any(|part| COMMON.contains(part) && part.repeat(word.len() / part.len()) == word)
+    parts.any(|part| is_listed(part) && part.repeat(word.len() / part.len()) == word)
 }
 
 /// Calculates hashes, two at a time.
@@ -172,11 +199,30 @@ mod tests {
             "123456password!!!",
             "leavemealone",
             "aaaaaaaaaaaa",
+            "administrator",
+            "Administrator1",
+            "2026administrator!",
+            "kantoorkantoor",
+            "Kantoor-2026!",
+            "anna.2026.anna",
+            "Anna!Jansen!Example",
         ] {
             assert!(check(bad, "anna@jansen.example").is_err(), "{bad}");
         }
+        assert!(OBVIOUS.iter().all(|word| !COMMON.contains(word)), "they are on the list");
+        assert!(
+            check("m.de.boer-2026", "m.de.boer@a.example").is_err()
+                && check("mdeboer#12345", "m.de.boer@a.example").is_err()
+        );
         assert!(check(&"x1".repeat(129), "").is_err(), "too long");
-        for good in ["correct horse battery", "twaalf letters", "één € per dag", "dragon slays monkey"] {
+        for good in [
+            "correct horse battery",
+            "twaalf letters",
+            "één € per dag",
+            "dragon slays monkey",
+            "anna likes her kantoor",
+            "4711-0815-2020",
+        ] {
             assert!(check(good, "anna@jansen.example").is_ok(), "{good}");
         }
     }

@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use engine::accounts::SHARED;
+use engine::accounts::{self, SHARED};
 use engine::app::App;
 use engine::clock::Moment;
 use engine::config::Config;
+use engine::contents::hex;
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::services::Services;
@@ -27,6 +28,8 @@ const PER_EMAIL: i64 = 10;
 const PER_ADDRESS: i64 = 50;
 /// How long an IP address is known from which somebody signed in.
 const KNOWN_SECONDS: i64 = 90 * 24 * 3600;
+/// How long it is remembered that something was used: longer than an issuer accepts a code.
+const USED_SECONDS: i64 = 24 * 3600;
 /// How long an attempt waits for its turn.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
@@ -199,6 +202,14 @@ fn check(tx: &mut Tx, subjects: &[(String, i64)], now: Moment, counted: i64) -> 
         }
     }
     Ok(())
+}
+
+/// Marks what may succeed once as used; returns whether it was not yet. This is remembered for a day, across all nodes.
+pub fn use_up(tx: &mut Tx, what: &str, secret: &str, now: Moment) -> Result<bool> {
+    let id = format!("{what} {}", hex(&accounts::hash(secret)));
+    let sql = "INSERT INTO sign_in_attempts (id, subject, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+    let until = now.plus_seconds(USED_SECONDS).0;
+    Ok(tx.execute(sql, &[(&id).into(), format!("used {what}").into(), until.into()])? == 1)
 }
 
 /// Deletes attempts that no longer count.

@@ -37,18 +37,23 @@ pub fn patch_status(call: Call) -> Result<Work> {
         if status.name == before.name {
             return Ok(answer);
         }
-        follow(tx, ctx, &status, before.name, answer)
+        follow(tx, ctx, &status, before.name, answer, call.early)
     }))
 }
 
-/// Gives the tickets of a status its new name, and responds with `answer` when all of them have it.
-fn follow(tx: &mut Tx, ctx: &Ctx, status: &TicketStatus, old: String, answer: Answer) -> Result<Answer> {
+/// Gives the tickets of a status its new name, and responds with `answer` when all of them have it. If the call is a part of
+/// something else, which cannot wait for that, the job does it alone.
+fn follow(tx: &mut Tx, ctx: &Ctx, status: &TicketStatus, old: String, answer: Answer, is_part: bool) -> Result<Answer> {
     let rename = RenameStatus { status: status.base.id.clone(), old };
     if rename.rename_slice(tx, ctx)? {
         return Ok(answer);
     }
-    let job = NewJob::of(ctx, &rename)?.keyed(rename_key(&rename.status)).after(REQUEST_SECONDS);
+    let delay = if is_part { 0 } else { REQUEST_SECONDS };
+    let job = NewJob::of(ctx, &rename)?.keyed(rename_key(&rename.status)).after(delay);
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+    if is_part {
+        return Ok(answer);
+    }
     Ok(Answer::after(move |app, caller| {
         rename.rename_all(app, caller)?;
         let (key, answer) = (rename_key(&rename.status), answer.clone());

@@ -5,6 +5,7 @@ use engine::contents::Upload;
 use engine::context::Ctx;
 use engine::error::{Class, Code, Error, Result};
 use engine::json::Json;
+use engine::perform::completed;
 use engine::resource::Method;
 use serde_json::Value;
 use store::Tx;
@@ -69,7 +70,7 @@ pub fn make(
         }
         body.push(("client_id".to_string(), Json::Text(client)));
     }
-    let answer = plan.prepare(&Built { body, ..built.clone() })?(tx, ctx)?;
+    let answer = completed(plan.prepare(&Built { body, ..built.clone() })?(tx, ctx)?)?;
     let made: Value = serde_json::from_slice(&answer.data).unwrap_or_default();
     let id = made["id"].as_str().unwrap_or_default().to_string();
     let mut version = answer.version.unwrap_or(1);
@@ -131,5 +132,6 @@ fn change(tx: &mut Tx, ctx: &Ctx, plan: &Plan, built: &Built, id: &str) -> Resul
     if !plan.resource.shape.parent.is_empty() {
         path.insert(0, built.parent.clone());
     }
-    (route.handler)(Call { path, body: Some(Json::Object(body)), early: true, ..Call::default() })?(tx, ctx).map(drop)
+    let call = Call { path, body: Some(Json::Object(body)), early: true, ..Call::default() };
+    completed((route.handler)(call)?(tx, ctx)?).map(drop)
 }

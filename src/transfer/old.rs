@@ -8,6 +8,7 @@ use engine::contents::MAX_SIZE;
 use engine::context::Ctx;
 use engine::error::{Error, FieldCode, Result, violation};
 use engine::json::Json;
+use engine::perform::completed;
 use engine::resource::Resource;
 use sheets::archive::Archive;
 use store::{Tx, Value};
@@ -201,7 +202,7 @@ pub fn pay(tx: &mut Tx, ctx: &Ctx, invoice: &str, built: &Built) -> Result<Optio
         body.push(("date".to_string(), Json::Text(built.paid_on.clone())));
     }
     let call = Call { path: vec![invoice.to_string()], body: Some(Json::Object(body)), early: true, ..Call::default() };
-    let answer = (route.handler)(call)?(tx, ctx)?;
+    let answer = completed((route.handler)(call)?(tx, ctx)?)?;
     let made: serde_json::Value = serde_json::from_slice(&answer.data).unwrap_or_default();
     Ok(made["payment"]["id"].as_str().map(str::to_string))
 }
@@ -328,7 +329,8 @@ pub fn client(tx: &mut Tx, ctx: &Ctx, known: &BTreeMap<&'static str, String>) ->
     }
     let clients = subject::to_import("clients")?;
     let route = subject::create_route(clients).ok_or_else(|| Error::internal("clients cannot be created"))?;
-    let answer = (route.handler)(Call { body: Some(Json::Object(body)), early: true, ..Call::default() })?(tx, ctx)?;
+    let call = Call { body: Some(Json::Object(body)), early: true, ..Call::default() };
+    let answer = completed((route.handler)(call)?(tx, ctx)?)?;
     let made: serde_json::Value = serde_json::from_slice(&answer.data).unwrap_or_default();
     Ok(made["id"].as_str().map(|id| (id.to_string(), true)))
 }

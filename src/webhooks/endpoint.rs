@@ -263,6 +263,12 @@ fn patch(call: Call) -> Result<Work> {
         let mut record = before.clone();
         input.merge_into(&mut record);
         if record.active && !before.active && ending::any_open(tx, ctx, &before.base.id)? {
+            // A flow tries again, and the job that ends them is done by then.
+            if call.early {
+                let message =
+                    "The deliveries from before the endpoint was disabled are still being ended; retry shortly.";
+                return Err(Error::new(Code::InvalidTransition, message));
+            }
             // Deliveries from before it was disabled would be sent.
             let (call, id) = (call.clone(), before.base.id);
             return Ok(Answer::after(move |app, caller| {

@@ -10,7 +10,7 @@ use crate::on_both;
 use crate::support::{Client, Db, Server};
 use crate::walk::{self, can_be_made, make, routes};
 
-on_both![automation_alone_reads_nothing_and_mails_nobody, webhooks_alone_receive_nothing];
+on_both![automation_alone_reads_nothing_and_mails_nobody, webhooks_alone_receive_nothing, any_key_reads_the_settings];
 
 /// What only the owner may see.
 const SECRET: &str = "Geheim";
@@ -193,4 +193,20 @@ fn webhooks_alone_receive_nothing(db: Db) {
     let to = |path: &str| all.iter().filter(|one| one.path == path).count();
     assert!(to("/owner") > 30, "{}", to("/owner"));
     assert_eq!(to("/thief"), 0);
+}
+
+/// As the contract has it; but not who changed them.
+fn any_key_reads_the_settings(db: Db) {
+    let server = server(db);
+    let owner = server.client();
+    let key = server.with_scopes(&owner, &["webhooks.write"]);
+    for path in ["settings", "settings/usage", "tax-rates", "mail-templates", "custom-fields", "email-domains"] {
+        key.get(&format!("/v1/{path}")).expect(200);
+    }
+    let identity = key.get("/v1/corporate-identities").expect(200).data()[0]["id"].as_str().unwrap().to_string();
+    let path = format!("/v1/corporate-identities/{identity}");
+    assert!(key.get(&path).expect(200).data().get("iban").is_some());
+    key.patch(&path, json!({"city": "Goes"})).expect(403);
+    key.get(&format!("{path}/history")).expect(403);
+    key.get("/v1/account").expect(403);
 }

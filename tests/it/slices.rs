@@ -93,14 +93,11 @@ fn a_rename_that_was_cut_off_is_finished_by_a_job(db: Db) {
     let (number, path) = (client.account, open.clone());
     let account = server.app.store.read_now(move |tx| Account::numbered(tx, number)).unwrap();
     let caller = server.app.acting(account, "test");
-    server
-        .app
-        .store
-        .write_now(number, move |tx| {
-            let ctx = caller.writing(tx)?;
-            perform(tx, &ctx, "PATCH", &path, Some(&json!({"name": "In progress"})))
-        })
-        .unwrap();
+    let renamed = server.app.store.write_now(number, move |tx| {
+        let ctx = caller.writing(tx)?;
+        perform(tx, &ctx, "PATCH", &path, Some(&json!({"name": "In progress"})))
+    });
+    assert_eq!(renamed.unwrap()["name"], "In progress");
     assert_eq!(waiting(&server, "rename_ticket_status"), 1);
     let refused = client.post("/v1/ticket-statuses", json!({"name": "OPEN"})).expect(409);
     assert_eq!(refused.code(), "invalid_transition");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use store::Tx;
 
-use crate::call::{Call, Query};
+use crate::call::{Answer, Call, Query};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::json::Json;
@@ -26,6 +26,17 @@ pub fn prepare(method: &str, path: &str, body: Option<&Value>) -> Result<Work> {
     (route.handler)(call)
 }
 
+/// Rejects a response that is only determined after work outside the transaction: nobody inside it can wait for that, and
+/// it must not look as if the work were done. The caller rolls back what the first part wrote. A handler that can leave the
+/// rest to a job does so if the call is `early`.
+pub fn completed(answer: Answer) -> Result<Answer> {
+    if answer.after.is_none() {
+        return Ok(answer);
+    }
+    let message = "This takes work outside the database, such as checking a URL or decoding an image, so neither a flow nor an import can do it. Send it as a request of its own.";
+    Err(Error::new(Code::ValidationFailed, message))
+}
+
 /// Performs a request in the transaction of the caller; returns its `data`.
 pub fn perform(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
     perform_warned(tx, ctx, method, path, body).map(|(data, _)| data)
@@ -39,7 +50,7 @@ pub fn perform_warned(
     path: &str,
     body: Option<&Value>,
 ) -> Result<(Value, Value)> {
-    let answer = prepare(method, path, body)?(tx, ctx)?;
+    let answer = completed(prepare(method, path, body)?(tx, ctx)?)?;
     let read = |json: &[u8]| {
         serde_json::from_slice(json).map_err(|error| Error::internal(format!("a response is not valid JSON: {error}")))
     };

@@ -2,7 +2,12 @@
 
 use super::*;
 
-on_both![does_not_retry_permanent_failures, deletes_unused_definitions,];
+on_both![
+    does_not_retry_permanent_failures,
+    a_step_that_needs_more_than_a_transaction_fails,
+    a_step_renames_a_status_of_many_tickets,
+    deletes_unused_definitions,
+];
 
 fn does_not_retry_permanent_failures(db: Db) {
     let server = Server::start(db);
@@ -52,6 +57,55 @@ fn does_not_retry_permanent_failures(db: Db) {
     client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
     work(&server, &client);
     assert_eq!(status(&client, &id), "success");
+}
+
+/// It used to succeed without doing anything.
+fn a_step_that_needs_more_than_a_transaction_fails(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let hook = client.post("/v1/webhook-endpoints", json!({"url": "https://a.example/in"})).expect(201).id();
+    let path = format!("/v1/webhook-endpoints/{hook}");
+    let update = |event: &str, fields: Value| {
+        flow(
+            &client,
+            event,
+            json!([{"type": "update", "entity_type": "webhook_endpoint", "id": hook, "fields": fields}]),
+        );
+        let id = fire(&client, event, json!({})).pop().unwrap();
+        work(&server, &client);
+        run(&client, &id)
+    };
+    for (event, url) in [("a.public", "https://ok.example/own"), ("a.private", "http://10.0.0.1/")] {
+        let one = update(event, json!({"url": url, "description": "Mine"}));
+        assert_eq!((&one["status"], &one["attempts"]), (&json!("failed"), &json!(1)), "{one}");
+        assert!(one["error"].as_str().unwrap().contains("Send it as a request of its own."), "{one}");
+    }
+    let kept = client.get(&path).expect(200).data();
+    assert_eq!((&kept["url"], &kept["description"]), (&json!("https://a.example/in"), &json!("")));
+    assert_eq!(update("a.text", json!({"description": "Books"}))["status"], "success");
+    assert_eq!(client.get(&path).expect(200).data()["description"], "Books");
+    // With nothing left to end, enabling takes one transaction.
+    client.patch(&path, json!({"active": false})).expect(200);
+    assert_eq!(update("a.on", json!({"active": true}))["status"], "success");
+    assert_eq!(client.get(&path).expect(200).data()["active"], true);
+}
+
+/// The tickets follow by a job, for which the run does not wait.
+fn a_step_renames_a_status_of_many_tickets(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for _ in 0..150 {
+        client.post("/v1/tickets", json!({"subject": "x", "status": "Open"})).expect(201);
+    }
+    let all = client.get("/v1/ticket-statuses").data();
+    let open = all.as_array().unwrap().iter().find(|status| status["name"] == "Open").unwrap()["id"].clone();
+    let step = json!({"type": "update", "entity_type": "ticket_status", "id": open, "fields": {"name": "Busy"}});
+    flow(&client, "a.rename", json!([step]));
+    let id = fire(&client, "a.rename", json!({})).pop().unwrap();
+    work(&server, &client);
+    assert_eq!((status(&client, &id), &steps(&client, &id)[0]["result"]["name"]), ("success".into(), &json!("Busy")));
+    server.block_on(async { while engine::jobs::worker::turn(&server.app).await {} });
+    assert_eq!(total(&client, "/v1/tickets?status=Busy"), 150);
 }
 
 fn deletes_unused_definitions(db: Db) {

@@ -1,12 +1,18 @@
 //! Dangerous actions ask for the password again, and links of the operator expire.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, member, owner, token};
+use crate::automation::work;
 use crate::on_both;
-use crate::support::{Db, Server};
+use crate::support::{Db, Reply, Server};
 
-on_both![dangerous_actions_ask_for_the_password_again, a_sign_in_link_expires];
+on_both![
+    dangerous_actions_ask_for_the_password_again,
+    a_flow_is_no_way_around_the_password,
+    a_fired_event_changes_no_other_type_of_record,
+    a_sign_in_link_expires,
+];
 
 fn dangerous_actions_ask_for_the_password_again(db: Db) {
     let server = Server::start(db);
@@ -79,6 +85,88 @@ fn dangerous_actions_ask_for_the_password_again(db: Db) {
         switched.post("/console/confirm", json!({"password": "a wrong password"})).expect(403);
     }
     switched.post("/console/confirm", json!({"password": PASSWORD})).expect(429);
+}
+
+/// Neither a step whose type of record is chosen when its event is fired, nor one that enables another flow.
+fn a_flow_is_no_way_around_the_password(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    let flow = |kind: &str, key: &str, step: Value| json!({"name": key, "trigger_type": kind, "trigger_key": key, "active": false, "steps": [step]});
+    let update = |fields: Value| json!({"type": "update", "fields": fields});
+    // Flows of somebody else, which are disabled.
+    let call = flow("custom", "a.call", json!({"type": "http", "url": "https://a.example/in"}));
+    let call = client.post("/v1/automation/flows", call).expect(201).id();
+    let open = flow("custom", "a.open", update(json!({"role": "owner"})));
+    let open = client.post("/v1/automation/flows", open).expect(201).id();
+    server.execute("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
+
+    let path = "/console/v1/automation/flows";
+    for harmless in [
+        flow("custom", "a.b", json!({"type": "approval"})),
+        flow("custom", "a.b", json!({"type": "update", "entity_type": "task", "id": "x", "fields": {"title": "x"}})),
+        flow("event", "invoice.paid", update(json!({"title": "x"}))),
+        flow("event", "sales.document_sent", update(json!({"title": "x"}))),
+    ] {
+        browser.post(path, harmless).expect(201);
+    }
+    let own = browser.post(path, flow("custom", "a.b", json!({"type": "approval"}))).expect(201).id();
+    let enables = json!({"type": "update", "entity_type": "flow", "id": call, "fields": {"active": true}});
+    let dangerous = [
+        flow("custom", "a.iban", update(json!({"iban": "NL69INGB0123456789"}))),
+        flow("custom", "a.role", update(json!({"role": "owner"}))),
+        flow("custom", "a.key", update(json!({"allowed_networks": []}))),
+        flow("custom", "product.sneak", update(json!({"name": "x"}))),
+        flow("event", "work.recurring", update(json!({"iban": "NL69INGB0123456789"}))),
+        flow("event", "flow.created", update(json!({"active": true}))),
+        flow("custom", "a.enable", enables),
+    ];
+    let refused = |reply: Reply, what: &Value| {
+        assert_eq!(reply.expect(403).code(), "confirmation_required", "{what}");
+    };
+    for body in &dangerous {
+        refused(browser.post(path, body.clone()), body);
+        refused(browser.send("PUT", &format!("{path}/{own}"), &body.to_string()), body);
+    }
+    for id in [&call, &open] {
+        refused(browser.send("PATCH", &format!("{path}/{id}"), &json!({"active": true}).to_string()), &json!(id));
+        refused(browser.send("POST", &format!("{path}/{id}/adopt"), ""), &json!(id));
+    }
+    browser.post("/console/confirm", json!({"password": PASSWORD})).expect(204);
+    for body in dangerous {
+        browser.post(path, body).expect(201);
+    }
+}
+
+/// What was harmless when the flow was saved stays harmless, whatever its event is fired about.
+fn a_fired_event_changes_no_other_type_of_record(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    let product = client.post("/v1/products", json!({"name": "Tea"})).expect(201).id();
+    let identity = client.get("/v1/corporate-identities").expect(200).data()[0].clone();
+    server.execute("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
+    let steps = json!([{"type": "update", "fields": {"name": "Mine"}}]);
+    let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "product.updated", "steps": steps});
+    let flow = browser.post("/console/v1/automation/flows", flow).expect(201).id();
+    for (kind, id, ends) in [
+        ("corporate_identity", identity["id"].as_str().unwrap(), "failed"),
+        ("product", product.as_str(), "success"),
+        ("", product.as_str(), "success"),
+    ] {
+        let event = json!({"event": "product.updated", "entity_type": kind, "data": {"id": id}});
+        let fired = browser.post("/console/v1/automation/trigger", event).expect(200).data();
+        work(&server, &client);
+        let run = client.get(&format!("/v1/automation/runs/{}", fired["runs"][0]["run_id"].as_str().unwrap()));
+        let run = run.expect(200).data();
+        assert_eq!(run["status"], ends, "{kind}: {run}");
+        let told = run["error"].as_str().unwrap().contains("is never about a record of the type 'corporate_identity'");
+        assert_eq!(told, ends == "failed", "{kind}: {run}");
+    }
+    let path = format!("/v1/corporate-identities/{}", identity["id"].as_str().unwrap());
+    assert_eq!(client.get(&path).expect(200).data()["name"], identity["name"]);
+    assert_eq!(client.get(&format!("/v1/products/{product}")).expect(200).data()["name"], "Mine");
+    client.delete(&format!("/v1/automation/flows/{flow}")).expect(204);
 }
 
 fn a_sign_in_link_expires(db: Db) {

@@ -20,6 +20,7 @@ on_both![
     people_sign_in_at_an_issuer,
     a_wrong_token_is_rejected,
     a_response_belongs_to_one_browser,
+    a_response_works_once,
     an_unknown_person_is_told,
     a_password_that_nobody_confirmed_opens_no_other_account,
     the_issuer_says_when_somebody_signed_in,
@@ -53,6 +54,7 @@ struct Books {
     email: String,
     changes: Value,
     signs_with_another_key: bool,
+    exchanges_codes_again: bool,
 }
 
 fn new_key() -> EcdsaKeyPair {
@@ -93,7 +95,9 @@ impl Books {
         if !fits {
             return Scripted::json(400, json!({"error": "invalid_grant"}).to_string());
         }
-        self.accepted[number].clear();
+        if !self.exchanges_codes_again {
+            self.accepted[number].clear();
+        }
         let now = engine::clock::Clock::System.now().0 / 1000;
         let mut claims = json!({
             "iss": self.base, "sub": "u1", "aud": "kantoor", "iat": now, "exp": now + 300,
@@ -128,6 +132,7 @@ fn world(db: Db) -> World {
         email: String::new(),
         changes: json!({}),
         signs_with_another_key: false,
+        exchanges_codes_again: false,
     };
     let books = Arc::new(Mutex::new(books));
     let own = books.clone();
@@ -366,6 +371,23 @@ fn a_response_belongs_to_one_browser(db: Db) {
     browser.get(&format!("{path}&iss={}", encode_query(&base))).expect(303);
     // A code works once.
     browser.get(&path).expect(403);
+}
+
+/// Whatever the issuer accepts: somebody may have copied the cookie and the address.
+fn a_response_works_once(db: Db) {
+    let world = world(db);
+    owner(&world.server, &world.client, "olga@a.example");
+    world.books.lock().unwrap().exchanges_codes_again = true;
+    let (browser, path) = world.go("olga@a.example");
+    // An attempt that failed may be repeated.
+    browser.get(&path.replace("code=code", "code=other")).expect(403);
+    browser.get(&path).expect(303);
+    let again = browser.get(&path).expect(403);
+    assert!(!cookies(&again).iter().any(|cookie| cookie.starts_with("kantoor=")), "{again:?}");
+    assert_eq!(world.asked("/token"), 3);
+    let (_, reply) = world.sign_in("olga@a.example", json!({}));
+    reply.expect(303);
+    assert_eq!(world.sign_in("olga@a.example", json!({})).1.expect(303).header("location"), "/");
 }
 
 fn encode_query(text: &str) -> String {

@@ -93,16 +93,22 @@ fn nobody_gives_more_than_they_have(db: Db) {
     for reply in [
         weak.patch(&path, json!({"role": "member"})),
         weak.patch(&path, json!({"status": "suspended"})),
+        weak.patch(&path, json!({"name": "Somebody else"})),
+        weak.patch(&path, json!({"language": "nl"})),
         weak.delete(&path),
         weak.act(&format!("{path}/invite")),
     ] {
-        assert_eq!(reply.expect(403).code(), "forbidden");
+        let reply = reply.expect(403);
+        assert_eq!(reply.code(), "forbidden");
+        assert!(reply.text.contains("The role 'owner' includes the scope '*'"), "{}", reply.text);
     }
-    weak.patch(&path, json!({"name": "Otto"})).expect(200);
+    assert_eq!(client.get(&path).expect(200).data()["name"], "Ina");
     let reads: Vec<&str> =
         engine::accounts::scopes().iter().filter(|s| s.ends_with(".read")).map(String::as_str).collect();
     let stronger = server.with_scopes(&client, &[&reads[..], &["users.write"]].concat());
-    stronger.post("/v1/users", body).expect(201);
+    let reader = format!("/v1/users/{}", stronger.post("/v1/users", body).expect(201).id());
+    stronger.patch(&reader, json!({"name": "Ina B."})).expect(200);
+    weak.patch(&reader, json!({"name": "Somebody else"})).expect(403);
 }
 
 fn a_person_may_have_several_accounts(db: Db) {
