@@ -13,7 +13,7 @@ use engine::app::App;
 use engine::call::{Answer, Call};
 use engine::error::{Code, Error, Result};
 use engine::http::reply::{self, Reply};
-use engine::http::{authentication, bodies, dispatch, session};
+use engine::http::{authentication, bodies, dispatch, receiving, session};
 use engine::input;
 use engine::input::Input;
 use engine::json::Json;
@@ -146,7 +146,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
         Ok((walk(&app, request_id.clone(), head, &mut body).await?, unsent))
     };
     let done = done.await;
-    dispatch::discard(body).await;
+    receiving::discard(body).await;
     let mut response = match done {
         Ok((answer, unsent)) => Reply::of(answer, |_| String::new()).into_response(unsent),
         Err::<_, Error>(error) => {

@@ -15,6 +15,7 @@ pub mod pace;
 pub mod pages;
 mod pouring;
 pub mod reads;
+pub mod receiving;
 pub mod reply;
 pub mod responses;
 pub mod seats;

@@ -5,22 +5,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
-use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
+use axum::http::header::{ACCEPT, CONTENT_LENGTH, IF_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use futures_util::FutureExt;
-use http_body_util::BodyExt;
 use tracing::{Instrument as _, Span};
 
 use super::authentication::{in_session, known, signed};
-use super::bodies::{self, Room};
+use super::bodies::Room;
 use super::decoding::{self, Decoded};
 use super::keys::{self, Left};
 use super::reads;
 use super::reply::{self, Reply};
 use super::responses::Unsent;
 use super::upload::{self, Received};
-use super::{session, span, stream};
+use super::{receiving, session, span, stream};
 use crate::app::App;
 use crate::call::{After, Answer, Call, Query};
 use crate::context::{Actor, IfMatch};
@@ -32,9 +31,6 @@ use crate::records::Work;
 use crate::registry::{Methods, routes};
 use crate::resource::{RequestBody, Returns, Route};
 use crate::site::SIGNED;
-
-/// Maximum size of a body, in bytes.
-pub const MAX_BODY: usize = 2 * 1024 * 1024;
 
 /// The properties of a request for its log entry and metrics.
 struct Seen {
@@ -56,7 +52,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     // In a box, since each layer around a future moves it.
     let walk = Box::pin(walk(&app, head, &mut body, &mut seen));
     let done = guarded(walk).instrument(span.clone()).await;
-    discard(body).await;
+    receiving::discard(body).await;
     let mut response = done.unwrap_or_else(|refusal| {
         log_failure(&refusal.error, &seen);
         let response = reply::error_response(&refusal.error, &seen.request_id, problem);
@@ -276,7 +272,7 @@ async fn receive(
     room: &mut Room,
 ) -> Result<(Vec<u8>, Received)> {
     if route.body != RequestBody::File {
-        let bytes = read_body(app, ctx, room, &head.headers, body.take().unwrap_or_default()).await?;
+        let bytes = receiving::read(app, ctx, room, &head.headers, body.take().unwrap_or_default()).await?;
         return Ok((bytes, Received::default()));
     }
     decoding::claim(&head.method, &head.uri, idempotency_key(head), &[], None)?;
@@ -419,69 +415,6 @@ fn limit(app: &App, caller: &keys::AuthenticatedKey, seen: &mut Seen) -> Result<
             Err(error)
         }
     }
-}
-
-async fn read_body(app: &App, ctx: &Actor, room: &mut Room, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
-    let patience = Duration::from_secs(app.config.body_timeout_seconds);
-    let body = bodies::in_time(&app.bodies, &app.config, ctx.account.number, patience, collect(room, body)).await?;
-    if !body.is_empty() && !is_json(headers) {
-        return Err(Error::new(Code::UnsupportedMediaType, "Send JSON with 'Content-Type: application/json'."));
-    }
-    Ok(body)
-}
-
-/// How much of an unusable body is read, so that a client that is still writing sees the response.
-const READ_ON: usize = 8 * MAX_BODY;
-
-/// Reads and discards a body that was left unread, which would close the connection under the client's next request.
-pub async fn discard(body: Option<Body>) {
-    if let Some(unread) = body.filter(|body| !body.is_end_stream()) {
-        let _ = tokio::time::timeout(Duration::from_secs(1), drain(unread)).await;
-    }
-}
-
-/// Reads and discards an unusable body.
-async fn drain(mut body: Body) {
-    let mut length = 0;
-    while let Some(Ok(frame)) = body.frame().await {
-        length += frame.data_ref().map_or(0, bytes::Bytes::len);
-        if length > READ_ON {
-            return;
-        }
-    }
-}
-
-/// Reads a whole body. One that is too large is read for a while longer: a client that is still writing would not see
-/// the response.
-async fn collect(room: &mut Room, mut body: Body) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut length = 0;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Error::new(Code::MalformedJson, "The body is incomplete."))?;
-        let Some(data) = frame.data_ref() else { continue };
-        length += data.len();
-        if length <= MAX_BODY {
-            if let Err(full) = room.take(data.len()) {
-                drop(bytes);
-                let _ = tokio::time::timeout(Duration::from_secs(1), drain(body)).await;
-                return Err(full);
-            }
-            bytes.extend_from_slice(data);
-        } else if length > READ_ON {
-            break;
-        }
-    }
-    if length > MAX_BODY {
-        return Err(Error::new(Code::BodyTooLarge, format!("The body may have at most {MAX_BODY} bytes.")));
-    }
-    Ok(bytes)
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let encoded = headers.get("content-encoding").is_some_and(|encoding| encoding != "identity");
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    !encoded && kind.eq_ignore_ascii_case("application/json")
 }
 
 fn idempotency_key(head: &Parts) -> Option<&HeaderValue> {
