@@ -227,6 +227,7 @@ fn test_collections_are_visible(db: Db) {
     advance(&client, "2026-05-10T10:00:00Z");
     let (collected, payments) = billed(&client, &subscription);
     assert_eq!((&payments[0]["status"], &payments[0]["meta"]["test"]), (&json!("pending"), &json!(true)));
+    let collected = client.get(&format!("/v1/invoices/{}", collected["id"].as_str().unwrap())).expect(200).data();
     let page = collected["web_url"].as_str().unwrap().strip_prefix(&client.base).unwrap().to_string();
     assert!(visit(&client, &page).contains(nl) && !visit(&client, &other).contains(nl));
     let link = payments[0]["meta"]["feedback_data"]["payment_url"].as_str().unwrap();
