@@ -19,7 +19,7 @@ use super::mail_source::Source;
 use super::mail_template::check_line;
 use super::mail_text::{Facts, Text};
 use super::placeholders::NUMBER;
-pub use super::placeholders::check_placeholders;
+pub use super::placeholders::{check_placeholders, first_placeholder};
 use super::request::Request;
 pub use super::send_type::SendType;
 use super::{Document, DocumentKind, Which, make_final, pdf, quote, with_finalized};
