@@ -47,7 +47,8 @@ fn placeholders_are_written_in_one_way(db: Db) {
     // In flows it is the other way around.
     let step = json!({"type": "send_email", "to": "a@ster.example", "subject": "Betaald {number}",
         "body": "Factuur {{ data.number }} is betaald {x}."});
-    let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.paid", "active": false, "steps": [step]});
+    let flow =
+        json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.paid", "active": false, "steps": [step]});
     let warnings = client.post("/v1/automation/flows", flow).expect(201).json()["meta"]["warnings"].clone();
     let expected =
         "steps[0].subject: {number} is sent as it is written; placeholders in flows are written {{ data.number }}";
@@ -67,13 +68,15 @@ fn amounts_are_recognized_however_they_are_typed(db: Db) {
     assert!(send("Wilt u € 121,00 overmaken?").to_string().contains("is still to be paid"));
     assert_eq!(send("Wilt u € 100,00 van € 121,00 overmaken?"), json!(null));
     client.post(&format!("{path}/payments"), json!({})).expect(201);
-    for message in ["Wilt u € 121,00 overmaken?", "Wilt u €\u{a0}121,00 overmaken?", "Wilt u €121,00 overmaken?"] {
+    for message in ["Wilt u € 121,00 overmaken?", "Wilt u €\u{a0}121,00 overmaken?", "Wilt u €121,00 overmaken?"]
+    {
         let warned = send(message).to_string();
         assert!(warned.contains("nothing to transfer for F2026-0001"), "{message}: {warned}");
     }
     assert_eq!(send("Dank u."), json!(null));
     // A template is no sentence for this mail: nobody is asked for nothing.
-    let own = json!({"send_type": "invoice_rem1", "language": "nl", "subject": "s", "message": "Wilt u {amount} overmaken?"});
+    let own =
+        json!({"send_type": "invoice_rem1", "language": "nl", "subject": "s", "message": "Wilt u {amount} overmaken?"});
     client.post("/v1/mail-templates", own).expect(201);
     let says = client.get(&format!("{path}/send-preview?send_type=invoice_rem1")).expect(200).data();
     let about = json!({"send_type": "invoice_rem1", "document_id": path.rsplit('/').next().unwrap()});
