@@ -5,7 +5,12 @@ use serde_json::{Value, json};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
-on_both![placeholders_are_written_in_one_way, amounts_are_recognized_however_they_are_typed,];
+on_both![
+    placeholders_are_written_in_one_way,
+    amounts_are_recognized_however_they_are_typed,
+    a_sample_of_a_reminder_is_late,
+    a_link_in_a_text_can_be_clicked,
+];
 
 /// A final invoice of 121 euros; returns its path.
 fn invoice(client: &Client, more: Value) -> String {
@@ -85,4 +90,32 @@ fn amounts_are_recognized_however_they_are_typed(db: Db) {
         let message = message.as_str().unwrap();
         assert!(message.contains("betaald") && !message.contains("Wilt u"), "{message}");
     }
+}
+
+fn a_sample_of_a_reminder_is_late(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let shown = |kind: &str| {
+        let body = json!({"send_type": kind, "subject": "s", "message": "{date} {due_date}"});
+        client.post("/v1/mail-templates/preview", body).expect(200).data()["message"].clone()
+    };
+    assert_eq!(shown("invoice"), "4 mei 2026 18 mei 2026");
+    for kind in ["invoice_rem1", "invoice_rem2", "invoice_rem3"] {
+        assert_eq!(shown(kind), "13 april 2026 27 april 2026", "{kind}");
+    }
+    assert_eq!(shown("quote_rem1"), "4 mei 2026 3 juni 2026");
+}
+
+fn a_link_in_a_text_can_be_clicked(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let path = invoice(&client, json!({}));
+    let url = client.get(&path).data()["web_url"].as_str().unwrap().to_string();
+    let message = format!("Zie {{link}}, of {url}/pdf.");
+    let sent = json!({"to": "a@ster.example", "subject": "s", "message": message, "include_pdf": false});
+    client.post(&format!("{path}/send"), sent).expect(200);
+    let mail = client.get("/v1/mails").data()[0]["id"].as_str().unwrap().to_string();
+    let html = client.get(&format!("/v1/mails/{mail}")).expect(200).data()["html"].as_str().unwrap().to_string();
+    assert!(html.contains(&format!("Zie <a href=\"{url}\" style=\"color:")), "{html}");
+    assert!(html.contains(&format!("\">{url}</a>, of {url}/pdf.")), "{html}");
 }
