@@ -203,13 +203,13 @@ fn with_words(tx: &mut Tx, ctx: &Ctx, path: &str, mut body: Value) -> Result<Val
     Ok(body)
 }
 
-/// Marks all mail as sent, since it is dated months ago and its recipients do not exist.
+/// Marks all mail as stored and not sent: it is dated months ago, and its recipients do not exist.
 fn hold_mail_back(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     tx.execute("DELETE FROM jobs WHERE account_id = $1 AND kind = 'deliver'", &[ctx.account.into()])?;
     usage::forget_mails(tx, ctx)?;
-    let sent = "UPDATE deliveries SET status = 'sent', attempts = 1, reason = 'Part of the demo: nothing was sent.'
+    let held = "UPDATE deliveries SET status = 'stored', attempts = 1, reason = 'Part of the demo: nothing was sent.'
                 WHERE account_id = $1";
-    tx.execute(sent, &[ctx.account.into()])?;
+    tx.execute(held, &[ctx.account.into()])?;
     Ok(())
 }
 

@@ -192,7 +192,7 @@ record! {
     /// to be refunded.
     open_amount: Amount = COMPUTED.in_meta();
     /// The day on which the open amount is collected by direct debit, while a collection is in progress.
-    collection_date: Day = COMPUTED.nullable().in_meta();
+    collection_date: Day = COMPUTED.nullable().filter_filled("collected").in_meta();
     /// The bank account that your bank collects it from, with most of its digits hidden.
     collection_account: String = COMPUTED.in_meta();
     /// When the client accepted the quote.

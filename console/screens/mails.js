@@ -9,7 +9,7 @@ import { sayMailed } from "../mailed.js";
 import { Button, Empty, Head, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { place } from "../router.js";
 import { may, me } from "../schema.js";
-import { choiceName, t, tableName } from "../words.js";
+import { choiceName, said, t, tableName } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
 const LIMIT = 50;
@@ -56,7 +56,7 @@ function Row({ mail, again }) {
   const table = mail.about_id ? tableOf(mail.about) : undefined;
   const retry = () => post(`/v1/mails/${mail.id}/retry`, undefined).then(() => { say(t("mails.queued")); again(); }, sayError);
   return tr(null,
-    td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && mail.status !== "sent" ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, mail.reason) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
+    td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && mail.status !== "sent" ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, said(mail.reason) || mail.reason) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
     td({ class: "card-line-2" }, mail.recipient), td({ class: "when card-none" }, h(Moment, { at: mail.created_at })),
     td({ class: "card-end" }, h(Pill, { table: "mails", field: "status", value: mail.status, tone: mail.status === "sent" ? "good" : undefined })),
     td({ class: "card-status" }, h(Button, { small: true, quiet: true, name: `${t("mails.show")}: ${mail.subject}, ${mail.recipient}`, onClick: () => openDialog(({ close }) => h(Text, { mail, close })) }, t("mails.show")), mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, onClick: () => void retry() }, t("again")) : null));

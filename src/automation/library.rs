@@ -134,7 +134,7 @@ fn stale_ticket(words: &Say) -> Value {
         "name": words.say("Follow up on a stale ticket", "Volg een stilgevallen ticket op"), "category": "support", "active": false,
         "description": words.say(
             "Adds a note to the ticket and creates a task for today when there has been no message for days.",
-            "Plaatst een notitie bij het ticket en maakt een taak voor vandaag als er dagen geen bericht is geweest.",
+            "Plaatst een notitie bij het ticket en maakt een taak voor vandaag als er dagenlang geen bericht is geweest.",
         ),
         "trigger_type": "event", "trigger_key": "ticket.stale",
         "steps": [
@@ -232,8 +232,8 @@ fn won_deal(words: &Say) -> Value {
 fn given_up_mail(words: &Say, event: &str) -> Value {
     let is_refused = event == "mail.bounced";
     let name = match is_refused {
-        true => words.say("Tell the owner of a refused mail", "Meld een geweigerde mail"),
-        false => words.say("Tell the owner of a mail that failed", "Meld een mail die niet kon worden bezorgd"),
+        true => words.say("Tell the owner about a refused mail", "Meld een geweigerde mail"),
+        false => words.say("Tell the owner about a mail that failed", "Meld een mail die niet kon worden bezorgd"),
     };
     let description = match is_refused {
         true => words.say(

@@ -11,9 +11,9 @@ use engine::record::UPDATED;
 use engine::records::{self, Image, Work};
 use store::Tx;
 
-use super::rows::ROWS;
+use super::rows::{Names, ROWS, Rows};
 use super::{Document, DocumentKind, PaymentStatus, Which, faults};
-use crate::settings::Settings;
+use crate::settings::{Generation, Settings};
 
 /// `PATCH …/{id}`, with a warning about what a document lacks that becomes final.
 pub fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
@@ -66,15 +66,7 @@ impl<K: DocumentKind> Document<K> {
             let warning = NO_ROWS.to_string();
             lacks.push(Lack { field: "rows".to_string(), required: "are required in a final document", warning });
         }
-        for (place, row) in self.rows.0.iter().enumerate().filter(|(_, row)| row.unstated) {
-            let warning = format!(
-                "Row {} ('{}') names no VAT rate, so it has 0%. Send vat_code or vat_rate, or set default_vat_code in the settings.",
-                place + 1,
-                row.name
-            );
-            let required = "or vat_rate is required in a final document";
-            lacks.push(Lack { field: format!("rows[{place}].vat_code"), required, warning });
-        }
+        lacks.extend(rates(&self.rows, &ROWS, "or vat_rate is required in a final document"));
         lacks
     }
 
@@ -84,12 +76,42 @@ impl<K: DocumentKind> Document<K> {
         if lacks.is_empty() || !Settings::of(tx, ctx)?.strict_final {
             return Ok(());
         }
-        let mut faults = FieldErrors::default();
-        for lack in lacks {
-            faults.add(lack.field, violation(FieldCode::Required, lack.required));
-        }
-        faults.into_result()
+        rejected(lacks)
     }
+}
+
+/// Returns the VAT rates that rows lack.
+fn rates(rows: &Rows, names: &Names, required: &'static str) -> impl Iterator<Item = Lack> {
+    rows.0.iter().enumerate().filter(|(_, row)| row.unstated).map(move |(place, row)| {
+        let warning = format!(
+            "{} {} ('{}') names no VAT rate, so it has 0%. Send vat_code or vat_rate, or set default_vat_code in the settings.",
+            names.one,
+            place + 1,
+            row.name
+        );
+        Lack { field: format!("{}[{place}].vat_code", names.list), required, warning }
+    })
+}
+
+fn rejected(lacks: Vec<Lack>) -> Result<()> {
+    let mut faults = FieldErrors::default();
+    for lack in lacks {
+        faults.add(lack.field, violation(FieldCode::Required, lack.required));
+    }
+    faults.into_result()
+}
+
+/// Returns warnings about rows of future invoices that name no VAT rate. A strict account that makes these invoices final rejects
+/// the rows instead: nobody looks at such an invoice before it is sent.
+pub(crate) fn check_rates(tx: &mut Tx, ctx: &Ctx, rows: &Rows, names: &Names) -> Result<Vec<String>> {
+    let lacks: Vec<Lack> = rates(rows, names, "or vat_rate is required: the invoices become final").collect();
+    if !lacks.is_empty() {
+        let settings = Settings::of(tx, ctx)?;
+        if settings.strict_final && settings.subscription_generation != Generation::Draft {
+            return rejected(lacks).map(|()| Vec::new());
+        }
+    }
+    Ok(lacks.into_iter().take(MAX_NAMED).map(|lack| lack.warning).collect())
 }
 
 /// The most rows that are named in warnings.

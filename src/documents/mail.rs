@@ -19,7 +19,7 @@ use super::mail_source::Source;
 use super::mail_template::check_line;
 use super::mail_text::{Facts, Text};
 use super::placeholders::NUMBER;
-pub use super::placeholders::check_placeholders;
+pub use super::placeholders::{check_placeholders, first_placeholder};
 use super::request::Request;
 pub use super::send_type::SendType;
 use super::{Document, DocumentKind, Which, make_final, pdf, quote, with_finalized};
@@ -204,13 +204,32 @@ impl<K: DocumentKind> Document<K> {
     }
 }
 
+/// Why a reminder is canceled whose client was given more time.
+const MOVED: &str = "Not sent: the due date was moved before the reminder was due to leave.";
+
+/// Returns why a reminder is canceled: there is nothing to ask the client for.
+fn why_settled<K: DocumentKind>(document: &Document<K>) -> &'static str {
+    match document.request() {
+        Request::Paid => "Not sent: the invoice was paid before the reminder was due to leave.",
+        Request::Credited => "Not sent: the invoice was credited before the reminder was due to leave.",
+        Request::Collection(..) => "Not sent: the invoice was being collected when the reminder was due to leave.",
+        Request::Accepted(..) | Request::Rejected(_) => {
+            "Not sent: the quote was answered before the reminder was due to leave."
+        }
+        Request::Invoiced => "Not sent: the quote was invoiced before the reminder was due to leave.",
+        // A quote that may still be answered by its status alone is past its last day.
+        Request::Expired | Request::Answer => "Not sent: the quote had expired when the reminder was due to leave.",
+        Request::Transfer | Request::Nothing => "Not sent: nothing was left to pay when the reminder was due to leave.",
+    }
+}
+
 /// A document is sent when a mail server accepts it for one recipient.
 pub(crate) const fn follower<K: DocumentKind>() -> Follower {
     Follower {
         about: K::NAME,
-        is_wanted: |tx, ctx, id, kind, source| {
+        unwanted: |tx, ctx, id, kind, source| {
             if !SendType::from_wire(kind).is_some_and(SendType::is_reminder) {
-                return Ok(true);
+                return Ok(None);
             }
             let document: Document<K> = records::find(tx, ctx, id)?;
             let source = serde_json::from_str::<Source>(source).ok();
@@ -218,7 +237,11 @@ pub(crate) const fn follower<K: DocumentKind>() -> Follower {
             let was_late = source.as_ref().is_some_and(|source| source.was_late);
             // Whoever sends a reminder although there is nothing to ask for gets what the preview shows.
             let asked = source.is_none_or(|source| !source.was_settled);
-            Ok(!asked || document.awaits_client(ctx) && (!was_late || document.is_past_due(ctx)))
+            Ok(match document.awaits_client(ctx) {
+                _ if !asked => None,
+                false => Some(why_settled(&document)),
+                true => (was_late && !document.is_past_due(ctx)).then_some(MOVED),
+            })
         },
         accepted: |tx, ctx, id, kind| {
             // Flows also send mail about documents that is none of these.

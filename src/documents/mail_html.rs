@@ -44,8 +44,10 @@ fn linking_to<K: DocumentKind>(link: &str, tx: &mut Tx, ctx: &Ctx, document: &Do
     }]
     .as_str()
     .unwrap_or_default();
-    let words = escape(message.trim()).replace("\r\n", "\n").replace('\n', "<br>\n");
     let (link, language) = (escape(link), document.language.wire());
+    let words = escape(message.trim()).replace("\r\n", "\n").replace('\n', "<br>\n");
+    let address = escape(&ctx.site.address(&format!("/d/{}", document.token)));
+    let words = linked(&words, &address, &format!("<a href=\"{link}\" style=\"color:{color}\">{address}</a>"));
     format!(
         "<!doctype html>\n<html lang=\"{language}\"><body style=\"margin:0;padding:24px;\
          font:16px/1.5 -apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#1c2126\">\n\
@@ -55,6 +57,18 @@ fn linking_to<K: DocumentKind>(link: &str, tx: &mut Tx, ctx: &Ctx, document: &Do
          <p style=\"margin:24px 0\"><a href=\"{link}\" style=\"background:{color};color:#ffffff;padding:12px 20px;\
          border-radius:6px;text-decoration:none;display:inline-block\">{button}</a></p>\n</div></body></html>\n"
     )
+}
+
+/// Returns the text with a link where it has the address of the page, and not one that starts with it.
+fn linked(text: &str, address: &str, link: &str) -> String {
+    let mut parts = text.split(address);
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for rest in parts {
+        let goes_on = rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "/?#-_".contains(c));
+        out.push_str(if goes_on { address } else { link });
+        out.push_str(rest);
+    }
+    out
 }
 
 /// Returns the facts that a client looks for first: number, amount and date, with the labels of the PDF.

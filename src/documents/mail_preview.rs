@@ -8,6 +8,7 @@ use engine::input::Input;
 use engine::record::{Body, Day, INPUT, REQUIRED, Record};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
+use jiff::ToSpan;
 use money::Amount;
 use serde_json::json;
 use store::Tx;
@@ -136,6 +137,11 @@ fn sample<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, kind: SendType, language: Lan
     document.is_credit = kind == SendType::Credit;
     document.total_incl_vat = Amount::from_scaled(if document.is_credit { -12_100 } else { 12_100 });
     document.invoice_date = Day(Some(today));
+    if kind.is_reminder() && K::WHICH == Which::Invoice {
+        // It says that the invoice is late.
+        let ago = |days: i64| Day(Some(today.checked_sub(days.days()).unwrap_or(today)));
+        (document.invoice_date, document.due_date) = (ago(21), ago(7));
+    }
     document.resolve_dates(tx, ctx)?;
     Ok(document)
 }

@@ -63,13 +63,7 @@ impl Text {
 
     /// Returns the template of a mail about a document.
     pub fn usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Result<Text> {
-        let is_settled = K::WHICH == Which::Invoice && document.request() != Request::Transfer;
-        let kind = match kind.is_reminder() && is_settled {
-            // An invoice that is settled or collected is never asked for, so its reminder says what its invoice says.
-            true if document.is_credit => SendType::Credit,
-            true => SendType::Invoice,
-            false => kind,
-        };
+        let kind = kind_to_say(document, kind);
         let usual = usual_name(ctx, document, kind);
         // A reminder of a quote asks for an answer, whoever wrote its template.
         let own = match K::WHICH == Which::Quote && kind.is_reminder() && !quote::is_open(ctx, document) {
@@ -85,6 +79,7 @@ impl Text {
     /// Returns the built-in text instead of one that asks for what is settled, or that says nothing about this document.
     #[must_use]
     pub fn fitting<K: DocumentKind>(self, ctx: &Ctx, document: &Document<K>, kind: SendType) -> Text {
+        let kind = kind_to_say(document, kind);
         let asks_in_vain = match kind {
             SendType::Invoice | SendType::Subscription => {
                 document.request() != Request::Transfer && asks(&self.subject, &self.message)
@@ -221,7 +216,10 @@ impl Facts {
             return None;
         }
         let fact = |name: &str| self.value(name).filter(|value| !value.is_empty());
-        let is_named = |value: &str| text.subject.contains(value) || text.message.contains(value);
+        // Somebody who types an amount uses an ordinary space, or none.
+        let plain = |text: &str| text.replace(['\u{a0}', '\u{202f}'], " ").replace("€ ", "€");
+        let (subject, message) = (plain(&text.subject), plain(&text.message));
+        let is_named = |value: &str| subject.contains(&plain(value)) || message.contains(&plain(value));
         let (number, amount) = (&document.number, self.value("amount").unwrap_or_default());
         match document.request() {
             Request::Transfer => {
@@ -243,6 +241,17 @@ impl Facts {
 
     fn value(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Returns the type of mail whose text a mail has: an invoice that is settled or collected is never asked for, so its reminder
+/// says what its invoice says.
+fn kind_to_say<K: DocumentKind>(document: &Document<K>, kind: SendType) -> SendType {
+    let is_settled = K::WHICH == Which::Invoice && document.request() != Request::Transfer;
+    match kind.is_reminder() && is_settled {
+        true if document.is_credit => SendType::Credit,
+        true => SendType::Invoice,
+        false => kind,
     }
 }
 

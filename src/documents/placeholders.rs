@@ -52,6 +52,11 @@ pub fn check_placeholders(text: &str) -> Result<(), Violation> {
             wrong.push(format!("has placeholders that are not filled; write them as {}", several.join(", ")));
         }
     }
+    let of_flows = of_flows(text);
+    if !of_flows.is_empty() {
+        let named = of_flows.join(", ");
+        wrong.push(format!("has {named}, as flows write placeholders; here they are written like {NUMBER}"));
+    }
     let all = PLACEHOLDERS.map(|name| format!("{{{name}}}")).join(", ");
     match unknown.as_slice() {
         [] => {}
@@ -78,13 +83,58 @@ fn miswritten(text: &str) -> Vec<String> {
     for (start, _) in text.match_indices('{') {
         let inside = text[start + 1..].split(['}', '\n']).next().unwrap_or_default();
         let is_closed = text[start + 1 + inside.len()..].starts_with('}');
-        let meant = inside.trim_matches(|c: char| c == '{' || c.is_whitespace()).to_lowercase();
-        let meant = if is_closed { &*meant } else { meant.split(' ').next().unwrap_or_default() };
+        let written = inside.trim_matches(|c: char| c == '{' || c.is_whitespace());
+        let written = if is_closed { written } else { written.split(' ').next().unwrap_or_default() };
+        let Some(meant) = meant(written) else { continue };
         let is_doubled = text[..start].ends_with('{');
         let right = format!("{{{meant}}}");
-        let is_wrong = PLACEHOLDERS.contains(&meant) && (inside != meant || !is_closed || is_doubled);
+        let is_wrong = inside != meant || !is_closed || is_doubled;
         if is_wrong && !found.contains(&right) && found.len() < MAX_NAMED {
             found.push(right);
+        }
+    }
+    found
+}
+
+/// Returns the placeholder that a name in braces means, also one of a flow: `dueDate`, `due-date`, `data.number | upper`.
+fn meant(written: &str) -> Option<&'static str> {
+    let path = path_of(written);
+    let (before, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let is_path = before.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte));
+    if !is_path || (!before.is_empty() && name.contains(' ')) {
+        return None;
+    }
+    let plain = |name: &str| name.replace(['_', '-', ' '], "").to_lowercase();
+    let name = plain(name);
+    PLACEHOLDERS.into_iter().find(|own| plain(own) == name)
+}
+
+/// Returns the first placeholder of a text, however it is written.
+pub fn first_placeholder(text: &str) -> Option<&str> {
+    text.match_indices('{').find_map(|(start, _)| {
+        let inside = text[start + 1..].split_once('}')?.0;
+        meant(inside).map(|_| &text[start..start + inside.len() + 2])
+    })
+}
+
+/// Returns an expression of a flow without its filters.
+fn path_of(expression: &str) -> &str {
+    expression.split('|').next().unwrap_or_default().trim()
+}
+
+/// Returns the placeholders of flows that are none here: `{{ data.client_email }}`.
+fn of_flows(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for (start, _) in text.match_indices("{{") {
+        let Some((inside, _)) = text[start + 2..].split_once("}}") else { continue };
+        let path = path_of(inside);
+        let is_path = path.starts_with(|c: char| c.is_ascii_alphabetic())
+            && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte));
+        let whole = &text[start..start + inside.len() + 4];
+        // A name alone is unknown, and one that is known is only written in another way.
+        let is_new = is_path && meant(path).is_none() && !is_name(inside) && !found.contains(&whole);
+        if is_new && found.len() < MAX_NAMED {
+            found.push(whole);
         }
     }
     found
@@ -105,9 +155,12 @@ fn unknown(text: &str) -> Vec<&str> {
 fn placeholders(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('{').filter_map(|(start, _)| {
         let name = text[start + 1..].split_once('}')?.0;
-        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        is_name.then_some((start, name))
+        is_name(name).then_some((start, name))
     })
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
 /// Fills the placeholders in one pass, so that braces in a value are left alone.
@@ -243,6 +296,19 @@ mod tests {
         for wrong in ["{Number}", "{{number}}", "{number }", "{ number}", "Nog {amount te gaan", "{amount"] {
             assert!(check_placeholders(wrong).is_err(), "{wrong}");
         }
+        for (wrong, right) in [
+            ("{dueDate}", "write it as {due_date}"),
+            ("{due-date}", "write it as {due_date}"),
+            ("{{ data.number }}", "write it as {number}"),
+            ("{{ data.title | upper }}", "write it as {title}"),
+            ("{data.number}", "write it as {number}"),
+            ("{{ data.client_email }}", "has {{ data.client_email }}, as flows write placeholders"),
+            ("{{ nummer }}", "here they are written like {number}"),
+        ] {
+            let why = check_placeholders(wrong).unwrap_err().message;
+            assert!(why.contains(right), "{wrong}: {why}");
+        }
+        assert!(check_placeholders("{see p. 2} {{}} {{ x y }} {a.b} {i.e. number}").is_ok());
         assert!(check_placeholders("{number} {amount}\n{} { {x y}").is_ok());
         let wrong = check_placeholders("{nummer} {zzz} {nummer} {Amount} { total }").unwrap_err().message;
         assert!(

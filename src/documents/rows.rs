@@ -83,10 +83,12 @@ pub struct Names {
     pub name: &'static str,
     /// Its alternative name.
     pub other: &'static str,
+    /// What one of them is called at the start of a sentence.
+    pub one: &'static str,
 }
 
 /// The names in documents.
-pub const ROWS: Names = Names { list: "rows", name: "name", other: "title" };
+pub const ROWS: Names = Names { list: "rows", name: "name", other: "title", one: "Row" };
 
 /// The rows of a document, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -206,7 +206,7 @@ pub const QUOTES: &[Migration] = table!(33, "quotes");
 pub const WORKORDERS: &[Migration] = table!(34, "workorders");
 
 /// Later migrations, for all three.
-pub const MIGRATIONS: &[Migration] = &[DATES, OWED, EMITTED, DUE, FEWER, OPEN, COLLECTED];
+pub const MIGRATIONS: &[Migration] = &[DATES, OWED, EMITTED, DUE, FEWER, OPEN, COLLECTED, NOT_LATE];
 
 /// Indexes for date ranges, so that only the rows of a page are read.
 const DATES: Migration = Migration {
@@ -357,5 +357,19 @@ ALTER TABLE quotes ADD COLUMN collection_account TEXT NOT NULL DEFAULT '';
 ALTER TABLE quotes ADD COLUMN supply_date TEXT NOT NULL DEFAULT '';
 ALTER TABLE workorders ADD COLUMN collection_account TEXT NOT NULL DEFAULT '';
 ALTER TABLE workorders ADD COLUMN supply_date TEXT NOT NULL DEFAULT '';
+",
+};
+
+/// What is being collected is not late: the indexes of open amounts say which that is, and lists can be filtered by it.
+const NOT_LATE: Migration = Migration {
+    number: 127,
+    name: "collections among open amounts",
+    sql: "
+DROP INDEX invoices_unpaid;
+DROP INDEX invoices_unpaid_of_client;
+CREATE INDEX invoices_unpaid ON invoices (account_id, due_date, open_amount, collection_date) WHERE open_amount <> 0;
+CREATE INDEX invoices_unpaid_of_client ON invoices (account_id, client_id, due_date, open_amount, collection_date)
+    WHERE open_amount <> 0;
+CREATE INDEX invoices_collected ON invoices (account_id, id) WHERE collection_date <> '';
 ",
 };

@@ -88,10 +88,10 @@ impl Outcome {
         let Told { about, about_id, kind, delivery, attempts, reason, .. } = told;
         match self {
             Outcome::Bounced | Outcome::Failed => tracing::warn!(
-                account, %about, document = %about_id, send_type = %kind, %delivery, attempts, reason, "A mail was not delivered."
+                account, %about, %about_id, send_type = %kind, %delivery, attempts, reason, "A mail was not delivered."
             ),
             Outcome::Canceled => tracing::info!(
-                account, %about, document = %about_id, send_type = %kind, %delivery, reason, "A mail was canceled."
+                account, %about, %about_id, send_type = %kind, %delivery, reason, "A mail was canceled."
             ),
             _ => {}
         }
@@ -152,8 +152,8 @@ impl Told {
 pub struct Follower {
     /// The kind of record.
     pub about: &'static str,
-    /// Whether a mail of this send type about the record with this id, which waited, is still wanted.
-    pub is_wanted: fn(&mut Tx, &Ctx, &str, &str, &str) -> Result<bool>,
+    /// Returns why a mail of this send type about the record with this id, which waited, is no longer wanted, if so.
+    pub unwanted: fn(&mut Tx, &Ctx, &str, &str, &str) -> Result<Option<&'static str>>,
     /// A mail of this send type about the record with this id was accepted.
     pub accepted: fn(&mut Tx, &Ctx, &str, &str) -> Result<()>,
     /// A mail about the record with this id was given up or canceled: emits the event, with one more member in its data.

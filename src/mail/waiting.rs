@@ -16,7 +16,6 @@ use super::{Deliver, Standing};
 use crate::settings::{NOT_SENT, Settings};
 
 /// Why a mail was canceled.
-const SETTLED: &str = "Not sent: nothing was left to ask for when it was about to leave.";
 const REVOKED: &str = "Not sent: the author of its flow has lost access since, or the scope to send it.";
 const NOWHERE: &str = "Not sent: the client had no e-mail address when it was about to leave.";
 
@@ -145,7 +144,7 @@ impl Waited {
                 delivery: delivery.to_string(),
                 recipient: text(4)?,
                 attempts: 0,
-                reason: SETTLED.to_string(),
+                reason: String::new(),
                 mail: text(5)?,
                 has_link: false,
             };
@@ -165,10 +164,11 @@ impl Waited {
             return Ok(Some(told));
         }
         let Some(follower) = followers.of(about) else { return Ok(None) };
-        if !(follower.is_wanted)(tx, ctx, about_id, kind, &self.source)? {
-            set(tx, ctx, &self.told.delivery, Standing::Canceled, SETTLED)?;
-            Outcome::Canceled.tell(tx, ctx, followers, &self.told)?;
-            return Ok(Some(self.told.clone()));
+        if let Some(reason) = (follower.unwanted)(tx, ctx, about_id, kind, &self.source)? {
+            let told = Told { reason: reason.to_string(), ..self.told.clone() };
+            set(tx, ctx, &told.delivery, Standing::Canceled, reason)?;
+            Outcome::Canceled.tell(tx, ctx, followers, &told)?;
+            return Ok(Some(told));
         }
         if !self.source.is_empty() {
             let Rewritten { words, to } = (follower.rewrite)(tx, ctx, about_id, kind, &self.source)?;

@@ -23,7 +23,7 @@ const CLIENTS: &[Part] = &[
     Part("client_id", "string", "The client. Clients without open invoices are left out."),
     Part("count", "integer", "The number of open invoices."),
     Part("open_amount", "number", "The amount that is still to be paid; refunds are negative."),
-    Part("overdue_amount", "number", "The part of it whose due date has passed."),
+    Part("overdue_amount", "number", "The part of it whose due date has passed and that is not being collected."),
 ];
 
 const OF_INVOICES: &[Part] = &[Part(
@@ -95,7 +95,7 @@ fn clients(call: Call) -> Result<Work> {
         };
         let sql = format!(
             "SELECT client_id, count(*), CAST(sum(open_amount) AS BIGINT),
-                    CAST(sum(CASE WHEN due_date < $1 THEN open_amount ELSE 0 END) AS BIGINT)
+                    CAST(sum(CASE WHEN due_date < $1 AND collection_date = '' THEN open_amount ELSE 0 END) AS BIGINT)
              FROM invoices{} WHERE account_id = $2 AND open_amount <> 0 AND {named}
              GROUP BY client_id ORDER BY sum(open_amount) DESC, client_id LIMIT {MAX_IDS}",
             tx.dialect().indexed_by("invoices_unpaid_of_client")

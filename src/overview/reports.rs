@@ -43,7 +43,7 @@ const OPEN: &[Part] = &[
     Part(
         "ages",
         "array",
-        "The `count` and the open `amount` of the invoices of each `age`, by the days since their due date: `not_due`, `1-30`, `31-60`, `61-90` and `over_90`. Refunds that are still to be paid are negative.",
+        "The `count` and the open `amount` of the invoices of each `age`, by the days since their due date: `not_due`, `1-30`, `31-60`, `61-90` and `over_90`. What is being collected is `not_due`. Refunds that are still to be paid are negative.",
     ),
     Part("count", "integer", "The number of invoices."),
     Part("amount", "number", "The total that is still to be paid."),
@@ -143,7 +143,7 @@ fn open(_: Call) -> Result<Work> {
         // The index has those alone that are open, with their amounts.
         let sql = format!(
             "SELECT CAST(age AS BIGINT), count(*), CAST(sum(open_amount) AS BIGINT) FROM (
-                 SELECT CASE WHEN due_date >= $1 THEN 0 WHEN due_date >= $2 THEN 1 WHEN due_date >= $3 THEN 2
+                 SELECT CASE WHEN due_date >= $1 OR collection_date <> '' THEN 0 WHEN due_date >= $2 THEN 1 WHEN due_date >= $3 THEN 2
                              WHEN due_date >= $4 THEN 3 ELSE 4 END AS age, open_amount
                  FROM invoices{} WHERE account_id = $5 AND open_amount <> 0 ORDER BY due_date LIMIT {}) AS unpaid
              GROUP BY age",

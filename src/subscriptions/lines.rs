@@ -12,7 +12,7 @@ use crate::documents::row_schema;
 use crate::documents::rows::{MAX_ROWS, Names, Rows};
 
 /// The names in subscriptions.
-pub const LINES: Names = Names { list: "lines", name: "title", other: "name" };
+pub const LINES: Names = Names { list: "lines", name: "title", other: "name", one: "Line" };
 
 /// The lines, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

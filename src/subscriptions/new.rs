@@ -15,6 +15,7 @@ use store::Tx;
 
 use super::lines::LINES;
 use super::{Plan, Status, Subscription, Term, generate};
+use crate::documents::complete::check_rates;
 use crate::documents::faults;
 use crate::documents::rows::Rows;
 use crate::payments::mandate;
@@ -67,6 +68,7 @@ fn create_now(tx: &mut Tx, ctx: &Ctx, input: &Input<Subscription>) -> Result<Ans
         warnings.push("The subscription has no lines; its invoices will be empty.".to_string());
     }
     let mut subscription = made_of(tx, ctx, new, client.as_deref())?;
+    warnings.extend(check_rates(tx, ctx, &subscription.lines.0, &LINES)?);
     if subscription.status == Status::Ended {
         warnings.push("No period begins before subscription_end; nothing will be invoiced.".to_string());
     }
@@ -155,9 +157,13 @@ fn patch_now(tx: &mut Tx, ctx: &Ctx, before: &Subscription, input: &Input<Subscr
     let mut subscription = before.clone();
     input.merge_into(&mut subscription);
     change(tx, ctx, before, &mut subscription, input)?;
+    let mut warnings = input.warnings.clone();
+    if input.has(LINES.list) {
+        warnings.extend(check_rates(tx, ctx, &subscription.lines.0, &LINES)?);
+    }
     records::change(tx, ctx, before, &mut subscription, "updated")?;
     generate::soon(tx, ctx, &subscription)?;
-    Ok(Answer::record(ctx, &subscription, UPDATED).with_texts("warnings", &input.warnings))
+    Ok(Answer::record(ctx, &subscription, UPDATED).with_texts("warnings", &warnings))
 }
 
 fn change(

@@ -330,7 +330,7 @@ fn post(tx: &mut Tx, ctx: &Ctx, message: &TicketMessage) -> Result<()> {
 /// Tickets follow the mail of their replies.
 pub(crate) const FOLLOWER: Follower = Follower {
     about: "ticket",
-    is_wanted: |_, _, _, _, _| Ok(true),
+    unwanted: |_, _, _, _, _| Ok(None),
     accepted: |_, _, _, _| Ok(()),
     given_up: |tx, ctx, id, event, mail| {
         let ticket: Ticket = records::find(tx, ctx, id)?;

@@ -10,6 +10,7 @@ on_both![
     the_default_rate_follows_its_code,
     a_final_document_warns_of_what_it_lacks,
     a_strict_account_rejects_what_is_missing,
+    a_subscription_warns_of_lines_without_a_rate,
     a_document_is_printed_in_the_words_of_its_language,
     a_workorder_has_no_payment_term,
 ];
@@ -129,6 +130,36 @@ fn a_strict_account_rejects_what_is_missing(db: Db) {
     let whole = json!({"client_id": firm, "rows": [{"name": "a", "unit_price": 100, "vat_code": "NL21"}]});
     client.patch(&format!("/v1/quotes/{draft}"), whole).expect(200);
     assert_eq!(warnings(&client.act(&format!("/v1/quotes/{draft}/accept")).expect(200)), [""; 0]);
+}
+
+fn a_subscription_warns_of_lines_without_a_rate(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    let lines = json!([{"title": "a", "unit_price": 1, "vat_rate": 0}, {"title": "b", "unit_price": 10}]);
+    let body = json!({"client_id": firm, "title": "s", "subscription_start": "2026-05-10", "lines": lines});
+    let warned = "Line 2 ('b') names no VAT rate, so it has 0%. Send vat_code or vat_rate, or set default_vat_code in the settings.";
+    let made = client.post("/v1/subscriptions", body.clone()).expect(201);
+    assert_eq!(warnings(&made), [warned]);
+    let path = format!("/v1/subscriptions/{}", made.id());
+    assert_eq!(warnings(&client.patch(&path, json!({"lines": lines})).expect(200)), [warned]);
+    assert_eq!(warnings(&client.patch(&path, json!({"title": "t"})).expect(200)), [""; 0]);
+    client.patch("/v1/settings", json!({"strict_final": true})).expect(200);
+    for reply in [client.post("/v1/subscriptions", body.clone()), client.patch(&path, json!({"lines": lines}))] {
+        assert_eq!(reply.expect(422).faults(), ["lines[1].vat_code: required"]);
+    }
+    client.patch(&path, json!({"title": "u"})).expect(200);
+    // What was saved before is invoiced all the same.
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-11T10:00:00Z"})).expect(200);
+    let invoices = client.get(&format!("{path}/invoices")).expect(200).data();
+    assert_eq!((invoices[0]["title"].as_str(), invoices[0]["payment_status"].as_str()), (Some("u"), Some("open")));
+    // Somebody looks at a draft before it becomes final.
+    client.patch("/v1/settings", json!({"subscription_generation": "draft"})).expect(200);
+    assert_eq!(warnings(&client.post("/v1/subscriptions", body.clone()).expect(201)), [warned]);
+    client.patch("/v1/settings", json!({"subscription_generation": "final_and_send"})).expect(200);
+    client.post("/v1/subscriptions", body.clone()).expect(422);
+    client.patch("/v1/settings", json!({"default_vat_code": "NL21"})).expect(200);
+    assert_eq!(warnings(&client.post("/v1/subscriptions", body).expect(201)), [""; 0]);
 }
 
 fn page(client: &Client, document: &Value) -> String {

@@ -75,4 +75,5 @@ mod unreadable;
 mod visitors;
 mod walk;
 mod watching;
+mod wording;
 mod work;

@@ -3,7 +3,7 @@
 use mollie::scripted::ScriptedMollie;
 use serde_json::{Value, json};
 
-use crate::direct_debit::{firm, mandate, send_form, verify, work_off};
+use crate::direct_debit::{advance, billed, firm, mandate, send_form, subscribe, verify, work_off};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
@@ -40,6 +40,7 @@ on_both![
     a_link_of_the_sandbox_ends_with_the_switch_to_mollie,
     what_a_caller_writes_opens_no_page,
     test_payments_are_visible,
+    test_collections_are_visible,
 ];
 
 fn only_test_and_demo_accounts_can_use_the_sandbox(db: Db) {
@@ -211,4 +212,25 @@ fn test_payments_are_visible(db: Db) {
     assert!(!visit(&client, &real).contains(en));
     client.patch("/v1/settings", json!({"provider": "sandbox"})).expect(200);
     assert_eq!(verify(&client, &firm).expect(201).data()["meta"]["test"], true);
+}
+
+/// Also where nothing can be paid online: the collection itself is a test.
+fn test_collections_are_visible(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = firm(&client);
+    let url = verify(&client, &firm).expect(201).data()["payment_url"].as_str().unwrap().to_string();
+    assert_eq!(send_form(&client, &url, "status=paid").status, 303);
+    let nl = "Er wordt geen geld overgemaakt.";
+    let (_, other) = invoice(&client, &firm, "nl");
+    let subscription = subscribe(&client, &firm);
+    advance(&client, "2026-05-10T10:00:00Z");
+    let (collected, payments) = billed(&client, &subscription);
+    assert_eq!((&payments[0]["status"], &payments[0]["meta"]["test"]), (&json!("pending"), &json!(true)));
+    let collected = client.get(&format!("/v1/invoices/{}", collected["id"].as_str().unwrap())).expect(200).data();
+    let page = collected["web_url"].as_str().unwrap().strip_prefix(&client.base).unwrap().to_string();
+    assert!(visit(&client, &page).contains(nl) && !visit(&client, &other).contains(nl));
+    let link = payments[0]["meta"]["feedback_data"]["payment_url"].as_str().unwrap();
+    assert_eq!(send_form(&client, link, "status=paid").status, 303);
+    assert!(visit(&client, &page).contains(nl), "it stays when the collection has succeeded");
 }

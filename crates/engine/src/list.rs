@@ -513,7 +513,8 @@ fn parameters(layout: &Layout, form: Form) -> Vec<&'static str> {
     for field in layout.fields {
         let rules = &field.rules;
         names.extend(rules.filter.then_some(field.name));
-        names.extend([rules.filter_as, rules.filter_also].into_iter().filter(|name| !name.is_empty()));
+        let others = [rules.filter_as, rules.filter_also, rules.filter_filled];
+        names.extend(others.into_iter().filter(|name| !name.is_empty()));
         names.extend(rules.range.into_iter().flat_map(|(from, to)| [from, to]));
     }
     names

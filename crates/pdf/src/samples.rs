@@ -134,3 +134,27 @@ fn a_signature_is_never_alone_on_a_page() {
         assert!(pages.contains(&1) && pages.contains(&2), "{kind}: {pages:?}");
     }
 }
+
+#[test]
+fn a_further_page_names_the_sender() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
+    let read = |name: &str| fs::read(folder.join(name)).unwrap();
+    let labels: Value = serde_json::from_slice(&read("labels.json")).unwrap();
+    let typesetter = Typesetter::new(&String::from_utf8(read("document.typ")).unwrap()).unwrap();
+    let mut data: Value = serde_json::from_slice(&read("sample-invoice-nl.json")).unwrap();
+    data["labels"] = labels["nl"].clone();
+    data["rows"] = Value::from(vec![data["rows"][0].clone(); 40]);
+    let long = "Coöperatieve Installatie- en Onderhoudsvereniging ".repeat(4);
+    for (name, shown) in [("Jansen Installatie", "Jansen Installatie"), (long.trim_end(), "…")] {
+        data["sender"]["name"] = Value::from(name);
+        let (texts, pages) = last_page(&typesetter, &data);
+        assert!(pages > 1);
+        // The header is one line: the beginning of the name, and all of it if it fits.
+        let is_named = |text: &String| text.starts_with(&name[..18]) && text.ends_with(shown);
+        assert!(texts.iter().any(is_named), "{name}: {texts:?}");
+        assert!(texts.iter().any(|text| text.contains("F2026-0042")), "{texts:?}");
+    }
+    // Nothing is left of the line for it.
+    data["number"] = Value::from("F2026-".repeat(40));
+    last_page(&typesetter, &data);
+}

@@ -19,7 +19,7 @@ const MERGED: &str = r#"{"merged_id": "019df263-b4af-739d-95b6-5a14849e885a"}"#;
 /// A delivery that was given up.
 const MAIL: &str = r#"{"mail": {"id": "019df263-b4af-739d-95b6-5a14849e885a", "send_type": "invoice", "subject": "Factuur F2026-0042", "recipient": "facturen@bakkerij-de-ster.example", "attempts": 1, "reason": "550 5.1.1 No such user"}}"#;
 /// A reminder that was not sent.
-const CANCELED: &str = r#"{"mail": {"id": "019df263-b4af-739d-95b6-5a14849e885a", "send_type": "invoice_rem1", "subject": "Betalingsherinnering: factuur F2026-0042", "recipient": "facturen@bakkerij-de-ster.example", "attempts": 0, "reason": "Not sent: nothing was left to ask for when it was about to leave."}}"#;
+const CANCELED: &str = r#"{"mail": {"id": "019df263-b4af-739d-95b6-5a14849e885a", "send_type": "invoice_rem1", "subject": "Betalingsherinnering: factuur F2026-0042", "recipient": "facturen@bakkerij-de-ster.example", "attempts": 0, "reason": "Not sent: the invoice was paid before the reminder was due to leave."}}"#;
 /// A delivery that is sent again.
 const RETRIED: &str = r#"{"id": "019df263-b4af-739d-95b6-5a14849e885a", "about": "invoice", "about_id": "019a3c5e-7d10-7c3e-9a52-4f6b1c2d3e4f"}"#;
 

@@ -11,7 +11,7 @@ use super::subject::Subject;
 use crate::automation::definition::{create_fields, patch_fields, path_of_create};
 use crate::automation::events;
 use crate::automation::template::is_template;
-use crate::documents::mail::{SendType, check_placeholders};
+use crate::documents::mail::{SendType, check_placeholders, first_placeholder};
 
 const DOCUMENTS: &[&str] = &["invoice", "quote", "workorder"];
 
@@ -29,6 +29,17 @@ pub fn lint(subject: &Subject, lists: &Lists, step: &Value, at: &str, warnings: 
             let written = without_templates(step[name].as_str().unwrap_or_default());
             let wrong = check_placeholders(&written).err();
             warnings.extend(wrong.map(|wrong| format!("{at}.{name}: {}", wrong.message)));
+        }
+    }
+    if kind == "send_email" {
+        for name in ["subject", "body"] {
+            let written = without_templates(step[name].as_str().unwrap_or_default());
+            let found = first_placeholder(&written);
+            warnings.extend(found.map(|found| {
+                format!(
+                    "{at}.{name}: {found} is sent as it is written; placeholders in flows are written {{{{ data.number }}}}"
+                )
+            }));
         }
     }
     if let Some(what) = uses_record(kind, step).filter(|_| subject.is_gone()) {

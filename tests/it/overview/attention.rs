@@ -2,11 +2,17 @@
 
 use serde_json::{Value, json};
 
+use crate::direct_debit::{advance, firm, send_form, verify, work_off};
 use crate::on_both;
 use crate::people::member;
 use crate::support::{Client, Db, Server};
 
-on_both![counts_what_needs_attention, shows_what_the_caller_may_read, knows_what_is_mine,];
+on_both![
+    counts_what_needs_attention,
+    shows_what_the_caller_may_read,
+    knows_what_is_mine,
+    what_is_being_collected_is_not_late,
+];
 
 const ROWS: &str = r#"[{"name": "Oven", "quantity": 1, "unit_price": 100, "vat_rate": "21"}]"#;
 
@@ -138,4 +144,37 @@ fn knows_what_is_mine(db: Db) {
     let tickets = data.as_array().unwrap().iter().find(|one| one["name"] == "tickets_waiting").unwrap();
     assert_eq!((&tickets["count"], &tickets["mine"]), (&json!(2), &json!(1)));
     assert_eq!(item(&client, "tickets_waiting"), json!({"count": 2, "mine": 0}));
+}
+
+fn what_is_being_collected_is_not_late(db: Db) {
+    let server = Server::start(db);
+    server.leaves_jobs();
+    let client = server.client();
+    let firm = firm(&client);
+    let url = verify(&client, &firm).expect(201).data()["payment_url"].as_str().unwrap().to_string();
+    assert_eq!(send_form(&client, &url, "status=paid").status, 303);
+    let dates = json!({"client_id": firm, "invoice_date": "2026-05-04", "due_date": "2026-05-10", "generate": true});
+    let invoice = format!("/v1/invoices/{}", document(&client, "/v1/invoices", dates));
+    client.post(&format!("{invoice}/payments"), json!({"amount": 21})).expect(201);
+    client.act(&format!("{invoice}/collect")).expect(201);
+    work_off(&server);
+    advance(&client, "2026-05-12T10:00:00Z");
+    let total = |query: &str| client.get(&format!("/v1/invoices?{query}")).expect(200).json()["meta"]["total"].clone();
+    let owed = || client.get(&format!("/v1/reports/clients?client_id={firm}")).expect(200).data()[0].clone();
+    let not_due = || client.get("/v1/reports/open").expect(200).data()["ages"][0]["amount"].clone();
+    assert_eq!(client.get(&invoice).data()["payment_status"], "partial");
+    assert_eq!(item(&client, "invoices_overdue"), json!({"count": 0, "amount": 0}));
+    assert_eq!((&owed()["open_amount"], &owed()["overdue_amount"]), (&json!(100), &json!(0)));
+    assert_eq!(not_due(), 100);
+    assert_eq!((total("collected=true"), total("collected=0")), (json!(1), json!(0)));
+    let refused = client.get("/v1/invoices?collected=2").expect(422);
+    assert!(refused.text.contains("must be true or false, or 1 or 0"), "{refused:?}");
+    // A collection that fails makes it late.
+    let payments = client.get(&format!("{invoice}/payments")).expect(200).data();
+    let pending = payments.as_array().unwrap().iter().find(|payment| payment["status"] == "pending").unwrap();
+    let link = pending["meta"]["feedback_data"]["payment_url"].as_str().unwrap();
+    assert_eq!(send_form(&client, link, "status=failed").status, 303);
+    assert_eq!(item(&client, "invoices_overdue"), json!({"count": 1, "amount": 100}));
+    assert_eq!((owed()["overdue_amount"].clone(), not_due()), (json!(100), json!(0)));
+    assert_eq!((total("collected=true"), total("collected=false")), (json!(0), json!(1)));
 }

@@ -5,7 +5,7 @@ use store::Value;
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{FieldCode, FieldErrors, Violation, violation};
-use crate::record::{FieldInfo, other_spelling};
+use crate::record::{FieldInfo, other_spelling, yes_or_no};
 use crate::text::unknown_value;
 
 /// Maximum number of ids in a filter.
@@ -53,6 +53,7 @@ pub fn filter(fields: &[FieldInfo], name: &str, text: &str) -> Result<Filter, Vi
             _ if name == field.name && rules.filter => by_value(field, text)?,
             _ if name == rules.filter_also && !name.is_empty() => by_value(field, text)?,
             _ if name == rules.filter_as && !name.is_empty() => by_known_value(field, text)?,
+            _ if name == rules.filter_filled && !name.is_empty() => by_presence(field, text)?,
             Some((from, _)) if name == from => ranged(field, ">=", text)?,
             Some((_, to)) if name == to => ranged(field, "<=", text)?,
             _ => continue,
@@ -84,6 +85,15 @@ fn by_known_value(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
     let is_none = known.is_empty();
     let values = values(field, known)?;
     Ok(if is_none { Filter::Anything } else { Filter::By(among(field.name, values)) })
+}
+
+/// A missing value is '' in the table.
+fn by_presence(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
+    let nothing = Value::from(String::new());
+    Ok(Filter::By(match yes_or_no(text)? {
+        true => Condition::Range(field.name, ">", nothing),
+        false => Condition::Is(field.name, nothing),
+    }))
 }
 
 fn ranged(field: &FieldInfo, operator: &'static str, text: &str) -> Result<Filter, Violation> {

@@ -196,12 +196,17 @@ impl Kind for bool {
         json!({"type": "boolean"})
     }
 
-    fn from_query(text: &str) -> Json {
-        match text {
-            "1" | "true" => Json::Bool(true),
-            "0" | "false" => Json::Bool(false),
-            other => Json::Text(other.to_string()),
-        }
+    fn filter(text: &str, _: &Rules) -> Result<Value<'static>, Violation> {
+        yes_or_no(text).map(|value| Value::Int(i64::from(value)))
+    }
+}
+
+/// Reads a parameter that is true or false.
+pub fn yes_or_no(text: &str) -> Result<bool, Violation> {
+    match text {
+        "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err(violation(FieldCode::WrongType, "must be true or false, or 1 or 0")),
     }
 }
 

@@ -68,6 +68,8 @@ pub struct Rules {
     pub filter_as: &'static str,
     /// Another name of the filter, by which callers send the value.
     pub filter_also: &'static str,
+    /// The parameter that filters by whether it has a value; or empty.
+    pub filter_filled: &'static str,
     /// That filter accepts several values, separated by commas.
     pub filter_many: bool,
     /// The table whose records have the values of that filter as their names; or empty.
@@ -129,6 +131,7 @@ pub const INPUT: Rules = Rules {
     filter: false,
     filter_as: "",
     filter_also: "",
+    filter_filled: "",
     filter_many: false,
     named_in: "",
     choices_of: |_| None,
@@ -233,6 +236,11 @@ impl Rules {
     /// Lists can be filtered by it, also under the name by which callers send the value.
     pub const fn filter_also(self, parameter: &'static str) -> Rules {
         Rules { filter: true, filter_also: parameter, ..self }
+    }
+
+    /// Lists can be filtered by whether it has a value.
+    pub const fn filter_filled(self, parameter: &'static str) -> Rules {
+        Rules { filter_filled: parameter, ..self }
     }
 
     /// Lists can be filtered by one or several values, separated by commas.
