@@ -57,6 +57,8 @@ fn every_page_is_light_and_every_link_leads_somewhere() {
             !html.contains("cannot be rendered") && !html.contains("style=\"") && !html.contains("onclick"),
             "{path}"
         );
+        // The introduction exports the key under another name.
+        assert!(!html.contains("$KEY"), "{path}");
         let ids = values(html, "id");
         let once: HashSet<&&str> = ids.iter().collect();
         assert_eq!(once.len(), ids.len(), "an id is on {path} twice");
