@@ -53,7 +53,7 @@ pub fn sections(text: &str) -> Vec<(String, String)> {
     sections.into_iter().map(|(slug, below)| (slug, words(&below))).collect()
 }
 
-/// Returns the words of a text, each once; names such as `invoice.paid` are words.
+/// Returns the words of a text, each once; a name such as `product.created` is one.
 fn words(text: &str) -> String {
     let small = text.to_lowercase();
     let all = small.split(|letter: char| !letter.is_alphanumeric() && !"_.-".contains(letter));
