@@ -15,12 +15,12 @@ use engine::registry::registry;
 use engine::resource::{Method, Part, Resource, Returns};
 use serde_json::{Value, json};
 
+use self::entry::Group;
 use super::events;
 
 /// Returns every event, sorted by name.
 pub(crate) fn all() -> Vec<EventType> {
-    let mut all: Vec<EventType> =
-        table::TABLE.iter().flat_map(|group| group.events.iter().map(|entry| entry.of(group))).collect();
+    let mut all: Vec<EventType> = table::TABLE.iter().flat_map(Group::types).collect();
     all.sort_by(|one, other| one.name.cmp(&other.name));
     all
 }

@@ -228,7 +228,8 @@ fn won_deal(words: &Say) -> Value {
 }
 
 /// Tells the owner of a mail that did not arrive: with a task, because another mail may fail as well, and by mail. There is no
-/// mail about a mail of a flow, such as this one, or a wrong address of the owner would cause one after the other.
+/// mail about a mail of a flow, such as this one, or a wrong address of the owner would cause one after the other. The reason is
+/// an English sentence with the words of the mail server, so it stands apart.
 fn given_up_mail(words: &Say, event: &str) -> Value {
     let is_refused = event == "mail.bounced";
     let name = match is_refused {
@@ -252,15 +253,17 @@ fn given_up_mail(words: &Say, event: &str) -> Value {
             {"type": "create_task", "title": words.say(
                 "The mail about {{ data.number }} did not arrive",
                 "De mail over {{ data.number }} is niet aangekomen",
-             ), "notes": "{{ data.mail.recipient }}: {{ data.mail.reason }}", "deadline": "P0D",
-             "client_id": "{{ data.client_id }}"},
+             ), "notes": words.say(
+                "{{ data.mail.recipient }}: {{ data.mail.reason }}",
+                "{{ data.mail.recipient }}\n\nTechnische melding, in het Engels:\n{{ data.mail.reason }}",
+             ), "deadline": "P0D", "client_id": "{{ data.client_id }}"},
             {"type": "condition", "conditions": [{"field": "data.mail.send_type", "op": "ne", "value": "flow"}]},
             {"type": "send_email", "to": "{{ account.owner_email }}", "subject": words.say(
                 "The mail about {{ data.number }} did not arrive",
                 "De mail over {{ data.number }} is niet aangekomen",
              ), "body": words.say(
-                "The mail \"{{ data.mail.subject }}\" to {{ data.mail.recipient }} did not arrive.\n\nThe mail server said: {{ data.mail.reason }}\n\nCorrect the address and send it again.",
-                "De mail “{{ data.mail.subject }}” aan {{ data.mail.recipient }} is niet aangekomen.\n\nDe mailserver meldde: {{ data.mail.reason }}\n\nVerbeter het adres en verstuur de mail opnieuw.",
+                "The mail \"{{ data.mail.subject }}\" to {{ data.mail.recipient }} did not arrive.\n\n{{ data.mail.reason }}\n\nCorrect the address and send it again.",
+                "De mail “{{ data.mail.subject }}” aan {{ data.mail.recipient }} is niet aangekomen.\n\nVerbeter het adres en verstuur de mail opnieuw.\n\nTechnische melding, in het Engels:\n{{ data.mail.reason }}",
              )},
         ],
     })

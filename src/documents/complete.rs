@@ -3,7 +3,7 @@
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{FieldCode, FieldErrors, Result, violation};
+use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::Input;
 use engine::input::pending::Pending;
 use engine::json::Json;
@@ -12,7 +12,7 @@ use engine::records::{self, Image, Work};
 use store::Tx;
 
 use super::rows::{Names, ROWS, Rows};
-use super::{Document, DocumentKind, PaymentStatus, Which, faults};
+use super::{Document, DocumentKind, Mode, PaymentStatus, Which, faults};
 use crate::settings::{Generation, Settings};
 
 /// `PATCH …/{id}`, with a warning about what a document lacks that becomes final.
@@ -46,6 +46,9 @@ pub(super) const NO_CLIENT: &str = "The document has no client.";
 /// What a document without rows is warned of, a draft too.
 pub(super) const NO_ROWS: &str = "The document has no rows.";
 
+/// What is wrong with a final document without a client.
+const NEEDS_CLIENT: &str = "is required in a final document";
+
 /// Something that a document lacks.
 struct Lack {
     field: String,
@@ -60,7 +63,7 @@ impl<K: DocumentKind> Document<K> {
         let mut lacks = Vec::new();
         if self.client_id.0.is_empty() {
             let warning = NO_CLIENT.to_string();
-            lacks.push(Lack { field: "client_id".to_string(), required: "is required in a final document", warning });
+            lacks.push(Lack { field: "client_id".to_string(), required: NEEDS_CLIENT, warning });
         }
         if self.rows.0.is_empty() {
             let warning = NO_ROWS.to_string();
@@ -77,6 +80,16 @@ impl<K: DocumentKind> Document<K> {
             return Ok(());
         }
         rejected(lacks)
+    }
+
+    /// Rejects the body of a document that is to be final and names no client, if the account is strict.
+    pub(super) fn check_client(&self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let is_final = self.generate || self.generation_mode == Mode::Final;
+        let is_named = !self.client_id.0.is_empty() || !self.client_external_id.is_empty();
+        if !is_final || is_named || !Settings::of(tx, ctx)?.strict_final {
+            return Ok(());
+        }
+        Err(Error::field("client_id", violation(FieldCode::Required, NEEDS_CLIENT)))
     }
 }
 

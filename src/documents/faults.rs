@@ -29,6 +29,9 @@ pub fn complete<K: DocumentKind>(
         if !faults.has("client_id") {
             faults.join(client::named(tx, ctx, &new.client_id.0, &new.client_external_id))?;
         }
+        if before.is_none() {
+            faults.join(new.check_client(tx, ctx))?;
+        }
         faults.join(rows.check_named(tx, ctx, &ROWS))?;
         let mut custom = new.custom_fields.clone();
         faults.join(custom_field::resolve(tx, ctx, K::WHICH.entity(), &mut custom, before))?;

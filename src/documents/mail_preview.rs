@@ -4,7 +4,7 @@ use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
-use engine::input::Input;
+use engine::input::pending::Pending;
 use engine::record::{Body, Day, INPUT, REQUIRED, Record};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
@@ -65,18 +65,36 @@ const SHOWN: &[Part] = &[
 
 /// `POST /v1/mail-templates/preview`
 fn preview(call: Call) -> Result<Work> {
-    let input: Input<Preview> = input::create(&call)?;
+    let pending: Pending<Preview> = Pending::create_with(&call, |_, _| {}, true)?;
     Ok(Box::new(move |tx, ctx| {
-        let wish = input.record();
+        let wish = pending.values();
+        if !pending.is_valid() {
+            return Err(refused(tx, ctx, &pending)?);
+        }
+        let input = pending.valid()?;
         let language = input.has("language").then_some(wish.language);
         let (answer, warning) = match wish.send_type.family() {
-            Which::Invoice => previewed::<InvoiceKind>(tx, ctx, &wish, language),
-            Which::Quote => previewed::<QuoteKind>(tx, ctx, &wish, language),
-            Which::Workorder => previewed::<WorkorderKind>(tx, ctx, &wish, language),
+            Which::Invoice => previewed::<InvoiceKind>(tx, ctx, wish, language),
+            Which::Quote => previewed::<QuoteKind>(tx, ctx, wish, language),
+            Which::Workorder => previewed::<WorkorderKind>(tx, ctx, wish, language),
         }?;
         let warnings: Vec<String> = input.warnings.iter().cloned().chain(warning).collect();
         Ok(answer.with_texts("warnings", &warnings))
     }))
+}
+
+/// Returns the errors of an invalid body, with that of a document which does not exist.
+fn refused(tx: &mut Tx, ctx: &Ctx, pending: &Pending<Preview>) -> Result<Error> {
+    let (wish, mut faults) = (pending.values(), pending.missing(tx, ctx)?);
+    // Without a type of mail it is not known which kind of document is meant.
+    if !wish.document_id.is_empty() && !faults.has("send_type") {
+        faults.join(match wish.send_type.family() {
+            Which::Invoice => about::<InvoiceKind>(tx, ctx, &wish.document_id).map(drop),
+            Which::Quote => about::<QuoteKind>(tx, ctx, &wish.document_id).map(drop),
+            Which::Workorder => about::<WorkorderKind>(tx, ctx, &wish.document_id).map(drop),
+        })?;
+    }
+    Ok(Error::invalid(faults))
 }
 
 /// The preview, and a warning about its text.

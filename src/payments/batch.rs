@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use engine::call::{Answer, Call, Content};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
-use engine::input::{self, Input};
+use engine::input::Input;
+use engine::input::pending::Pending;
 use engine::record::{ALL, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, Record, ShownUrl};
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
@@ -144,11 +145,13 @@ fn create(call: Call) -> Result<Work> {
 }
 
 fn attempt(call: Call, number: usize) -> Result<Work> {
-    let input: Input<Batch> = input::create(&call)?;
+    let pending: Pending<Batch> = Pending::create_with(&call, |_, _| {}, true)?;
     Ok(Box::new(move |tx, ctx| {
-        collection_date(ctx, &input.record())?;
+        let mut faults = pending.missing(tx, ctx)?;
+        faults.join(collection_date(ctx, pending.values()))?;
+        faults.into_result()?;
         creditor(tx, ctx)?;
-        let (call, input) = (call.clone(), input.clone());
+        let (call, input) = (call.clone(), pending.valid()?.clone());
         Ok(Answer::after(move |app, caller| {
             handing_over::finish(app, caller)?;
             let (own, input) = (caller.clone(), input.clone());

@@ -45,6 +45,23 @@ const NEW_SUBSCRIPTION: &str = r#"{"title": "Onderhoudscontract compleet", "stat
 const NEW_KEY: Lookup = Lookup::made("ID", "/v1/api-keys", r#"{"name": "Boekhouding", "scopes": ["invoices.read"]}"#);
 const NEW_EXPORT: Lookup = Lookup::made("ID", "/v1/exports", r#"{"resource": "clients"}"#);
 
+/// A table, since the files of the demo are documents.
+const NEW_TABLE: Lookup =
+    Lookup::uploaded("FILE_ID", "company_name,email\nBakkerij Van Loon,info@bakkerij-van-loon.example");
+const NEW_IMPORT: Lookup = Lookup::made("ID", "/v1/imports", r#"{"resource": "clients", "file_id": "$FILE_ID"}"#);
+
+/// A file for the bank requires who collects, and something to collect.
+const CREDITOR: Lookup =
+    Lookup::changed("CREDITOR_ID", "/v1/settings", r#"{"creditor_id": "NL69ABC123456780000"}"#, "creditor_id");
+const NEW_DEBTOR: Lookup = Lookup { name: "CLIENT_ID", ..NEW_COMPANY };
+const DEBTOR_MANDATE: Lookup = Lookup { path: "/v1/clients/$CLIENT_ID/direct-debit/mandate", ..NEW_MANDATE };
+const DEBTOR_INVOICE: Lookup = Lookup::made(
+    "INVOICE_ID",
+    "/v1/invoices",
+    r#"{"title": "Onderhoud", "client_id": "$CLIENT_ID", "generate": true, "rows": [{"name": "Onderhoud", "unit_price": 95, "vat_code": "NL21"}]}"#,
+);
+const COLLECTED_INVOICE: Lookup = Lookup::made("INVOICE_ID", "/v1/invoices/$INVOICE_ID/collect", "");
+
 /// What examples need.
 pub const NEEDED: &[Needed] = &[
     Needed { operations: &["updateApiKey", "rotateApiKey", "revokeApiKey"], lookups: &[NEW_KEY] },
@@ -87,16 +104,29 @@ pub const NEEDED: &[Needed] = &[
     Needed { operations: &["listMandateHistory", "getMandate", "deleteMandate"], lookups: &[NEW_COMPANY, NEW_MANDATE] },
     Needed {
         operations: &["collectInvoice"],
+        lookups: &[NEW_DEBTOR, DEBTOR_MANDATE, Lookup { name: "ID", ..DEBTOR_INVOICE }],
+    },
+    Needed {
+        operations: &["createBatch"],
+        lookups: &[CREDITOR, NEW_DEBTOR, DEBTOR_MANDATE, DEBTOR_INVOICE, COLLECTED_INVOICE],
+    },
+    Needed {
+        operations: &["getBatch", "downloadBatch", "listBatchHistory"],
         lookups: &[
-            Lookup { name: "CLIENT_ID", ..NEW_COMPANY },
-            Lookup { path: "/v1/clients/$CLIENT_ID/direct-debit/mandate", ..NEW_MANDATE },
-            Lookup::made(
-                "ID",
-                "/v1/invoices",
-                r#"{"title": "Onderhoud", "client_id": "$CLIENT_ID", "generate": true, "rows": [{"name": "Onderhoud", "unit_price": 95, "vat_code": "NL21"}]}"#,
-            ),
+            CREDITOR,
+            NEW_DEBTOR,
+            DEBTOR_MANDATE,
+            DEBTOR_INVOICE,
+            COLLECTED_INVOICE,
+            Lookup::made("ID", "/v1/direct-debit/batches", "{}"),
         ],
     },
+    Needed { operations: &["createImport"], lookups: &[NEW_TABLE] },
+    Needed {
+        operations: &["getImport", "updateImport", "deleteImport", "runImport", "listImportHistory"],
+        lookups: &[NEW_TABLE, NEW_IMPORT],
+    },
+    Needed { operations: &["undoImport"], lookups: &[Lookup::found("ID", "/v1/imports?status=done")] },
     Needed { operations: &["createPayment"], lookups: &[OPEN_INVOICE] },
     Needed {
         operations: &["getPayment", "updatePayment", "deletePayment", "listPaymentHistory"],
@@ -177,23 +207,21 @@ pub const NEEDED: &[Needed] = &[
     },
 ];
 
-/// What callers must know before the example: it needs something that an account with demo data does not have.
+/// What callers must know before the example: it needs something that an account with demo data does not have, or changes
+/// more than it shows.
 pub const NOTES: &[(&[&str], &str)] = &[
     (
         &["updateMe", "updatePresence", "deleteSession", "endSessionOthers"],
         "Only for a person who has signed in: send the cookie of the session instead of a key.",
     ),
     (&["getTestClock", "advanceTestClock"], "Only in an account with a test clock, with its own key."),
-    (
-        &["createImport", "getImport", "updateImport", "deleteImport", "runImport", "undoImport", "listImportHistory"],
-        "Only for a table that was uploaded to /v1/files, such as a CSV file.",
-    ),
+    (&["undoImport"], "Only for an import that has ended."),
     (&["deleteFile"], "Only for a file that was uploaded, not for the PDF of a final document."),
     (&["retryMail"], "Only for a mail that failed."),
     (&["retryRun"], "Only for a run that failed."),
     (&["approveRun", "rejectRun"], "Only for a run that waits for approval."),
     (
         &["createBatch", "getBatch", "downloadBatch", "listBatchHistory"],
-        "Only in an account that collects through its bank.",
+        "Replaces the creditor identifier in the settings: use your own.",
     ),
 ];

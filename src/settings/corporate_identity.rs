@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
-use engine::input::{self, Input};
+use engine::input::pending::Pending;
 use engine::record;
 use engine::record::{
     ALL, Bic, CREATED, Color, Country, DETAIL, Email, Fields, INPUT, Iban, Link, Model, REQUIRED, Record, UPDATED,
@@ -18,6 +18,8 @@ use engine::registry::check_confirmed;
 use engine::resource::{Resource, Verb};
 use engine::text::check_line;
 use store::{Migration, Tx};
+
+use self::logo::Named;
 
 record! {
     /// The identity of the business on documents: name, address, bank account, logo and colours.
@@ -124,13 +126,13 @@ pub fn default_one(tx: &mut Tx, ctx: &Ctx) -> Result<Arc<CorporateIdentity>> {
 }
 
 fn create(call: Call) -> Result<Work> {
-    let named = named(&input::create(&call)?);
+    let named = named(&Pending::create(&call)?);
     logo::redraw_first(records::create::<CorporateIdentity>, call, named, |_, _, _| Ok(true))
 }
 
 fn patch(call: Call) -> Result<Work> {
-    let named = named(&input::patch(&call)?);
-    let id = named.clone();
+    let named = named(&Pending::patch(&call, false)?);
+    let id = named.id.clone();
     logo::redraw_first(records::patch::<CorporateIdentity>, call, named, move |tx, ctx, call| {
         let before: CorporateIdentity = records::find_to_change(tx, ctx, call)?;
         // A logo from an earlier version is kept, and is re-encoded whenever it is printed.
@@ -138,11 +140,9 @@ fn patch(call: Call) -> Result<Work> {
     })
 }
 
-/// Returns the file that a body sets as the logo, or an empty string.
-fn named(input: &Input<CorporateIdentity>) -> String {
-    let mut identity = CorporateIdentity::default();
-    input.merge_into(&mut identity);
-    identity.logo_file_id.0
+/// Returns the file that a body sets as the logo.
+fn named(body: &Pending<CorporateIdentity>) -> Named {
+    Named { id: body.values().logo_file_id.0.clone(), is_valid: body.is_valid() }
 }
 
 fn delete(call: Call) -> Result<Work> {

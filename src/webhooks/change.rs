@@ -104,23 +104,25 @@ fn feed(call: Call) -> Result<Work> {
         }
         values
     };
-    let filter = Filter {
+    let mut filter = Filter {
         entity_types: values("entity_type"),
         entity_ids: values("entity_id"),
         actors: values("actor"),
         actor_types: values("actor_type"),
-        names: values("type").iter().flat_map(|name| expanded(name)).collect(),
+        names: Vec::new(),
         after: after.unwrap_or(0),
         before: before.unwrap_or(i64::MAX),
         newest_first,
     };
+    let types = values("type");
+    filter.names = types.iter().flat_map(|name| expanded(name)).collect();
     for odd in filter.actor_types.iter().filter(|value| !ACTOR_TYPES.contains(&value.as_str())) {
         faults.add("actor_type", unknown_value(odd, ACTOR_TYPES.into_iter()));
     }
     if filter.names.len() > MAX_NAMES {
         faults.add("type", violation(FieldCode::TooLong, format!("may stand for at most {MAX_NAMES} types")));
     }
-    for odd in filter.names.iter().filter(|value| !is_event(value)) {
+    for odd in types.iter().filter(|value| !is_event(value)) {
         let message = format!("has no event '{}'{}", shortened(odd), hint(odd));
         faults.add("type", violation(FieldCode::InvalidChoice, message));
     }
@@ -153,6 +155,11 @@ fn expanded(value: &str) -> Vec<String> {
         names.push(canonical(value).into_owned());
     }
     names
+}
+
+/// Whether the log may have events of a type, however it is spelled.
+fn is_event(value: &str) -> bool {
+    expanded(value).iter().all(|name| registry().event(name).is_some())
 }
 
 /// Says that no record of this program has this type, and no event. Whoever fires events may use other types.
@@ -189,12 +196,6 @@ fn several(call: &Call, name: &str) -> Result<Vec<String>, Violation> {
         true => Err(violation(FieldCode::TooLong, format!("may have at most {MAX_VALUES} values"))),
         false => Ok(values),
     }
-}
-
-/// Whether the log may have events of this type. Every record that can be deleted can be erased.
-fn is_event(value: &str) -> bool {
-    let value = value.strip_suffix(".erased").map_or_else(|| value.to_string(), |record| format!("{record}.deleted"));
-    registry().events.iter().any(|event| event.name == value)
 }
 
 fn shortened(value: &str) -> String {

@@ -69,7 +69,7 @@ impl Model for WebhookEndpoint {
         if self.events.0.is_empty() {
             faults.add("events", violation(FieldCode::Required, "must contain at least one; use \"*\" for all events"));
         }
-        if let Some(odd) = self.events.0.iter().find(|name| !is_pattern(name)) {
+        for odd in self.events.0.iter().filter(|name| !is_pattern(name)) {
             let message =
                 format!("contains '{odd}', which is not a name such as invoice.paid, a prefix such as invoice.*, or *");
             faults.add("events", violation(FieldCode::InvalidFormat, message));

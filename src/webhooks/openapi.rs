@@ -59,9 +59,14 @@ fn operation(event: &EventType) -> Value {
     })
 }
 
-/// `InvoiceEvent`; `TicketMessageEvent` for an event that has members of its own.
+/// `InvoiceEvent`; `TicketMessageEvent` for an event that has members of its own; `ErasedEvent` for those that show no record,
+/// whichever it is.
 fn schema_name(event: &EventType) -> String {
     match event.about {
+        [_] if !event.shows_record => {
+            let what = event.name.split_once('.').map_or(event.name.as_str(), |(_, what)| what);
+            format!("{}Event", joined(what))
+        }
         [kind] if event.members.is_empty() => format!("{}Event", joined(kind)),
         _ => format!("{}Event", joined(&event.name)),
     }
@@ -96,7 +101,8 @@ fn schema(events: &[&EventType]) -> Value {
 
 /// Returns the schema of the data: the record, and the members beside its fields.
 fn data(event: &EventType) -> Value {
-    let records: Vec<Value> = event.about.iter().filter_map(|kind| registry().named(kind)).map(event_schema).collect();
+    let shown: &[&str] = if event.shows_record { event.about } else { &[] };
+    let records: Vec<Value> = shown.iter().filter_map(|kind| registry().named(kind)).map(event_schema).collect();
     let record = match records.as_slice() {
         [] => None,
         [one] => Some(one.clone()),

@@ -14,6 +14,7 @@ on_both![
     a_flow_lists_all_errors,
     private_addresses_do_not_hide_other_errors,
     errors_suggest_what_was_meant,
+    bodies_with_two_errors_list_both,
 ];
 
 const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
@@ -300,4 +301,48 @@ fn errors_suggest_what_was_meant(db: Db) {
         let message = details[0]["message"].as_str().unwrap();
         assert!(message.ends_with(&format!("; did you mean '{meant}'?")), "{message}");
     }
+}
+
+fn bodies_with_two_errors_list_both(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
+    let identity = format!("/v1/corporate-identities/{identity}");
+    let refused = client.patch(&identity, json!({"iban": "x", "logo_file_id": NOBODY})).expect(422);
+    assert_eq!(refused.faults(), ["iban: invalid_format", "logo_file_id: reference_not_found"]);
+    let refused = client.post("/v1/corporate-identities", json!({"iban": "x", "logo_file_id": NOBODY})).expect(422);
+    assert_eq!(refused.faults(), ["iban: invalid_format", "name: required", "logo_file_id: reference_not_found"]);
+    let words = client.upload("words.txt", b"words").expect(201).id();
+    let mut faults = client.patch(&identity, json!({"iban": "x", "logo_file_id": words})).expect(422).faults();
+    faults.sort();
+    assert_eq!(faults, ["iban: invalid_format", "logo_file_id: invalid_choice"]);
+
+    let batch = json!({"collection_date": "2020-01-01", "scheme": "cor"});
+    let refused = client.post("/v1/direct-debit/batches", batch).expect(422);
+    assert_eq!(refused.faults(), ["scheme: invalid_choice", "collection_date: out_of_range"]);
+
+    let preview = json!({"send_type": "invoice", "document_id": "zz", "language": "fr"});
+    let refused = client.post("/v1/mail-templates/preview", preview).expect(422);
+    assert_eq!(refused.faults(), ["language: invalid_choice", "document_id: reference_not_found"]);
+    let preview = json!({"send_type": "invoic", "document_id": "zz"});
+    let refused = client.post("/v1/mail-templates/preview", preview).expect(422);
+    assert_eq!(refused.faults(), ["send_type: invalid_choice"], "it is not known which document is meant");
+
+    let endpoint = json!({"url": "https://example.com/in", "events": ["*.created", "inv oice", "x*", "invoice.*"]});
+    let refused = client.post("/v1/webhook-endpoints", endpoint).expect(422);
+    assert_eq!(refused.faults(), ["events: invalid_format"; 3]);
+    for odd in ["'*.created'", "'inv oice'", "'x*'"] {
+        assert!(refused.text.contains(odd), "{odd}: {}", refused.text);
+    }
+
+    client.patch("/v1/settings", json!({"strict_final": true})).expect(200);
+    let invoice = json!({"title": "", "generation_mode": "final", "rows": [{"nam": "x"}]});
+    let mut faults = client.post("/v1/invoices", invoice).expect(422).faults();
+    faults.sort();
+    assert_eq!(
+        faults,
+        ["client_id: required", "rows[0].nam: unknown_field", "rows[0].name: required", "title: required"]
+    );
+    let draft = json!({"title": "", "rows": [{"name": "x"}]});
+    assert_eq!(client.post("/v1/invoices", draft).expect(422).faults(), ["title: required"]);
 }

@@ -36,13 +36,13 @@ fn every_command_in_the_guides_works() {
     let mut count = 0;
     for (file, text) in guides() {
         for block in blocks(&text, "sh").into_iter().filter(|block| !is_covered_elsewhere(&file, block)) {
-            let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with("KEY=")).collect();
+            let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with("export KANTOOR_KEY=")).collect();
             let block = lines.join("\n").replace("http://127.0.0.1:8080", &binary.client.base);
             let script = format!("set -euo pipefail\ncurl() {{ command curl -sS --fail-with-body \"$@\"; }}\n{block}");
             let done = Command::new("bash")
                 .args(["-c", &script])
                 .env("PATH", &path)
-                .env("KEY", &binary.client.key)
+                .env("KANTOOR_KEY", &binary.client.key)
                 .env("KANTOOR_DATA", &db.data)
                 .output()
                 .unwrap();

@@ -81,6 +81,7 @@ on_both![
     a_reply_to_a_ticket_is_mailed,
     a_test_mail_tells_whether_mail_arrives,
     the_owner_learns_of_a_refused_mail,
+    a_dutch_owner_reads_the_reason_apart,
     a_further_try_goes_to_the_address_that_the_client_has_now,
 ];
 
@@ -490,6 +491,28 @@ fn the_owner_learns_of_a_refused_mail(db: Db) {
         settle(&format!("2026-05-04T10:00:0{second}Z"));
     }
     assert_eq!((sink.mails().len(), client.get("/v1/tasks").json()["meta"]["total"].as_i64()), (3, Some(5)));
+}
+
+fn a_dutch_owner_reads_the_reason_apart(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    client.patch("/v1/settings", json!({"language": "nl"})).expect(200);
+    let flows = client.get("/v1/automation/flows?per_page=100").data();
+    let flow = flows.as_array().unwrap().iter().find(|flow| flow["name"] == "Meld een geweigerde mail").unwrap();
+    let flow = format!("/v1/automation/flows/{}", flow["id"].as_str().unwrap());
+    client.patch(&flow, json!({"active": true})).expect(200);
+    sink.rule(Rule::new(Verb::Rcpt, Act::answer("550 No such user")).having("bob@"));
+    let letter = json!({"to": "bob@ster.example", "subject": "x", "message": "y", "include_pdf": false});
+    client.post(&format!("{}/send", invoice(&client)), letter).expect(200);
+    work_off(&server);
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-04T10:00:01Z"})).expect(200);
+    work_off(&server);
+    let task = client.get("/v1/tasks").expect(200).data()[0]["id"].as_str().unwrap().to_string();
+    let task = client.get(&format!("/v1/tasks/{task}")).expect(200).data();
+    let notes = task["notes"].as_str().unwrap();
+    assert!(notes.starts_with("bob@ster.example\n\nTechnische melding, in het Engels:\nThe mail server "), "{notes}");
+    assert!(notes.ends_with("550 No such user"), "{notes}");
 }
 
 fn a_further_try_goes_to_the_address_that_the_client_has_now(db: Db) {

@@ -305,6 +305,8 @@ fn unknown_values_of_the_change_feed_are_reported(db: Db) {
         let refused = client.get(path).expect(422);
         assert_eq!(refused.faults(), ["type: invalid_choice", "type: invalid_choice"], "{path}");
         assert!(refused.text.contains("'invoice.paid'") && refused.text.contains("'customer.created'"), "{path}");
+        // What was typed is named.
+        assert!(refused.text.contains("has no event 'client.creatd'"), "{}", refused.text);
     }
     let both = client.get("/v1/changes?actor_type=usr,kee").expect(422);
     assert_eq!(both.faults(), ["actor_type: invalid_choice", "actor_type: invalid_choice"]);

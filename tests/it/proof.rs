@@ -181,7 +181,7 @@ fn a_deleted_record_can_be_erased(db: Db) {
     let about: Vec<&Value> = seen.iter().filter(|change| change["entity_id"] == json!(id)).collect();
     assert_eq!(about[0]["data"], json!({}));
     let last = about.last().unwrap();
-    assert_eq!((&last["type"], &last["data"]), (&json!("task.erased"), &json!({"lines": 3})));
+    assert_eq!((&last["type"], &last["data"]), (&json!("task.erased"), &json!({"id": id, "lines": 3})));
 
     // Emptying a line in the same way, without the line that says so, is found.
     let sql = "UPDATE log SET data = '', actor_name = '', salt = $1, digest = $2 WHERE account_id = $3 AND type = 'product.created'";

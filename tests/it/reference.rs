@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::server::Binary;
 use crate::support::{Client, Db, Server};
 
@@ -55,6 +57,8 @@ fn every_page_is_light_and_every_link_leads_somewhere() {
             !html.contains("cannot be rendered") && !html.contains("style=\"") && !html.contains("onclick"),
             "{path}"
         );
+        // The introduction exports the key under another name.
+        assert!(!html.contains("$KEY"), "{path}");
         let ids = values(html, "id");
         let once: HashSet<&&str> = ids.iter().collect();
         assert_eq!(once.len(), ids.len(), "an id is on {path} twice");
@@ -73,6 +77,9 @@ fn every_page_is_light_and_every_link_leads_somewhere() {
     let files = ["/docs/docs.css", "/docs/docs.js", "/docs/index.json"];
     let sizes = files.map(|path| client.send("GET", path, &[("authorization", "")], "").expect(200).bytes.len());
     assert!(pages["/docs"].len() + sizes.iter().sum::<usize>() < BUDGET, "{} {sizes:?}", pages["/docs"].len());
+    // Only whoever searches loads it.
+    let words = client.send("GET", "/docs/words.json", &[("authorization", "")], "").expect(200).bytes.len();
+    assert!(words < BUDGET, "{words}");
     client.send("GET", "/docs/nothing", &[("authorization", "")], "").expect(404);
     client.send("POST", "/docs/products", &[("authorization", "")], "").expect(405);
 }
@@ -92,6 +99,63 @@ fn the_search_finds_pages_that_exist() {
         assert!(id.is_empty() || html.contains(&format!(" id=\"{id}\"")), "{entry}");
     }
     assert!(entries.len() > 350, "{}", entries.len());
+}
+
+/// Returns everything that the search field finds, as `docs.js` puts it together: its text, and where it leads.
+fn findable(client: &Client) -> Vec<(String, String)> {
+    let titles = client.get("/docs/index.json").expect(200).json();
+    let found = client.get("/docs/words.json").expect(200).json();
+    let text = |value: &Value| value.as_str().unwrap().to_string();
+    let mut all: Vec<(String, String)> = titles
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            let path = text(&entry[3]);
+            let words = found["words"][&path].as_str().unwrap_or_default();
+            (format!("{} {} {path} {words}", text(&entry[1]), text(&entry[2])).to_lowercase(), path)
+        })
+        .collect();
+    for (path, names) in found["fields"].as_object().unwrap() {
+        all.extend(names.as_array().unwrap().iter().map(|name| (text(name), path.clone())));
+    }
+    for event in found["events"]["all"].as_array().unwrap() {
+        let name = text(&event[0]);
+        let path = format!("{}#{name}", text(&found["events"]["path"]));
+        all.push((format!("{name} {}", text(&event[1]).to_lowercase()), path));
+    }
+    all
+}
+
+#[test]
+fn the_search_finds_words_fields_settings_and_events() {
+    let server = Server::with(Db::sqlite(), |config| config.public_limit_per_minute = 0);
+    let client = server.client();
+    let all = findable(&client);
+    for (query, place) in [
+        ("default_vat_code", "/docs/settings#Settings"),
+        ("strict_final", "/docs/settings#Settings"),
+        ("payment_status", "/docs/invoices#Invoice"),
+        ("payment_status", "/docs/invoices#listInvoices"),
+        ("invoice.paid", "/docs/guides/events#invoice.paid"),
+        ("mail.bounced", "/docs/guides/events#mail.bounced"),
+        ("customer.erased", "/docs/guides/events#customer.erased"),
+        ("office hours", "/docs/guides/events#webhooks-change-feed-and-event-stream"),
+        ("retries", "/docs/guides/events#webhooks"),
+        ("idempotency", "/docs/guides/api"),
+        ("webhook_timeout_seconds", "/docs/guides/events#webhooks"),
+    ] {
+        let fits = |text: &str| query.split(' ').all(|word| text.contains(word));
+        let found: Vec<&String> = all.iter().filter(|(text, _)| fits(text)).map(|(_, path)| path).collect();
+        assert!(found.iter().any(|path| path.starts_with(place)), "{query}: {found:?}");
+    }
+    // Whatever it finds exists.
+    let mut pages = BTreeMap::new();
+    for (text, path) in &all {
+        let (page_path, id) = path.split_once('#').unwrap_or((path, ""));
+        let html = pages.entry(page_path).or_insert_with(|| page(&client, page_path));
+        assert!(id.is_empty() || html.contains(&format!(" id=\"{id}\"")), "{text}: {path}");
+    }
 }
 
 /// Commands of all operations of some sections, on the data of the demo.

@@ -58,10 +58,12 @@ pub struct Lookup {
     pub name: &'static str,
     /// The list in which it is the first, or the route that makes it. Earlier variables may be used.
     pub path: &'static str,
-    /// Whether the route makes it.
-    pub is_made: bool,
+    /// The method of the route that makes it, or an empty string for a list.
+    pub method: &'static str,
     /// The body that makes it, or none.
     pub body: &'static str,
+    /// The lines of a table that is uploaded instead of a body, or none.
+    pub table: &'static str,
     /// The member of the response that has the id.
     pub key: &'static str,
 }
@@ -69,12 +71,22 @@ pub struct Lookup {
 impl Lookup {
     /// The first record of a list.
     pub const fn found(name: &'static str, path: &'static str) -> Lookup {
-        Lookup { name, path, is_made: false, body: "", key: "id" }
+        Lookup { name, path, method: "", body: "", table: "", key: "id" }
+    }
+
+    /// A new file with these lines of a table.
+    pub const fn uploaded(name: &'static str, table: &'static str) -> Lookup {
+        Lookup { table, ..Lookup::made(name, "/v1/files", "") }
+    }
+
+    /// A member of a record that is changed.
+    pub const fn changed(name: &'static str, path: &'static str, body: &'static str, key: &'static str) -> Lookup {
+        Lookup { name, path, method: "PATCH", body, table: "", key }
     }
 
     /// A new record.
     pub const fn made(name: &'static str, path: &'static str, body: &'static str) -> Lookup {
-        Lookup { name, path, is_made: true, body, key: "id" }
+        Lookup { name, path, method: "POST", body, table: "", key: "id" }
     }
 }
 

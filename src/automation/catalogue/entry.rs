@@ -28,11 +28,12 @@ pub struct Entry {
     members: &'static str,
     example: &'static str,
     origin: Origin,
+    shows_record: bool,
 }
 
 /// An event that happens to some records.
 pub const fn event(what: &'static str, meaning: &'static str, when: &'static str) -> Entry {
-    Entry { what, meaning, when, about: None, members: "", example: "", origin: Origin::Program }
+    Entry { what, meaning, when, about: None, members: "", example: "", origin: Origin::Program, shows_record: true }
 }
 
 /// A record was created.
@@ -41,6 +42,16 @@ pub const CREATED: Entry = event("created", "", "On creation, whoever creates it
 pub const UPDATED: Entry = event("updated", "", "On every change, including those that Kantoor makes itself.");
 /// A record was deleted.
 pub const DELETED: Entry = event("deleted", "", "On deletion; the record is shown as it was.");
+/// The data of a deleted record were erased from the log.
+const ERASED: Entry = Entry {
+    shows_record: false,
+    ..event(
+        "erased",
+        "",
+        "When the operator erases the data of the deleted record from the log, with `kantoor erase`. `data` has only the id and the number of `lines` that were erased.",
+    )
+    .with(r#"{"id": "019df263-b4af-739d-95b6-5a14849e885a", "lines": 3}"#)
+};
 /// A record that gives access or says where money goes was changed with SQL.
 pub const OUTSIDE: Entry = event(
     CHANGED_OUTSIDE,
@@ -48,6 +59,15 @@ pub const OUTSIDE: Entry = event(
     "Immediately before the next event of the record. `difference` says what does not match the log.",
 )
 .with(r#"{"difference": "Changed outside the log: name is \"Shop\", but the last line of the log says \"Webshop\""}"#);
+
+impl Group {
+    /// The types of its events. Every record that is deleted can be erased.
+    pub fn types(&self) -> Vec<EventType> {
+        let is_deletion = |entry: &Entry| entry.what == DELETED.what && entry.origin == Origin::Program;
+        let erased = self.events.iter().any(is_deletion).then_some(ERASED);
+        self.events.iter().copied().chain(erased).map(|entry| entry.of(self)).collect()
+    }
+}
 
 impl Entry {
     /// With members beside the fields of the record.
@@ -76,7 +96,7 @@ impl Entry {
     }
 
     /// The type of the event.
-    pub fn of(self, group: &Group) -> EventType {
+    fn of(self, group: &Group) -> EventType {
         EventType {
             name: format!("{}.{}", group.prefix, self.what),
             meaning: match self.meaning {
@@ -90,6 +110,7 @@ impl Entry {
             members: self.members,
             example: self.example,
             origin: self.origin,
+            shows_record: self.shows_record,
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn example(event: &EventType) -> Value {
         payload["seq"] = json!(0);
         return payload;
     }
-    let (kind, actor, actor_name) = actor(name);
+    let (kind, actor, actor_name) = actor(event, name);
     payload["seq"] = json!(1042);
     payload["actor"] = json!(actor);
     payload["actor_type"] = json!(kind);
@@ -42,6 +42,12 @@ pub fn example(event: &EventType) -> Value {
 /// Returns the record of the event, with the members beside its fields.
 fn data(event: &EventType, time: &str) -> Value {
     let about = event.about.first().and_then(|kind| registry().named(kind));
+    if !event.shows_record {
+        let mut data = Value::Object(event.members());
+        let id = about.map(|resource| &FACTS["records"][resource.shape.name]["id"]);
+        write(&mut data, &json!({"id": id}));
+        return data;
+    }
     let mut data = about.map(openapi::example_record).unwrap_or_else(|| json!({}));
     if let Some(resource) = about {
         write(&mut data, &FACTS["records"][resource.shape.name]);
@@ -67,10 +73,14 @@ fn write(data: &mut Value, values: &Value) {
     }
 }
 
-/// Returns the type, the id and the name of who causes an event.
-fn actor(event: &str) -> (String, String, String) {
+/// Returns the type, the id and the name of who causes an event that the log has under this name.
+fn actor(event: &EventType, name: &str) -> (String, String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    match &FACTS["actors"][event] {
+    // Only a command on the server erases.
+    if !event.shows_record {
+        return ("operator".to_string(), "operator".to_string(), "operator".to_string());
+    }
+    match &FACTS["actors"][name] {
         Value::Null => ("user".to_string(), text(&FACTS["user"]["id"]), text(&FACTS["user"]["name"])),
         actor => {
             let (kind, name) = (text(&actor[0]), text(&actor[1]));

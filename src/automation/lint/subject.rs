@@ -48,7 +48,7 @@ impl Subject {
     /// Of an event.
     pub fn of_event(name: &str) -> Subject {
         let found = events::find(name).filter(|event| event.origin == Origin::Program);
-        let about = found.map_or(&[][..], |event| event.about);
+        let about = found.filter(|event| event.shows_record).map_or(&[][..], |event| event.about);
         Subject {
             records: about.iter().filter_map(|kind| registry().named(kind)).collect(),
             members: found.map(EventType::members).unwrap_or_default(),

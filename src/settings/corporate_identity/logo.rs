@@ -8,7 +8,7 @@ use engine::call::{Answer, Call};
 use engine::contents::picture::Header;
 use engine::contents::{Upload, hex};
 use engine::context::{Actor, Ctx};
-use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::records::{self, Work};
 use engine::resource::Handler;
 use sha2::{Digest, Sha256};
@@ -20,15 +20,24 @@ use crate::typesetting::turns::Turns;
 /// Maximum number of pixels of a logo. All of them are in memory while it is decoded.
 const MAX_PIXELS: i64 = 25_000_000;
 
-/// Re-encodes the image of the file `id`, then does the work of `handler`. Both writes are in one transaction, and
+/// The file that a body names as the logo.
+pub struct Named {
+    /// Its id, or an empty string.
+    pub id: String,
+    /// Whether the fields of the body are valid by themselves; otherwise nothing is re-encoded.
+    pub is_valid: bool,
+}
+
+/// Re-encodes the image of the file that a body names, then does the work of `handler`. Both writes are in one transaction, and
 /// nothing is decoded inside it. `wanted` returns whether the file is to become a logo at all.
 pub fn redraw_first(
     handler: Handler,
     call: Call,
-    id: String,
+    named: Named,
     wanted: impl Fn(&mut Tx, &Ctx, &Call) -> Result<bool> + Send + Sync + 'static,
 ) -> Result<Work> {
     let work = handler(call.clone())?;
+    let Named { id, is_valid } = named;
     if id.is_empty() {
         return Ok(work);
     }
@@ -41,8 +50,10 @@ pub fn redraw_first(
             Err(error) if error.code == Code::NotFound => return work(tx, ctx),
             found => found?,
         };
-        check(&file)?;
-        if file.redrawn {
+        if let Err(refused) = check(&file) {
+            return Err(with_others(refused, work(tx, ctx)));
+        }
+        if file.redrawn || !is_valid {
             return work(tx, ctx);
         }
         let call = call.clone();
@@ -55,6 +66,15 @@ pub fn redraw_first(
             }))
         }))
     }))
+}
+
+/// Adds to the error about a logo whatever else is wrong with the body.
+fn with_others(refused: Error, done: Result<Answer>) -> Error {
+    let mut faults = FieldErrors(refused.faults.clone());
+    match faults.join(done) {
+        Ok(_) => Error::invalid(faults),
+        Err(_) => refused,
+    }
 }
 
 /// Checks whether a file can be a logo, without decoding it.

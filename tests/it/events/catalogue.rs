@@ -17,6 +17,7 @@ on_both![
     the_catalogue_describes_every_event,
     an_endpoint_warns_of_names_that_match_no_event,
     a_client_is_a_customer,
+    an_erased_record_is_an_event,
 ];
 
 /// Does everything that the routes offer, and lets a business run for a year and a half.
@@ -111,7 +112,10 @@ fn every_event_happens_and_is_listed(db: Db) {
             !tests[at + name.len()..].starts_with(|next: char| next.is_alphanumeric() || next == '_')
         };
         let is_tested = || tests.match_indices(event.name.as_str()).any(is_named);
-        event.origin == Origin::Program && !happened.contains(&event.name) && !is_of_a_route(event) && !is_tested()
+        // What is deleted can be erased: see `an_erased_record_is_an_event`.
+        let is_erasure = event.name.ends_with(".erased");
+        let is_seen = || happened.contains(&event.name) || is_of_a_route(event) || is_tested();
+        event.origin == Origin::Program && !is_erasure && !is_seen()
     });
     let never: Vec<&str> = never.map(|event| event.name.as_str()).collect();
     assert!(never.is_empty(), "in the catalogue, but they do not happen in any test: {never:?}");
@@ -202,7 +206,10 @@ fn the_catalogue_describes_every_event(db: Db) {
     assert_eq!(find("planning.updated")[0]["fired_only"], true);
     let several = find("invoice.paid,%20quote.viewed,phase.*");
     let names: Vec<&str> = several.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["invoice.paid", "phase.created", "phase.deleted", "phase.updated", "quote.viewed"]);
+    assert_eq!(
+        names,
+        ["invoice.paid", "phase.created", "phase.deleted", "phase.erased", "phase.updated", "quote.viewed"]
+    );
     for (wrong, guess) in [("invoice.payd", "invoice.paid"), ("invoice.paid,invoce.*", "invoice.*"), ("nope.*", "")] {
         let refused = client.get(&format!("/v1/events/types?type={wrong}")).expect(422);
         assert_eq!(refused.faults(), ["type: invalid_choice"]);
@@ -289,6 +296,53 @@ fn a_client_is_a_customer(db: Db) {
     let weak = server.with_scopes(&client, &["webhooks.write"]);
     let refused = weak.post("/v1/webhook-endpoints", json!({"url": "https://example.com/in", "events": ["client.*"]}));
     assert!(refused.expect(403).text.contains("relations.read"));
+}
+
+fn an_erased_record_is_an_event(db: Db) {
+    let server = sending(db);
+    let client = server.client();
+    let receiver = receiver(|_| Reply::new(200));
+    let body = json!({"url": receiver.url("/in"), "events": ["client.erased", "task.erased"]});
+    assert_eq!(client.post("/v1/webhook-endpoints", body).expect(201).json()["meta"]["warnings"], json!(null));
+    let flow = |title: &str, active: bool| {
+        let steps = json!([{"type": "create_task", "title": title}]);
+        let body = json!({"name": "x", "active": active, "trigger_type": "event", "trigger_key": "customer.erased",
+            "steps": steps});
+        client.post("/v1/automation/flows", body).expect(201).json()["meta"]["warnings"].to_string()
+    };
+    assert_eq!(flow("Erase {{ data.id }} elsewhere too: {{ data.lines }}", true), "null");
+    // The record is not in it.
+    let told = flow("{{ data.company_name }}", false);
+    assert!(told.contains("has no member 'company_name'"), "{told}");
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    let task = client.post("/v1/tasks", json!({"title": "Call"})).expect(201).id();
+    client.delete(&format!("/v1/clients/{firm}")).expect(204);
+    client.delete(&format!("/v1/tasks/{task}")).expect(204);
+    let erased = [("client", &firm), ("task", &task)].map(|(kind, id)| {
+        let (caller, id) = (server.app.acting_in(client.account, "operator").unwrap(), id.clone());
+        let done = server.app.store.write_now(client.account, move |tx| {
+            let ctx = caller.writing(tx)?;
+            engine::log::erasing::erase(tx, &ctx, kind, &id)
+        });
+        done.unwrap()
+    });
+    assert_eq!(erased[1], 2);
+    let sent = received(&receiver, 2);
+    let mut names = names(&sent);
+    names.sort();
+    assert_eq!(names, ["customer.erased", "task.erased"]);
+    let changes = client.get("/v1/changes?type=client.erased").expect(200).data();
+    assert_eq!(changes[0]["data"], json!({"id": firm, "lines": erased[0]}));
+    let body = &openapi::DOCUMENT["webhooks"]["customer.erased"]["post"]["requestBody"]["content"]["application/json"];
+    assert_eq!(lacks(&body["schema"], &changes[0]), None);
+    let runs = client.get("/v1/automation/runs").expect(200).data();
+    assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
+    // Whatever can be deleted can be erased.
+    for event in REGISTRY.events.iter().filter(|event| event.origin == Origin::Program) {
+        if let Some(record) = event.name.strip_suffix(".deleted") {
+            assert!(REGISTRY.event(&format!("{record}.erased")).is_some(), "{record}");
+        }
+    }
 }
 
 /// Returns the list of events in the guide.

@@ -3,6 +3,7 @@
 
 mod examples;
 mod guides;
+mod search;
 mod shown;
 
 use std::collections::HashMap;
@@ -28,7 +29,9 @@ static STYLE: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("text/css; charset=u
 static SCRIPT: LazyLock<Fixed> =
     LazyLock::new(|| Fixed::new("text/javascript; charset=utf-8", include_str!("docs/docs.js")));
 static INDEX: LazyLock<Fixed> =
-    LazyLock::new(|| Fixed::page("application/json", Bytes::from(Value::Array(index()).to_string())));
+    LazyLock::new(|| Fixed::page("application/json", Bytes::from(Value::Array(search::titles()).to_string())));
+static WORDS: LazyLock<Fixed> =
+    LazyLock::new(|| Fixed::page("application/json", Bytes::from(search::words().to_string())));
 
 /// Pages by the address of the server and their path.
 type Pages = HashMap<(String, String), Arc<Fixed>>;
@@ -42,6 +45,7 @@ pub fn answer(app: &App, request: &Request<Body>) -> Option<Response<Body>> {
         "/docs/docs.css" => STYLE.answer(request),
         "/docs/docs.js" => SCRIPT.answer(request),
         "/docs/index.json" => INDEX.answer(request),
+        "/docs/words.json" => WORDS.answer(request),
         path => page(&app.site.address(""), path)?.answer(request),
     };
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
@@ -72,7 +76,11 @@ fn content(base: &str, path: &str) -> Option<(&'static str, Value)> {
     }
     if let Some(name) = path.strip_prefix("/docs/guides/") {
         let (_, text) = registry().guides.iter().find(|(own, _)| *own == name)?;
-        return Some(("guide.html", json!({"title": guides::title(text), "html": guides::html(text, base)})));
+        let mut html = guides::html(text, base);
+        if name == search::EVENTS {
+            html = guides::with_rows(&html, |name| registry().event(name).is_some());
+        }
+        return Some(("guide.html", json!({"title": guides::title(text), "html": html})));
     }
     let section = groups().iter().flat_map(|group| &group.sections).find(|section| section.path == path)?;
     Some(("section.html", section.detailed()))
@@ -103,29 +111,4 @@ fn render(template: &str, base: &str, path: &str, page: &Value) -> Result<String
         groups => serde(&Value::Array(groups)),
         guides => serde(&Value::Array(guides)),
     })
-}
-
-/// Returns what the search field finds: pages, operations, objects and the headings of guides.
-fn index() -> Vec<Value> {
-    let entry = |kind: &str, title: &str, detail: &str, path: String| json!([kind, title, detail, path]);
-    let mut all = Vec::new();
-    for section in groups().iter().flat_map(|group| &group.sections) {
-        all.push(entry("section", section.title, &section.about, section.path.clone()));
-        for operation in section.operations() {
-            let text = |name: &str| operation[name].as_str().unwrap_or_default();
-            let detail = format!("{} {}", text("method").to_uppercase(), text("path"));
-            all.push(entry("operation", text("summary"), &detail, format!("{}#{}", section.path, text("id"))));
-        }
-    }
-    for (name, path) in shown::homes().as_object().into_iter().flatten() {
-        all.push(entry("object", name, "Object", path.as_str().unwrap_or_default().to_string()));
-    }
-    for (name, text) in registry().guides {
-        let title = guides::title(text);
-        for (heading, slug) in guides::headings(text) {
-            let detail = if heading == title { "Guide" } else { title };
-            all.push(entry("guide", &heading, detail, format!("/docs/guides/{name}#{slug}")));
-        }
-    }
-    all
 }

@@ -1,6 +1,7 @@
 //! Erasing the data of a record that was deleted. Its rows keep their place in the chain, with the digest of what they had;
 //! without the salt nobody can guess it. A last row about the record says that it was erased.
 
+use serde_json::json;
 use store::Tx;
 
 use super::chain::digest;
@@ -23,7 +24,7 @@ pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
         )?;
         count += 1;
     }
-    let data = format!("{{\"lines\":{count}}}");
+    let data = json!({"id": id, "lines": count}).to_string();
     append(tx, ctx, &Event { name: &name, entity_type: kind, entity_id: id, data: &data })?;
     Ok(count)
 }

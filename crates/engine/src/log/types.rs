@@ -4,8 +4,6 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
-use super::emptied::ERASED;
-
 /// A type of event.
 #[derive(Clone, Debug)]
 pub struct EventType {
@@ -23,6 +21,8 @@ pub struct EventType {
     pub example: &'static str,
     /// Where it comes from.
     pub origin: Origin,
+    /// Whether its data have the fields of the record that it is about; otherwise they have only the members.
+    pub shows_record: bool,
 }
 
 /// Where events come from.
@@ -50,10 +50,8 @@ pub fn declare(types: &'static [EventType]) {
     let _ = DECLARED.set(types);
 }
 
-/// Whether the log may have events of this name. A registry without types allows all. Every deleted record can be erased.
+/// Whether the log may have events of this name. A registry without types allows all.
 pub(super) fn is_declared(name: &str) -> bool {
-    let name = name.strip_suffix(ERASED).map_or_else(|| name.to_string(), |record| format!("{record}.deleted"));
-    let name = name.as_str();
     let Some(types) = DECLARED.get().filter(|types| !types.is_empty()) else { return true };
     let found = types.binary_search_by(|own| own.name.as_str().cmp(name));
     found.is_ok_and(|at| types.get(at).is_some_and(|own| own.origin == Origin::Program))

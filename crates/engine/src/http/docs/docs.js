@@ -33,36 +33,52 @@ const seen = new IntersectionObserver(
 );
 for (const section of document.querySelectorAll("section.op")) seen.observe(section);
 
-// Search. The index is loaded when somebody starts to type.
+// Search. The titles and the words behind them are loaded when somebody is about to type.
 const box = document.querySelector(".search");
 const input = box.querySelector("input");
 const list = box.querySelector("#found");
 box.hidden = false;
 
-let index;
-const load = () => (index ??= fetch("/docs/index.json").then((reply) => reply.json()));
+const plain = (text) => text.toLowerCase();
+const get = (path) => fetch(path).then((reply) => reply.json());
+
+let index, entries;
+const titles = () => (index ??= get("/docs/index.json"));
+const load = () => (entries ??= Promise.all([titles(), get("/docs/words.json")]).then(([index, words]) => all(index, words)));
 let chosen = -1;
 
-const ranks = { section: 0, operation: 1, object: 2, guide: 3 };
-const plain = (text) => text.toLowerCase();
+const ranks = { section: 0, operation: 1, object: 2, guide: 3, event: 3, field: 4 };
 
-/** Returns the best entries: every word occurs in them, the title counts most. */
+/** Returns everything that can be found: the titles, the fields of objects and the events. */
+function all(index, { words, fields, events }) {
+  const found = [...index];
+  for (const [path, names] of Object.entries(fields))
+    for (const name of names) found.push(["field", name, `Field of the ${path.split("#")[1]} object`, path]);
+  for (const [name, meaning] of events.all) found.push(["event", name, meaning, `${events.path}#${name}`]);
+  return found.map(([kind, title, detail, path]) => {
+    const small = { name: plain(title), rest: plain(`${detail} ${path}`), words: words[path] ?? "" };
+    return { kind, title, detail, path, ...small };
+  });
+}
+
+/** Returns the best entries: every word occurs in them or in the text below, the title counts most. */
 function find(entries, query) {
   const words = plain(query).split(/\s+/).filter(Boolean);
   const scored = [];
-  for (const [kind, title, detail, path] of entries) {
-    const [name, rest] = [plain(title), plain(`${detail} ${path}`)];
+  for (const entry of entries) {
+    const { name, rest } = entry;
     let score = 0;
     for (const word of words) {
       if (name === word) score += 12;
       else if (name.startsWith(word)) score += 8;
       else if (name.includes(word)) score += 5;
       else if (rest.includes(word)) score += 2;
+      else if (entry.words.includes(word)) score += 1;
       else score = -Infinity;
     }
-    if (score > 0) scored.push([score - ranks[kind] / 10 - name.length / 1000, kind, title, detail, path]);
+    if (score > 0) scored.push([score - ranks[entry.kind] / 10 - name.length / 1000, entry]);
   }
-  return scored.sort((one, other) => other[0] - one[0]).slice(0, 20);
+  return scored.sort((one, other) => other[0] - one[0]).slice(0, 20).map(([, entry]) => entry);
 }
 
 function close() {
@@ -87,7 +103,7 @@ async function show() {
   const found = find(await load(), query);
   if (query !== input.value.trim()) return;
   list.replaceChildren(
-    ...found.map(([, kind, title, detail, path], number) => {
+    ...found.map(({ kind, title, detail, path }, number) => {
       const item = document.createElement("li");
       item.role = "option";
       item.id = `found-${number}`;
@@ -137,7 +153,7 @@ document.addEventListener("keydown", (event) => {
 // Links to operations from when the reference was one page.
 if (location.pathname === "/docs" && location.hash.length > 1) {
   const id = location.hash.slice(1).replace(/^schema-/, "");
-  load().then((entries) => {
+  titles().then((entries) => {
     const there = entries.find(([kind, , , path]) => kind !== "guide" && path.endsWith(`#${id}`));
     if (there && !document.getElementById(id)?.closest(".topic > h2")) location.replace(there[3]);
   });

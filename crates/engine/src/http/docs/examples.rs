@@ -40,8 +40,8 @@ fn needed(operation: &str) -> Vec<Value> {
     let names: Vec<String> = lookups.iter().map(|lookup| lookup.name.to_string()).collect();
     let shown = lookups.iter().map(|lookup| {
         json!({
-            "name": lookup.name, "list": lookup.path, "made": lookup.is_made, "body": quoted(lookup.body, &names),
-            "key": lookup.key,
+            "name": lookup.name, "list": lookup.path, "method": lookup.method, "body": quoted(lookup.body, &names),
+            "table": lookup.table, "key": lookup.key,
         })
     });
     shown.collect()

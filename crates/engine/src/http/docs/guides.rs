@@ -1,5 +1,7 @@
 //! The guides of the repository as pages: Markdown as HTML, with links between them.
 
+use std::collections::BTreeSet;
+
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 /// Returns the title of a guide: its first heading.
@@ -33,6 +35,46 @@ pub fn headings(text: &str) -> Vec<(String, String)> {
     });
     let headings = lines.map(|line| plain(line.trim_start_matches('#').trim()));
     headings.map(|heading| (heading.clone(), slug(&heading))).collect()
+}
+
+/// Returns the sections of a guide: the name of each heading in links, and the words below it, each once.
+pub fn sections(text: &str) -> Vec<(String, String)> {
+    let mut code = false;
+    let mut sections: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        code ^= line.starts_with("```");
+        if !code && line.starts_with('#') {
+            sections.push((slug(&plain(line.trim_start_matches('#').trim())), String::new()));
+        } else if let Some((_, below)) = sections.last_mut() {
+            below.push_str(line);
+            below.push('\n');
+        }
+    }
+    sections.into_iter().map(|(slug, below)| (slug, words(&below))).collect()
+}
+
+/// Returns the words of a text, each once; a name such as `product.created` is one.
+fn words(text: &str) -> String {
+    let small = text.to_lowercase();
+    let all = small.split(|letter: char| !letter.is_alphanumeric() && !"_.-".contains(letter));
+    let trimmed = all.map(|word| word.trim_matches(|letter: char| ".-".contains(letter)));
+    let once: BTreeSet<&str> = trimmed.filter(|word| word.len() > 1).collect();
+    once.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+/// Gives the rows of tables that begin with such a name an id, so that links can lead to them.
+pub fn with_rows(html: &str, is_name: impl Fn(&str) -> bool) -> String {
+    const ROW: &str = "<tr><td><code>";
+    let mut parts = html.split(ROW);
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        match part.split('<').next().filter(|name| is_name(name)) {
+            Some(name) => out.push_str(&format!("<tr id=\"{name}\"><td><code>")),
+            None => out.push_str(ROW),
+        }
+        out.push_str(part);
+    }
+    out
 }
 
 /// Returns the name of a heading in links, as code hosts make it.
@@ -103,6 +145,15 @@ mod tests {
         assert!(page.contains(", us and more.") && page.contains("curl https://office.example/v1"), "{page}");
         assert!(!page.contains("<b>") && !page.contains("<img") && !page.contains("A picture"), "{page}");
         assert_eq!(headings(guide).len(), 1);
+        let below = sections(guide);
+        assert_eq!(below.len(), 1, "{below:?}");
+        assert!(below[0].0 == "lists--pages" && below[0].1.contains(" no notes-and-files "), "{below:?}");
+        let table = html("| A |\n|---|\n| `a.b` |\n| `c` |\n", "");
+        let rows = with_rows(&table, |name| name == "a.b");
+        assert!(
+            rows.contains("<tr id=\"a.b\"><td><code>a.b</code>") && rows.contains("<tr><td><code>c</code>"),
+            "{rows}"
+        );
         assert_eq!((title("# Lists\n\nx"), about(guide).as_str()), ("Lists", "See records, us and more"));
     }
 }
