@@ -107,5 +107,5 @@ function fits(action, item) {
 /** @param {Table} table @param {Item} item @param {string} etag */
 export function removeItem(table, item, etag) {
   go(table.address);
-  deleteLater(t("deleted", { name: titleOf(table, item) }), () => remove(itemPath(table, item.id), { etag }));
+  deleteLater(t("deleted", { name: titleOf(table, item) }), item.id, () => remove(itemPath(table, item.id), { etag }));
 }

@@ -1,7 +1,7 @@
 // The small parts that screens are made of.
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api.js";
+import { ApiError, gone } from "./api.js";
 import { moment, ago } from "./format.js";
 import { a, button, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
@@ -226,19 +226,21 @@ export const Toasts = () => div({ class: "toasts" }, toasts.value.map((toast) =>
     toast.undo ? button({ type: "button", class: "link", onClick: () => { unsay(toast.id); toast.undo?.(); } }, t("undo")) : null,
     button({ type: "button", class: "button quiet square small", "aria-label": t("close"), onClick: () => unsay(toast.id) }, h(Icon, { name: "close" })))));
 
-/** Deletes after six seconds in which it can be undone; at once when the page is left.
- * @param {string} text @param {() => Promise<unknown>} send @param {() => void} [undone] */
-export function deleteLater(text, send, undone) {
+/** Deletes after six seconds in which it can be undone; at once when the page is left. Lists are without it meanwhile.
+ * @param {string} text @param {string} id @param {() => Promise<unknown>} send */
+export function deleteLater(text, id, send) {
   let open = true;
+  const back = () => void (gone.value = new Set([...gone.value].filter((one) => one !== id)));
+  gone.value = new Set([...gone.value, id]);
   const run = () => {
     if (!open) return;
     open = false;
     removeEventListener("pagehide", run);
-    send().catch(sayError);
+    send().catch((error) => { back(); sayError(error); });
   };
   const timer = setTimeout(run, SHOWN);
   addEventListener("pagehide", run);
-  say(text, { undo: () => { open = false; clearTimeout(timer); removeEventListener("pagehide", run); undone?.(); say(t("undone")); } });
+  say(text, { undo: () => { open = false; clearTimeout(timer); removeEventListener("pagehide", run); back(); say(t("undone")); } });
 }
 
 // Icons of 16 by 16, drawn with lines of one and a half.
