@@ -1,6 +1,6 @@
 // The page of a document: as it is printed on the left; status, money and history on the right. A draft opens in the editor.
 import { useState } from "preact/hooks";
-import { post, useLoad } from "../api.js";
+import { post, remove, useLoad } from "../api.js";
 import { Missing } from "../detail.js";
 import { confirm } from "../dialog.js";
 import { choose, chosen } from "../drafts.js";
@@ -10,12 +10,12 @@ import { a, button, div, h, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Notes } from "../notes.js";
 import { Paper, PdfSheet } from "../paper.js";
-import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, say } from "../parts.js";
+import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, deleteLater, say } from "../parts.js";
 import { go } from "../router.js";
 import { can, itemPath, may } from "../schema.js";
 import { actionName, choiceName, doneText, fieldName, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
-import { isCollected, isPending, openCents, openCredit, openPayment, openSend, usePending } from "./send.js";
+import { isCollected, isPending, isRecorded, openCents, openCredit, openPayment, openSend, usePending } from "./send.js";
 import { LinkName, pdfOf, shortNumber } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -76,7 +76,7 @@ function actionsOf(table, item, etag) {
   /** @type {DocumentAction[]} */
   let all;
   if (table.key === "invoices") {
-    const pay = { label: t("payment.title"), icon: "pay", key: "p", run: () => openPayment({ invoice: item, etag }) };
+    const pay = { label: t("payment.title"), icon: "pay", key: "p", run: () => openPayment({ invoice: item }) };
     const credit = { label: t("action.credit"), icon: "invoices", run: () => openCredit({ invoice: item, etag, done: (made) => go(`${table.address}/${made.id}`) }) };
     all = [...(open && item.sent_at ? [pay, send] : open ? [send, pay] : [send]), ...(has("collect") && open && !item.is_credit ? [act("collect", "pay", "")] : []), ...(!item.is_credit && status !== "credited" ? [credit] : [])];
   } else if (table.key === "quotes") {
@@ -128,11 +128,14 @@ function About({ table, item }) {
 function Payments({ item }) {
   const payments = /** @type {Item[]} */ (useLoad(`/v1/invoices/${item.id}/payments`).answer?.data ?? []);
   if (payments.length === 0) return null;
+  /** @param {Item} payment */
+  const drop = (payment) => deleteLater(t("deleted", { name: money(payment.amount) }), payment.id, () => remove(`/v1/invoices/${item.id}/payments/${payment.id}`));
   return h(Card, { title: t("table.payments", { n: 2 }) }, ul({ class: "lines" }, payments.map((payment) => {
     const method = isCollected(payment) ? "directdebit" : payment.method;
     return li({ key: payment.id },
-      div(null, strong(null, money(payment.amount)), div({ class: "soft" }, day(payment.date), method ? ` · ${choiceName("payments", "method", method)}` : "")),
-      isPending(payment) ? span({ class: "pill wait" }, t("payment.collecting")) : h(Pill, { table: "payments", field: "status", value: payment.status }));
+      div(null, strong(null, money(payment.amount)), div({ class: "soft" }, day(payment.date), method ? ` · ${choiceName("payments", "method", method)}` : "", isRecorded(payment) && payment.external_id ? ` · ${payment.external_id}` : "")),
+      span({ class: "line-end" }, isPending(payment) ? span({ class: "pill wait" }, t("payment.collecting")) : h(Pill, { table: "payments", field: "status", value: payment.status }),
+        isRecorded(payment) && may("invoices.write") ? h(Menu, { label: t("more"), name: `${t("more")}: ${money(payment.amount)}`, icon: "more", quiet: true, items: [{ label: t("edit"), icon: "edit", run: () => openPayment({ invoice: item, payment }) }, { label: t("delete"), icon: "trash", danger: true, run: () => drop(payment) }] }) : null));
   })));
 }
 
