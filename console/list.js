@@ -311,7 +311,7 @@ function cardLine(table, row) {
   const shown = names.map((name) => fieldOf(table, name)).filter((field) => field !== undefined && valueOf(row, field.name))
     // The status says that it is a draft; its technical number says nothing.
     .filter((field) => field?.name !== "number" || !String(row.number).startsWith("DRAFT-"));
-  return shown.flatMap((field, place) => [place > 0 ? " · " : "", field?.name === "number" ? shortNumber(String(row.number)) : h(Value, { key: place, table: table.key, field: /** @type {Field} */ (field), value: valueOf(row, field?.name ?? ""), plain: true })]);
+  return shown.flatMap((field, place) => [place > 0 ? " · " : "", field?.name === "number" ? shortNumber(String(row.number)) : figure(table, row, field?.name ?? "") ?? h(Value, { key: place, table: table.key, field: /** @type {Field} */ (field), value: valueOf(row, field?.name ?? ""), plain: true })]);
 }
 
 /** @param {Table} table @param {Item} row @param {Field} field @param {number} column @param {boolean} opens */

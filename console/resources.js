@@ -33,7 +33,7 @@ const TASTE = {
   notes: { icon: "note" },
   files: { icon: "files", tabs: [["uploaded", "origin=uploaded"], ["document", "origin=document"], ["all", ""]], columns: ["name", "client_id", "content_type", "size", "created_at"], card: { title: "name", sub: ["client_id", "content_type"], end: "size" } },
   flows: { icon: "flows" },
-  runs: { icon: "flows", status: "status", columns: ["flow_name", "trigger_key", "status", "attempts", "error", "created_at"], card: { title: "flow_name", sub: ["trigger_key"], status: "status" } },
+  runs: { icon: "flows", status: "status", columns: ["flow_name", "entity_id", "status", "created_at"], card: { title: "flow_name", sub: ["entity_id"], status: "status" } },
   users: { icon: "clients", status: "status", columns: ["name", "email", "role", "language", "status"], card: { title: "name", sub: ["email"], status: "status", end: "role" } },
   corporate_identities: { columns: ["name", "primary_color", "secondary_color", "is_default"], groups: [["look", ["name", "logo_file_id", "primary_color", "secondary_color", "footer", "is_default"]], ["address", ["address", "zipcode", "city", "country", "email", "phone", "website"]], ["bank", ["iban", "bic", "vat_number", "company_registration_number"]]] },
   keys: { icon: "link", columns: ["name", "hint", "scopes", "last_used_at", "expires_at", "revoked_at"], card: { title: "name", sub: ["hint"] } },

@@ -7,7 +7,7 @@ import { a, div, h, span } from "./html.js";
 import { Icon, Moment, Pill } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { can, tables, titleOf, valueOf } from "./schema.js";
-import { choiceName, given, language, t, word } from "./words.js";
+import { choiceName, given, language, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Field} Field */
 
@@ -128,6 +128,22 @@ export function LinkName({ table, id, plain }) {
   if (!item || !kind) return span({ class: "soft" }, "–");
   const name = (NAMED.has(table) ? given(titleOf(kind, item)) : titleOf(kind, item)) || "–";
   return plain ? span(null, name) : a({ href: `${kind.address}/${id}` }, name);
+}
+
+/** The record that a run is about.
+ * @param {Item} run @returns {{ kind: import("./schema.js").Table | undefined, item: Item | null | undefined }} */
+export function aboutOf(run) {
+  const kind = Object.values(tables).find((one) => one.one === run.entity_type);
+  const id = valueOf(run, "entity_id");
+  return { kind, item: kind && id ? linked(kind.key, id).value : null };
+}
+
+/** @param {{ run: Item, plain?: boolean }} properties */
+export function AboutName({ run, plain }) {
+  const { kind, item } = aboutOf(run);
+  if (!kind || !item) return span({ class: "soft" }, kind && item === null ? tableName(kind.key, 1) : "\u00a0");
+  const name = [shortNumber(titleOf(kind, item)), item.number ? item.title ?? item.subject : ""].filter(Boolean).join(" · ") || tableName(kind.key, 1);
+  return plain ? span(null, name) : a({ href: `${kind.address}/${item.id}` }, name);
 }
 
 /** @param {{ table: string, id: string }} properties */
