@@ -4,7 +4,7 @@ import { post, remove, useLoad } from "../api.js";
 import { Missing } from "../detail.js";
 import { confirm } from "../dialog.js";
 import { choose, chosen } from "../drafts.js";
-import { day, daysUntil, money, moneyOfCents } from "../format.js";
+import { day, daysUntil, money, moneyOfCents, plusDays, today } from "../format.js";
 import { History } from "../history.js";
 import { a, button, div, h, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
@@ -12,7 +12,7 @@ import { Notes } from "../notes.js";
 import { Paper, PdfSheet } from "../paper.js";
 import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, deleteLater, say } from "../parts.js";
 import { go } from "../router.js";
-import { can, itemPath, may } from "../schema.js";
+import { can, itemPath, may, tables } from "../schema.js";
 import { actionName, choiceName, doneText, fieldName, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
 import { isCollected, isPending, isRecorded, openCents, openCredit, openPayment, openSend, usePending } from "./send.js";
@@ -78,7 +78,7 @@ function actionsOf(table, item, etag) {
   if (table.key === "invoices") {
     const pay = { label: t("payment.title"), icon: "pay", key: "p", run: () => openPayment({ invoice: item }) };
     const credit = { label: t("action.credit"), icon: "invoices", run: () => openCredit({ invoice: item, etag, done: (made) => go(`${table.address}/${made.id}`) }) };
-    all = [...(open && item.sent_at ? [pay, send] : open ? [send, pay] : [send]), ...(has("collect") && open && !item.is_credit ? [act("collect", "pay", "")] : []), ...(!item.is_credit && status !== "credited" ? [credit] : [])];
+    all = [...(open && item.sent_at ? [pay, send] : open ? [send, pay] : [send]), ...(has("collect") && open && !item.is_credit ? [{ label: t("action.collect"), icon: "pay", run: () => collect(item, etag) }] : []), ...(!item.is_credit && status !== "credited" ? [credit] : [])];
   } else if (table.key === "quotes") {
     const invoice = act("invoice", "invoices", "", (made) => go(`/invoices/${made.id ?? made.invoice_id}`));
     const project = act("project", "projects", "", (made) => go(`/projects/${made.id ?? made.project_id}`));
@@ -87,6 +87,23 @@ function actionsOf(table, item, etag) {
     all = status === "completed" ? [act("invoice", "invoices", "", (made) => go(`/invoices/${made.id ?? made.invoice_id}`)), send] : status === "open" ? [act("complete", "check", ""), send] : [send];
   }
   return can(table, "patch") ? all : [];
+}
+
+/** Asks for the direct debit of what is open. A bank gets it with the next file.
+ * @param {Item} item @param {string} etag */
+function collect(item, etag) {
+  confirm({ title: t("action.collect"), text: t("confirm.collect", { amount: moneyOfCents(openCents(item)), day: day(collectedOn()) }), action: t("action.collect"), run: async () => {
+    const { data } = await post(`/v1/invoices/${item.id}/collect`, undefined, { etag });
+    const files = data.payment?.provider === "manual" ? tables.batches : undefined;
+    say(files ? t("collect.in_file") : doneText("invoices", "collect"), files ? { link: { href: files.address, label: tableName("batches") } } : {});
+  } });
+}
+
+/** Two working days from today, but for holidays of banks. */
+function collectedOn() {
+  let on = today();
+  for (let days = 0; days < 2;) { on = plusDays(on, 1); if (new Date(on).getUTCDay() % 6 !== 0) days += 1; }
+  return on;
 }
 
 /** @param {{ item: Item }} properties */
