@@ -13,8 +13,8 @@ import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs, onPhone, say, sayEr
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery, wentBack } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
-import { NAMED, Value, isNumeric, shortNumber } from "./value.js";
-import { fieldName, given, loadRest, t, tableName, word } from "./words.js";
+import { Value, isNumeric, ownName, shortNumber } from "./value.js";
+import { fieldName, loadRest, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
 /** @typedef {import("./schema.js").Field} Field */
@@ -331,7 +331,7 @@ function cell(table, row, field, column, opens) {
   const value = valueOf(row, field.name);
   const isName = (table.names ?? [])[0] === field.name || column === 0;
   if (column === 0 && opens) {
-    const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : NAMED.has(table.key) ? given(String(value ?? "")) : shortNumber(String(value ?? ""))) : null;
+    const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : shortNumber(ownName(table.key, String(value ?? "")))) : null;
     const ticks = table.key === "tasks" && row.status === "open" && can(table, "patch");
     const link = a({ key: "link", href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
     return ticks ? [button({ key: "tick", type: "button", class: "tick", "aria-label": `${t("action.tasks.complete")}: ${row.title}`, onClick: () => void tick(row) }, h(Icon, { name: "check" })), link] : link;
