@@ -187,16 +187,16 @@ export function useOutside(box, open, close) {
 
 // Messages at the bottom of the page.
 
-/** @typedef {{ id: number, text: string, error: boolean, undo?: () => void, detail?: string, link?: { href: string, label: string } }} Toast */
+/** @typedef {{ id: number, text: string, error: boolean, undo?: () => void, detail?: string, icon?: string, link?: { href: string, label: string } }} Toast */
 const toasts = signal(/** @type {Toast[]} */ ([]));
 let lastToast = 0;
 const SHOWN = 6000;
 
 /** Says that something is done, for six seconds.
- * @param {string} text @param {{ undo?: () => void, error?: boolean, stays?: boolean, detail?: string, link?: { href: string, label: string } }} [options] */
+ * @param {string} text @param {{ undo?: () => void, error?: boolean, stays?: boolean, detail?: string, icon?: string, link?: { href: string, label: string } }} [options] */
 export function say(text, options = {}) {
   const id = ++lastToast;
-  toasts.value = [...toasts.value.slice(-3), { id, text, error: options.error ?? false, undo: options.undo, detail: options.detail, link: options.link }];
+  toasts.value = [...toasts.value.slice(-3), { id, text, error: options.error ?? false, undo: options.undo, detail: options.detail, icon: options.icon, link: options.link }];
   if (!options.error && !options.stays) setTimeout(() => unsay(id), SHOWN);
   return () => unsay(id);
 }
@@ -222,7 +222,7 @@ const unsay = (id) => void (toasts.value = toasts.value.filter((toast) => toast.
 
 export const Toasts = () => div({ class: "toasts" }, toasts.value.map((toast) =>
   div({ key: toast.id, class: toast.error ? "toast bad" : "toast", role: toast.error ? "alert" : "status" },
-    h(Icon, { name: toast.error ? "alert" : "check" }), div(null, toast.text, toast.detail ? div({ class: "soft" }, toast.detail) : null),
+    h(Icon, { name: toast.icon ?? (toast.error ? "alert" : "check") }), div(null, toast.text, toast.detail ? div({ class: "soft" }, toast.detail) : null),
     toast.link ? a({ class: "link", href: toast.link.href, onClick: () => unsay(toast.id) }, toast.link.label) : null,
     toast.undo ? button({ type: "button", class: "link", onClick: () => { unsay(toast.id); toast.undo?.(); } }, t("undo")) : null,
     button({ type: "button", class: "button quiet square small", "aria-label": t("close"), onClick: () => unsay(toast.id) }, h(Icon, { name: "close" })))));

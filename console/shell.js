@@ -40,7 +40,7 @@ export function Side({ close }) {
 }
 
 /** Tables without an entry of their own, by the entry that leads to them. @type {Record<string, string>} */
-const BESIDE = { flows: "runs", subscriptions: "batches" };
+const BESIDE = { flows: "runs", subscriptions: "batches", settings: "imports" };
 
 /** The numbers behind entries of the menu.
  * @returns {Record<string, number>} */
