@@ -1,7 +1,7 @@
 // The API of the server, with the session as the caller. Lost connections are retried: a POST has an idempotency key and
 // a PATCH the version it changes, so a request takes effect once.
 import { signal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 /** @typedef {Record<string, any>} Item A record as the API returns it. */
 /** @typedef {{ data: any, meta: Record<string, any>, etag: string, status: number }} Answer */
@@ -23,6 +23,8 @@ export class ApiError extends Error {
 export const busy = signal(0);
 /** Whether the server has another version than this page. */
 export const outdated = signal(false);
+/** The ids of what is deleted, or will be unless somebody undoes it. */
+export const gone = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 
 const MAX_TRIES = 5;
 let leaving = false;
@@ -273,10 +275,21 @@ export function useLoad(path, following = {}) {
     return () => void mounted.delete(own);
   }, []);
   const fresh = state.path === path;
-  return { answer: state.answer, error: fresh ? state.error : null, loading: state.loading || !fresh, reload: () => reload(false),
+  const answer = useMemo(() => withoutGone(state.answer), [state.answer, gone.value]);
+  return { answer, error: fresh ? state.error : null, loading: state.loading || !fresh, reload: () => reload(false),
     waiting: fresh ? state.waiting : null, take: () => setState((before) => ({ ...before, answer: before.waiting ?? before.answer, waiting: null })) };
   /** @param {boolean} live */
   function reload(live) { setRound((before) => ({ count: before.count + 1, live })); }
+}
+
+/** A list without what is deleted.
+ * @param {Answer | null} answer @returns {Answer | null} */
+function withoutGone(answer) {
+  const all = Array.isArray(answer?.data) ? answer.data : [];
+  const data = all.filter((/** @type {Item} */ row) => !gone.value.has(row?.id));
+  if (!answer || data.length === all.length) return answer;
+  const total = answer.meta.total;
+  return { ...answer, data, meta: total === undefined ? answer.meta : { ...answer.meta, total: total - all.length + data.length } };
 }
 
 /** @param {string | null} path @returns {{ path: string | null, answer: Answer | null, error: ApiError | null, loading: boolean, waiting: Answer | null }} */

@@ -14,7 +14,7 @@ import { Button, Card, Empty, Facts, Head, Menu, Pill, Problem, Skeleton, delete
 import { tasteOf } from "./resources.js";
 import { go } from "./router.js";
 import { can, itemPath, may, me, titleOf, valueOf } from "./schema.js";
-import { Value } from "./value.js";
+import { Value, ownName } from "./value.js";
 import { actionName, doneText, fieldName, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
@@ -42,13 +42,13 @@ function Record({ table, item, etag }) {
   useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(editing) }] : []);
   const fields = table.fields.filter((field) => field.in?.includes("detail") && !["custom", "data", "rows", "lines"].includes(field.kind) && field.name !== status && field.name !== "updated_at" && field.name !== "created_at" && !["txt_name", "txt_value"].includes(field.name));
   return div({ class: "page" },
-    h(Head, { title: titleOf(table, item) || tableName(table.key, 1), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: status, value: item[status] }) },
+    h(Head, { title: ownName(table.key, titleOf(table, item)) || tableName(table.key, 1), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: status, value: item[status] }) },
       h(Actions, { table, item, etag }), edits ? h(Button, { icon: "edit", href: editing }, t("edit")) : null,
       h(Menu, { label: t("more"), icon: "more", items: table.key === "suppliers" ? mergeMenu(table, item, etag)
         : [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
     div({ class: "columns" },
       div({ class: "column-main" }, groupsOf(table, fields.filter((field) => hasValue(valueOf(item, field.name)))).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
-        h(Facts, { facts: group.map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
+        h(Facts, { facts: group.map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), field.name === table.names?.[0] && field.kind === "text" ? ownName(table.key, String(valueOf(item, field.name))) : h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
         table.key === "deals" ? h(OfDeal, { item }) : null,
         table.key === "email_domains" ? h(DnsRecord, { item }) : null,
         table.key === "webhook_endpoints" ? h(Deliveries, { id: item.id }) : null),
@@ -107,5 +107,5 @@ function fits(action, item) {
 /** @param {Table} table @param {Item} item @param {string} etag */
 export function removeItem(table, item, etag) {
   go(table.address);
-  deleteLater(t("deleted", { name: titleOf(table, item) }), () => remove(itemPath(table, item.id), { etag }));
+  deleteLater(t("deleted", { name: titleOf(table, item) }), item.id, () => remove(itemPath(table, item.id), { etag }));
 }

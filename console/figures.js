@@ -6,6 +6,7 @@ import { money, moneyOfCents } from "./format.js";
 import { h, span } from "./html.js";
 import { cents } from "./money.js";
 import { may, valueOf } from "./schema.js";
+import { AboutName } from "./value.js";
 import { word } from "./words.js";
 
 /** @typedef {import("./api.js").Item} Item */
@@ -40,6 +41,7 @@ export function figure(table, row, name) {
   if (name === "open_amount") return open(row, valueOf(row, name));
   if (table.key === "projects" && name === "budget_used") return row.budget_used === undefined ? "" : h(BudgetUse, { budget: row.budget, used: row.budget_used });
   if (table.key === "subscriptions" && name === "total_incl_vat") return [money(row.total_incl_vat), span({ key: "term", class: "soft" }, ` ${word([`per.${row.term}`], "")}`)];
+  if (table.key === "runs" && name === "entity_id") return [h(AboutName, { key: "about", run: row, plain: true }), row.error ? span({ key: "error", class: "late" }, ` ${row.error}`) : null];
   return undefined;
 }
 

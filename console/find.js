@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { dialog, div, h, input, li, span, ul } from "./html.js";
-import { allShortcuts } from "./keys.js";
+import { allShortcuts, capsOf } from "./keys.js";
 import { go, recent } from "./router.js";
 import { addressOf, can, tables } from "./schema.js";
 import { shortNumber } from "./value.js";
@@ -56,7 +56,7 @@ function commands(typed) {
   const all = Object.values(tables).filter((table) => !table.parent && "list" in table.verbs);
   const news = all.filter((table) => can(table, "create") && table.key !== "files").map((table) => ({ key: `new ${table.key}`, icon: "plus", label: word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() })), detail: "", run: () => go(`${table.address}/new`) }));
   const lists = all.filter((table) => can(table, "list")).map((table) => ({ key: `list ${table.key}`, icon: table.key in ICONS ? table.key : "right", label: tableName(table.key), detail: table.address.startsWith("/settings") ? t("menu.settings") : "", run: () => go(table.address) }));
-  const here = allShortcuts().filter((shortcut) => !/^(n |g )/.test(shortcut.key) && shortcut.key !== "Ctrl+k").map((shortcut) => ({ key: `do ${shortcut.key}`, icon: "flows", label: shortcut.label, detail: shortcut.key, run: () => shortcut.run(new KeyboardEvent("keydown")) }));
+  const here = allShortcuts().filter((shortcut) => !/^(n |g )/.test(shortcut.key) && shortcut.key !== "Ctrl+k").map((shortcut) => ({ key: `do ${shortcut.key}`, icon: "flows", label: shortcut.label, detail: capsOf(shortcut.key).join(" "), run: () => shortcut.run(new KeyboardEvent("keydown")) }));
   const pages = [["/", "menu.home", "home"], ["/hours", "menu.hours", "hours"], ["/settings", "menu.settings", "settings"], ["/me", "me.title", "clients"], ["/settings/mail", "mails.title", "mail"], ["/settings/audit", "audit.title", "hours"], ...["account", "documents", "payments", "sending", "security", "timers"].map((name) => [`/settings/${name}`, `settings.section.${name}`, "settings"]), ["/hours?view=approve", "hours.to_approve", "hours"]].map(([href, label, icon]) => ({ key: `page ${href}`, icon: icon ?? "", label: word([label ?? ""], ""), detail: "", run: () => go(href ?? "/") }));
   const opened = recent().filter((one) => one.path !== location.pathname).map((one) => ({ key: `recent ${one.path}`, icon: "hours", label: one.name, detail: t("find.recent"), run: () => go(one.path) }));
   if (!words) return [...opened, ...lists.filter((hit) => MAIN.includes(hit.key)), ...news.slice(0, 6)];

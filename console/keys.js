@@ -21,6 +21,12 @@ export function useKeys(shortcuts) {
 /** All shortcuts that work now, for the overview. */
 export const allShortcuts = () => [...registered].flatMap((own) => own.current).filter((shortcut) => shortcut.label);
 
+/** The caps of a shortcut.
+ * @param {string} key @returns {string[]} */
+export const capsOf = (key) => key.split(/[ +]/).map((one) => ARROWS[one] ?? (one.length === 1 ? one.toUpperCase() : one));
+/** @type {Record<string, string>} */
+const ARROWS = { ArrowRight: "→", ArrowLeft: "←", ArrowUp: "↑", ArrowDown: "↓", Enter: "↵", Backspace: "⌫" };
+
 let before = "";
 let beforeAt = 0;
 

@@ -13,8 +13,8 @@ import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs, onPhone, say, sayEr
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery, wentBack } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
-import { NAMED, Value, isNumeric, shortNumber } from "./value.js";
-import { fieldName, given, loadRest, t, tableName, word } from "./words.js";
+import { Value, isNumeric, ownName, shortNumber } from "./value.js";
+import { fieldName, loadRest, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
 /** @typedef {import("./schema.js").Field} Field */
@@ -213,7 +213,7 @@ function Rows({ table, rows, columns, selected, dim }) {
   const taste = tasteOf(table.key);
   const opens = "get" in table.verbs;
   // Who chose the columns sees them all.
-  const roomy = chosen(`columns.${table.key}`, null) ? "" : taste.roomy ?? "";
+  const roomy = chosen(`columns.${table.key}`, null) ? NONE : taste.roomy ?? NONE;
   /** @param {number} place */
   const focus = (place) => {
     /** @type {HTMLElement | undefined} */ (body.current?.querySelectorAll("tr[id]")[Math.max(0, Math.min(rows.length - 1, place))])?.focus();
@@ -250,10 +250,22 @@ function Rows({ table, rows, columns, selected, dim }) {
     tableElement({ "aria-label": tableName(table.key), class: ["table", dim && "dim", fields.length < 7 && "few"].filter(Boolean).join(" ") },
       thead(null, tr(null,
         th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
-        fields.map((field, column) => h(Heading, { key: field.name, table, field, first: column === 0, roomy: field.name === roomy, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
+        fields.map((field, column) => h(Heading, { key: field.name, table, field, first: column === 0, roomy: roomyClass(roomy, field), long: field.kind === "amount" ? longest(rows.map((row) => valueOf(row, field.name))) : 0, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
       tbody({ ref: body, onMouseOver: tellWhole }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length),
         h(Row, { key: row.id, table, row, place, stop: place === Math.max(0, at.current), fields: latest.current.fields, roomy, opens, selected, actions })]))));
 }
+
+/** The width of a column whose amounts need more than others: they are never cut.
+ * @param {any[]} amounts */
+function longest(amounts) {
+  const most = amounts.reduce((most, amount) => Math.max(most, Math.abs(Number(amount) || 0)), 0);
+  return most >= 1e5 ? 24 + Math.ceil(money(most).length * 8.4) : 0;
+}
+
+/** @type {string[]} */
+const NONE = [];
+/** @param {string[]} roomy @param {Field} field */
+const roomyClass = (roomy, field) => ["", " roomy", " roomier"][roomy.indexOf(field.name) + 1] ?? "";
 
 /** @param {Field[]} fields */
 const namesOf = (fields) => fields.map((field) => field.name).join();
@@ -278,7 +290,7 @@ const REST_OF_ROWS_AFTER = 50;
 /** @typedef {{ focused: (place: number) => void, toggle: (id: string, several: boolean) => void }} RowActions */
 
 /** It reads signals, so it is drawn again only if they or its properties change.
- * @param {{ table: Table, row: Item, place: number, stop: boolean, fields: Field[], roomy: string, opens: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
+ * @param {{ table: Table, row: Item, place: number, stop: boolean, fields: Field[], roomy: string[], opens: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
 function Row({ table, row, place, stop, fields, roomy, opens, selected, actions }) {
   const taste = tasteOf(table.key);
   const chosen = selected.value.has(row.id);
@@ -292,7 +304,7 @@ function Row({ table, row, place, stop, fields, roomy, opens, selected, actions 
     },
   },
     td({ class: "pick" }, input({ type: "checkbox", checked: chosen, "aria-label": t("list.choose_one", { name: titleOf(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
-    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column) + (field.name === roomy ? " roomy" : "") }, cell(table, row, field, column, opens))),
+    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column) + roomyClass(roomy, field) }, cell(table, row, field, column, opens))),
     phone ? td({ class: "card-line", "aria-hidden": "true" }, cardLine(table, row)) : null);
 }
 
@@ -311,7 +323,7 @@ function cardLine(table, row) {
   const shown = names.map((name) => fieldOf(table, name)).filter((field) => field !== undefined && valueOf(row, field.name))
     // The status says that it is a draft; its technical number says nothing.
     .filter((field) => field?.name !== "number" || !String(row.number).startsWith("DRAFT-"));
-  return shown.flatMap((field, place) => [place > 0 ? " · " : "", field?.name === "number" ? shortNumber(String(row.number)) : h(Value, { key: place, table: table.key, field: /** @type {Field} */ (field), value: valueOf(row, field?.name ?? ""), plain: true })]);
+  return shown.flatMap((field, place) => [place > 0 ? " · " : "", field?.name === "number" ? shortNumber(String(row.number)) : figure(table, row, field?.name ?? "") ?? h(Value, { key: place, table: table.key, field: /** @type {Field} */ (field), value: valueOf(row, field?.name ?? ""), plain: true })]);
 }
 
 /** @param {Table} table @param {Item} row @param {Field} field @param {number} column @param {boolean} opens */
@@ -319,7 +331,7 @@ function cell(table, row, field, column, opens) {
   const value = valueOf(row, field.name);
   const isName = (table.names ?? [])[0] === field.name || column === 0;
   if (column === 0 && opens) {
-    const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : NAMED.has(table.key) ? given(String(value ?? "")) : shortNumber(String(value ?? ""))) : null;
+    const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : shortNumber(ownName(table.key, String(value ?? "")))) : null;
     const ticks = table.key === "tasks" && row.status === "open" && can(table, "patch");
     const link = a({ key: "link", href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
     return ticks ? [button({ key: "tick", type: "button", class: "tick", "aria-label": `${t("action.tasks.complete")}: ${row.title}`, onClick: () => void tick(row) }, h(Icon, { name: "check" })), link] : link;
@@ -350,15 +362,16 @@ function tellWhole(event) {
   if (cell instanceof HTMLElement && !cell.title && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent ?? "";
 }
 
-/** @param {{ table: Table, field: Field, first: boolean, roomy: boolean, sort: string, order: string }} properties */
-function Heading({ table, field, first: isFirst, roomy, sort, order }) {
+/** @param {{ table: Table, field: Field, first: boolean, roomy: string, long: number, sort: string, order: string }} properties */
+function Heading({ table, field, first: isFirst, roomy, long, sort, order }) {
   const name = field.name === "firstname" && table.names?.includes("lastname") ? t("field.contact") : fieldName(table.key, field.name);
-  const numeric = widthOf(table, field) + (roomy ? " roomy" : "") + (isFirst ? " first" : "");
-  if (!field.sort && !table.sorts?.includes(field.name)) return th({ class: numeric, scope: "col" }, name);
+  const numeric = widthOf(table, field) + roomy + (long ? " long" : "") + (isFirst ? " first" : "");
+  const style = long ? { width: `${long}px` } : undefined;
+  if (!field.sort && !table.sorts?.includes(field.name)) return th({ class: numeric, style, scope: "col" }, name);
   const sorted = sort === field.name;
   const first = ["text", "choice", "link", "email"].includes(field.kind) ? "asc" : "desc";
   const next = !sorted ? first : order === first ? (first === "asc" ? "desc" : "asc") : "";
-  return th({ class: numeric, scope: "col", "aria-sort": sorted ? (order === "asc" ? "ascending" : "descending") : undefined },
+  return th({ class: numeric, style, scope: "col", "aria-sort": sorted ? (order === "asc" ? "ascending" : "descending") : undefined },
     button({ type: "button", class: "sort", onClick: () => setQuery({ sort: next ? field.name : "", order: next, page: "" }) }, name, sorted ? h(Icon, { name: order === "asc" ? "up" : "down" }) : null));
 }
 

@@ -6,4 +6,4 @@ export const STORES_MAIL = document.documentElement.dataset.mail === "stored";
 
 /** Says that a mail is on its way, or that it was stored, and what the server warns of, until it is closed.
  * @param {string} text @param {string} to @param {string[]} [warnings] */
-export const sayMailed = (text, to, warnings = []) => void say(STORES_MAIL ? t("send.kept", { to }) : text, { stays: warnings.length > 0, detail: warnings.map((one) => said(one) || one).join(" · ") });
+export const sayMailed = (text, to, warnings = []) => void say(STORES_MAIL ? t("send.kept", { to }) : text, { icon: STORES_MAIL ? "alert" : undefined, stays: warnings.length > 0, detail: warnings.map((one) => said(one) || one).join(" · ") });

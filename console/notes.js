@@ -14,16 +14,12 @@ const SHOWN = 20;
 export function Notes({ about, id }) {
   const table = tables.notes;
   const loaded = useLoad(table && can(table, "list") ? `/v1/notes?${about}=${id}&per_page=${SHOWN}` : null, { typing: true });
-  const [gone, setGone] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
   if (!table || !loaded.answer) return null;
   const edits = can(table, "create");
-  const notes = /** @type {Item[]} */ (loaded.answer.data).filter((note) => !gone.has(note.id));
+  const notes = /** @type {Item[]} */ (loaded.answer.data);
   if (notes.length === 0 && !edits) return null;
   /** @param {Item} note */
-  const drop = (note) => {
-    setGone(new Set([...gone, note.id]));
-    deleteLater(t("deleted", { name: tableName("notes", 1) }), () => remove(`/v1/notes/${note.id}`), () => setGone(new Set([...gone].filter((one) => one !== note.id))));
-  };
+  const drop = (note) => deleteLater(t("deleted", { name: tableName("notes", 1) }), note.id, () => remove(`/v1/notes/${note.id}`));
   return h(Card, { title: tableName("notes"), class: "notes" }, edits ? h(NewNote, { about, id }) : null,
     notes.length > 0 ? ul({ class: "lines" }, notes.map((note) => li({ key: note.id }, div(null, div({ class: "note-body" }, note.body), div({ class: "soft" }, h(Moment, { at: note.created_at }))),
       edits ? h(Button, { small: true, quiet: true, icon: "trash", label: t("delete"), onClick: () => drop(note) }) : null))) : null);

@@ -1,7 +1,7 @@
 // The small parts that screens are made of.
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api.js";
+import { ApiError, gone } from "./api.js";
 import { moment, ago } from "./format.js";
 import { a, button, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
@@ -187,16 +187,16 @@ export function useOutside(box, open, close) {
 
 // Messages at the bottom of the page.
 
-/** @typedef {{ id: number, text: string, error: boolean, undo?: () => void, detail?: string }} Toast */
+/** @typedef {{ id: number, text: string, error: boolean, undo?: () => void, detail?: string, icon?: string, link?: { href: string, label: string } }} Toast */
 const toasts = signal(/** @type {Toast[]} */ ([]));
 let lastToast = 0;
 const SHOWN = 6000;
 
 /** Says that something is done, for six seconds.
- * @param {string} text @param {{ undo?: () => void, error?: boolean, stays?: boolean, detail?: string }} [options] */
+ * @param {string} text @param {{ undo?: () => void, error?: boolean, stays?: boolean, detail?: string, icon?: string, link?: { href: string, label: string } }} [options] */
 export function say(text, options = {}) {
   const id = ++lastToast;
-  toasts.value = [...toasts.value.slice(-3), { id, text, error: options.error ?? false, undo: options.undo, detail: options.detail }];
+  toasts.value = [...toasts.value.slice(-3), { id, text, error: options.error ?? false, undo: options.undo, detail: options.detail, icon: options.icon, link: options.link }];
   if (!options.error && !options.stays) setTimeout(() => unsay(id), SHOWN);
   return () => unsay(id);
 }
@@ -222,23 +222,26 @@ const unsay = (id) => void (toasts.value = toasts.value.filter((toast) => toast.
 
 export const Toasts = () => div({ class: "toasts" }, toasts.value.map((toast) =>
   div({ key: toast.id, class: toast.error ? "toast bad" : "toast", role: toast.error ? "alert" : "status" },
-    h(Icon, { name: toast.error ? "alert" : "check" }), div(null, toast.text, toast.detail ? div({ class: "soft" }, toast.detail) : null),
+    h(Icon, { name: toast.icon ?? (toast.error ? "alert" : "check") }), div(null, toast.text, toast.detail ? div({ class: "soft" }, toast.detail) : null),
+    toast.link ? a({ class: "link", href: toast.link.href, onClick: () => unsay(toast.id) }, toast.link.label) : null,
     toast.undo ? button({ type: "button", class: "link", onClick: () => { unsay(toast.id); toast.undo?.(); } }, t("undo")) : null,
     button({ type: "button", class: "button quiet square small", "aria-label": t("close"), onClick: () => unsay(toast.id) }, h(Icon, { name: "close" })))));
 
-/** Deletes after six seconds in which it can be undone; at once when the page is left.
- * @param {string} text @param {() => Promise<unknown>} send @param {() => void} [undone] */
-export function deleteLater(text, send, undone) {
+/** Deletes after six seconds in which it can be undone; at once when the page is left. Lists are without it meanwhile.
+ * @param {string} text @param {string} id @param {() => Promise<unknown>} send */
+export function deleteLater(text, id, send) {
   let open = true;
+  const back = () => void (gone.value = new Set([...gone.value].filter((one) => one !== id)));
+  gone.value = new Set([...gone.value, id]);
   const run = () => {
     if (!open) return;
     open = false;
     removeEventListener("pagehide", run);
-    send().catch(sayError);
+    send().catch((error) => { back(); sayError(error); });
   };
   const timer = setTimeout(run, SHOWN);
   addEventListener("pagehide", run);
-  say(text, { undo: () => { open = false; clearTimeout(timer); removeEventListener("pagehide", run); undone?.(); say(t("undone")); } });
+  say(text, { undo: () => { open = false; clearTimeout(timer); removeEventListener("pagehide", run); back(); say(t("undone")); } });
 }
 
 // Icons of 16 by 16, drawn with lines of one and a half.

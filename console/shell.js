@@ -4,7 +4,7 @@ import { post, useLoad } from "./api.js";
 import { choose, dropAllDrafts } from "./drafts.js";
 import { a, button, div, h, header, kbd, nav, span, strong } from "./html.js";
 import { useKeys } from "./keys.js";
-import { Icon, Menu, sayError } from "./parts.js";
+import { Icon, Menu, onPhone, sayError } from "./parts.js";
 import { forgetRecent, go, place } from "./router.js";
 import { can, may, me, tables } from "./schema.js";
 import { t, tableName, word } from "./words.js";
@@ -40,7 +40,7 @@ export function Side({ close }) {
 }
 
 /** Tables without an entry of their own, by the entry that leads to them. @type {Record<string, string>} */
-const BESIDE = { flows: "runs", subscriptions: "batches" };
+const BESIDE = { flows: "runs", subscriptions: "batches", settings: "imports" };
 
 /** The numbers behind entries of the menu.
  * @returns {Record<string, number>} */
@@ -92,7 +92,7 @@ export function TopBar({ openMenu }) {
   ]);
   return header({ class: "top" },
     button({ type: "button", class: "button quiet square menu-button", "aria-label": t("menu"), onClick: openMenu }, h(Icon, { name: "menu" })),
-    button({ type: "button", class: "find-button", onClick: openFind }, h(Icon, { name: "search" }), span(null, t("find.title")), kbd(null, "Ctrl K")),
+    button({ type: "button", class: "find-button", "aria-label": t("find.title"), onClick: openFind }, h(Icon, { name: "search" }), span(null, t(onPhone.value ? "list.search" : "find.title")), kbd(null, "Ctrl K")),
     div({ class: "top-end" },
       h(Bell, null),
       h(Menu, { label: t("new"), icon: "plus", showLabel: true, class: "new-menu", items: news.map((table) => ({ label: tableName(table.key, 1), icon: table.key, href: `${table.address}/new` })) }),

@@ -3,11 +3,11 @@
 import { signal } from "@preact/signals";
 import { get } from "./api.js";
 import { day, dayOf, decimal, iban, money, percent, price, size } from "./format.js";
-import { a, div, h, span } from "./html.js";
+import { a, div, h, img, span } from "./html.js";
 import { Icon, Moment, Pill } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { can, tables, titleOf, valueOf } from "./schema.js";
-import { choiceName, given, language, t, word } from "./words.js";
+import { choiceName, fieldName, given, language, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Field} Field */
 
@@ -31,7 +31,7 @@ export function Value({ table, field, value, plain }) {
     case "boolean": return value ? span({ class: "yes" }, h(Icon, { name: "check" }), span({ class: "hidden" }, t("yes"))) : span({ class: "soft" }, t("no"));
     case "day": return day(value);
     case "moment": return h(Moment, { at: value });
-    case "link": return field.refers ? h(LinkName, { table: field.refers, id: value, plain }) : String(value);
+    case "link": return field.name === "logo_file_id" && !plain ? img({ class: "logo", src: `/console/v1/files/${value}/content`, alt: fieldName(table, field.name) }) : field.refers ? h(LinkName, { table: field.refers, id: value, plain }) : String(value);
     case "choice": return isStatus(table, field.name) ? h(Pill, { table, field: field.name, value }) : choiceName(table, field.name, String(value));
     case "email": return plain ? value : a({ href: `mailto:${value}` }, value);
     case "website": return plain ? value : a({ href: value, target: "_blank", rel: "noreferrer" }, value.replace(/^https?:\/\//, ""));
@@ -116,7 +116,11 @@ function ask() {
 }
 
 /** Records that a new account has already. */
-export const NAMED = new Set(["pipelines", "phases", "deal_sources", "flows", "payment_terms"]);
+const NAMED = new Set(["pipelines", "phases", "deal_sources", "flows", "payment_terms"]);
+
+/** A name in the reader's language, if a new account has a record with it.
+ * @param {string} table @param {string} name */
+export const ownName = (table, name) => (table === "ticket_statuses" ? word([`status.${name}`], name) : NAMED.has(table) ? given(name) : name);
 
 /** The name of a linked record, as a link.
  * @param {{ table: string, id: string | null | undefined, plain?: boolean }} properties */
@@ -126,8 +130,24 @@ export function LinkName({ table, id, plain }) {
   const kind = tables[table];
   if (item === undefined) return span({ class: "loading-name" }, "\u00a0");
   if (!item || !kind) return span({ class: "soft" }, "–");
-  const name = (NAMED.has(table) ? given(titleOf(kind, item)) : titleOf(kind, item)) || "–";
+  const name = ownName(table, titleOf(kind, item)) || "–";
   return plain ? span(null, name) : a({ href: `${kind.address}/${id}` }, name);
+}
+
+/** The record that a run is about.
+ * @param {Item} run @returns {{ kind: import("./schema.js").Table | undefined, item: Item | null | undefined }} */
+export function aboutOf(run) {
+  const kind = Object.values(tables).find((one) => one.one === run.entity_type);
+  const id = valueOf(run, "entity_id");
+  return { kind, item: kind && id ? linked(kind.key, id).value : null };
+}
+
+/** @param {{ run: Item, plain?: boolean }} properties */
+export function AboutName({ run, plain }) {
+  const { kind, item } = aboutOf(run);
+  if (!kind || !item) return span({ class: "soft" }, kind && item === null ? tableName(kind.key, 1) : "\u00a0");
+  const name = [shortNumber(titleOf(kind, item)), item.number ? item.title ?? item.subject : ""].filter(Boolean).join(" · ") || tableName(kind.key, 1);
+  return plain ? span(null, name) : a({ href: `${kind.address}/${item.id}` }, name);
 }
 
 /** @param {{ table: string, id: string }} properties */

@@ -3,10 +3,11 @@ import { useMemo, useState } from "preact/hooks";
 import { ApiError, formKey, post, useLoad } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { DayBox } from "../field.js";
-import { count, day, dayOf, money, nearDay } from "../format.js";
+import { count, day, dayOf, money, moneyOfCents, nearDay } from "../format.js";
 import { a, div, fieldset, h, input, label, legend, li, p, span, strong, table as tableElement, tbody, td, th, thead, tr, ul } from "../html.js";
 import { useIdentity } from "../identity.js";
 import { useKeys } from "../keys.js";
+import { cents } from "../money.js";
 import { Button, Empty, Head, Problem, Skeleton, say } from "../parts.js";
 import { can } from "../schema.js";
 import { choiceName, errorText, said, t, tableName } from "../words.js";
@@ -20,6 +21,7 @@ export function Batches({ table }) {
   const settings = useLoad("/v1/settings").answer?.data;
   const missing = useMissing();
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  const waiting = waitingText(useWaiting(settings?.provider === "manual"));
   const add = () => openDialog(({ close }) => h(New, { table, close }));
   const adds = can(table, "create") && settings?.provider === "manual";
   useKeys(adds ? [{ key: "n n", label: t("new.batches"), run: add }] : []);
@@ -27,6 +29,7 @@ export function Batches({ table }) {
     h(Head, { title: tableName("batches"), over: a({ href: "/subscriptions" }, tableName("subscriptions")) }, adds ? h(Button, { primary: true, icon: "plus", onClick: add }, t("new.batches")) : null),
     settings && settings.provider !== "manual" ? div({ class: "notice calm" }, span(null, t(settings.provider === "mollie" ? "batches.by_mollie" : "batches.by_sandbox")), h(Button, { small: true, href: "/settings/payments" }, t("menu.settings"))) : null,
     adds && missing.length > 0 ? h(Missing, { missing }) : null,
+    waiting ? div({ class: "notice calm", role: "status" }, span(null, waiting)) : null,
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? div({ class: "card" }, h(Skeleton, { rows: 4 })) : null,
     loaded.answer && rows.length === 0 ? div({ class: "card" }, h(Empty, { icon: "pay", title: t("batches.none"), text: t("batches.none_text") }, adds ? h(Button, { primary: true, icon: "plus", onClick: add }, t("new.batches")) : null)) : null,
@@ -37,6 +40,24 @@ export function Batches({ table }) {
         td({ class: "number card-none" }, count(row.count)), td({ class: "number card-end" }, money(row.amount)), td({ class: "when card-none" }, nearDay(dayOf(row.created_at))),
         td({ class: "card-status" }, h(Button, { small: true, icon: "download", href: contentOf(row), download: `${row.message_id || "incasso"}.xml` }, t("download")))))))) : null);
 }
+
+/** @typedef {{ n: number, sum: bigint, more: boolean }} Waiting `more`: the log goes further back. */
+const LOOKED_AT = 500;
+
+/** The collections that no file has yet. No list has the payments of all invoices, but the log does: its last line of each.
+ * @param {boolean} on @returns {Waiting | null} */
+function useWaiting(on) {
+  const changes = useLoad(on ? `/v1/changes?entity_type=payment&order=desc&limit=${LOOKED_AT}` : null).answer?.data;
+  return useMemo(() => {
+    if (!changes) return null;
+    const last = new Map([...changes].reverse().map((/** @type {Item} */ change) => [change.entity_id, change]));
+    const found = [...last.values()].filter((change) => !change.type.endsWith(".deleted") && change.data?.provider === "manual" && change.data.status === "created");
+    return { n: found.length, sum: found.reduce((sum, change) => sum + cents(change.data.amount), 0n), more: changes.length === LOOKED_AT };
+  }, [changes]);
+}
+
+/** @param {Waiting | null} waiting */
+const waitingText = (waiting) => (waiting && waiting.n > 0 ? t(waiting.more ? "batches.waiting_more" : "batches.waiting", { n: waiting.n, count: count(waiting.n), amount: moneyOfCents(waiting.sum) }) : "");
 
 /** @param {Item} row */
 const contentOf = (row) => `/console/v1/direct-debit/batches/${row.id}/content`;
@@ -76,6 +97,7 @@ function New({ table, close }) {
   const [scheme, setScheme] = useState("core");
   const [made, setMade] = useState(/** @type {Item | null} */ (null));
   const key = useMemo(formKey, []);
+  const waiting = waitingText(useWaiting(true));
   if (made) return h(Dialog, { key: "made", title: t("batches.made"), action: t("once.kept"), single: true, close, run: async () => {} }, p(null, t("batches.made_text", { n: made.count, count: count(made.count), amount: money(made.amount), date: day(made.collection_date) })),
     warnings.length > 0 ? div({ class: "notice" }, ul(null, warnings.map((one) => li({ key: one }, leftOut(one))))) : null,
     div(null, h(Button, { primary: true, icon: "download", href: contentOf(made), download: `${made.message_id || "incasso"}.xml` }, t("batches.download"))));
@@ -94,7 +116,7 @@ function New({ table, close }) {
     return new Promise(() => {});
   };
   return h(Dialog, { title: t("new.batches"), action: t("batches.make"), close, run, disabled: missing.length > 0 },
-    missing.length > 0 ? h(Missing, { missing, close }) : refused ? div({ class: "notice", role: "alert" }, refused) : null, p({ class: "soft" }, t("batches.new_text")),
+    missing.length > 0 ? h(Missing, { missing, close }) : refused ? div({ class: "notice", role: "alert" }, refused) : null, waiting ? p(null, strong(null, waiting)) : null, p({ class: "soft" }, t("batches.new_text")),
     div({ class: "field" }, label({ for: "batch-date" }, t("field.collection_date")), h(DayBox, { id: "batch-date", value: date, onChange: setDate }), p({ class: "help" }, t("batches.date_help"))),
     fieldset({ class: "field choice" }, legend(null, t("field.scheme")), div({ class: "radios" }, ["core", "b2b"].map((one) => label({ key: one }, input({ type: "radio", name: "scheme", checked: scheme === one, onChange: () => setScheme(one) }), span(null, choiceName("batches", "scheme", one)))))));
 }

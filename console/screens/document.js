@@ -1,21 +1,21 @@
 // The page of a document: as it is printed on the left; status, money and history on the right. A draft opens in the editor.
 import { useState } from "preact/hooks";
-import { post, useLoad } from "../api.js";
+import { post, remove, useLoad } from "../api.js";
 import { Missing } from "../detail.js";
 import { confirm } from "../dialog.js";
 import { choose, chosen } from "../drafts.js";
-import { day, daysUntil, money, moneyOfCents } from "../format.js";
+import { day, daysUntil, money, moneyOfCents, plusDays, today } from "../format.js";
 import { History } from "../history.js";
 import { a, button, div, h, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Notes } from "../notes.js";
 import { Paper, PdfSheet } from "../paper.js";
-import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, say } from "../parts.js";
+import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, deleteLater, say } from "../parts.js";
 import { go } from "../router.js";
-import { can, itemPath, may } from "../schema.js";
+import { can, itemPath, may, tables } from "../schema.js";
 import { actionName, choiceName, doneText, fieldName, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
-import { isCollected, isPending, openCents, openCredit, openPayment, openSend, usePending } from "./send.js";
+import { isCollected, isPending, isRecorded, openCents, openCredit, openPayment, openSend, usePending } from "./send.js";
 import { LinkName, pdfOf, shortNumber } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -76,9 +76,9 @@ function actionsOf(table, item, etag) {
   /** @type {DocumentAction[]} */
   let all;
   if (table.key === "invoices") {
-    const pay = { label: t("payment.title"), icon: "pay", key: "p", run: () => openPayment({ invoice: item, etag }) };
+    const pay = { label: t("payment.title"), icon: "pay", key: "p", run: () => openPayment({ invoice: item }) };
     const credit = { label: t("action.credit"), icon: "invoices", run: () => openCredit({ invoice: item, etag, done: (made) => go(`${table.address}/${made.id}`) }) };
-    all = [...(open && item.sent_at ? [pay, send] : open ? [send, pay] : [send]), ...(has("collect") && open && !item.is_credit ? [act("collect", "pay", "")] : []), ...(!item.is_credit && status !== "credited" ? [credit] : [])];
+    all = [...(open && item.sent_at ? [pay, send] : open ? [send, pay] : [send]), ...(has("collect") && open && !item.is_credit ? [{ label: t("action.collect"), icon: "pay", run: () => collect(item, etag) }] : []), ...(!item.is_credit && status !== "credited" ? [credit] : [])];
   } else if (table.key === "quotes") {
     const invoice = act("invoice", "invoices", "", (made) => go(`/invoices/${made.id ?? made.invoice_id}`));
     const project = act("project", "projects", "", (made) => go(`/projects/${made.id ?? made.project_id}`));
@@ -87,6 +87,23 @@ function actionsOf(table, item, etag) {
     all = status === "completed" ? [act("invoice", "invoices", "", (made) => go(`/invoices/${made.id ?? made.invoice_id}`)), send] : status === "open" ? [act("complete", "check", ""), send] : [send];
   }
   return can(table, "patch") ? all : [];
+}
+
+/** Asks for the direct debit of what is open. A bank gets it with the next file.
+ * @param {Item} item @param {string} etag */
+function collect(item, etag) {
+  confirm({ title: t("action.collect"), text: t("confirm.collect", { amount: moneyOfCents(openCents(item)), day: day(collectedOn()) }), action: t("action.collect"), run: async () => {
+    const { data } = await post(`/v1/invoices/${item.id}/collect`, undefined, { etag });
+    const files = data.payment?.provider === "manual" ? tables.batches : undefined;
+    say(files ? t("collect.in_file") : doneText("invoices", "collect"), files ? { link: { href: files.address, label: tableName("batches") } } : {});
+  } });
+}
+
+/** Two working days from today, but for holidays of banks. */
+function collectedOn() {
+  let on = today();
+  for (let days = 0; days < 2;) { on = plusDays(on, 1); if (new Date(on).getUTCDay() % 6 !== 0) days += 1; }
+  return on;
 }
 
 /** @param {{ item: Item }} properties */
@@ -128,11 +145,14 @@ function About({ table, item }) {
 function Payments({ item }) {
   const payments = /** @type {Item[]} */ (useLoad(`/v1/invoices/${item.id}/payments`).answer?.data ?? []);
   if (payments.length === 0) return null;
+  /** @param {Item} payment */
+  const drop = (payment) => deleteLater(t("deleted", { name: money(payment.amount) }), payment.id, () => remove(`/v1/invoices/${item.id}/payments/${payment.id}`));
   return h(Card, { title: t("table.payments", { n: 2 }) }, ul({ class: "lines" }, payments.map((payment) => {
     const method = isCollected(payment) ? "directdebit" : payment.method;
     return li({ key: payment.id },
-      div(null, strong(null, money(payment.amount)), div({ class: "soft" }, day(payment.date), method ? ` · ${choiceName("payments", "method", method)}` : "")),
-      isPending(payment) ? span({ class: "pill wait" }, t("payment.collecting")) : h(Pill, { table: "payments", field: "status", value: payment.status }));
+      div(null, strong(null, money(payment.amount)), div({ class: "soft" }, day(payment.date), method ? ` · ${choiceName("payments", "method", method)}` : "", isRecorded(payment) && payment.external_id ? ` · ${payment.external_id}` : "")),
+      span({ class: "line-end" }, isPending(payment) ? span({ class: "pill wait" }, t("payment.collecting")) : h(Pill, { table: "payments", field: "status", value: payment.status }),
+        isRecorded(payment) && may("invoices.write") ? h(Menu, { label: t("more"), name: `${t("more")}: ${money(payment.amount)}`, icon: "more", quiet: true, items: [{ label: t("edit"), icon: "edit", run: () => openPayment({ invoice: item, payment }) }, { label: t("delete"), icon: "trash", danger: true, run: () => drop(payment) }] }) : null));
   })));
 }
 

@@ -3,13 +3,15 @@ import { useState } from "preact/hooks";
 import { patch, post, useLoad } from "../api.js";
 import { Missing, removeItem } from "../detail.js";
 import { Dialog, confirm, openDialog } from "../dialog.js";
-import { count, moment, plusDays, today } from "../format.js";
+import { count, moment, money, plusDays, today } from "../format.js";
 import { a, button, details, div, h, li, ol, p, pre, span, strong, summary, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Button, Card, Empty, Facts, Head, Icon, Menu, Moment, Pill, Problem, Skeleton, say, sayError } from "../parts.js";
+import { tasteOf } from "../resources.js";
 import { go } from "../router.js";
-import { can, itemPath, tables } from "../schema.js";
+import { can, itemPath, valueOf } from "../schema.js";
 import { conditionLine, stepLine, stepName, triggerText } from "../steps.js";
+import { AboutName, LinkName, aboutOf } from "../value.js";
 import { actionName, doneText, given, t, tableName, word } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -103,14 +105,17 @@ export function RunPage({ table, id }) {
   if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
   if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 8 }));
   const run = loaded.answer.data;
-  const allowed = /** @type {Record<string, string[]>} */ ({ pending_approval: ["approve", "reject", "cancel"], failed: ["retry"], running: ["cancel"], waiting: ["cancel"], retrying: ["cancel"], queued: ["cancel"] })[run.status] ?? [];
+  const allowed = /** @type {Record<string, string[]>} */ ({ pending_approval: ["approve", "reject"], failed: ["retry"], running: ["cancel"], waiting: ["cancel"], retrying: ["cancel"], queued: ["cancel"] })[run.status] ?? [];
   /** @param {string} name */
   const act = (name) => confirm({ title: actionName("runs", name), text: word([`confirm.runs.${name}`], t("confirm.text")), action: actionName("runs", name), danger: name === "reject" || name === "cancel", run: async () => { await post(`${itemPath(table, id)}/${name}`, undefined); say(doneText("runs", name)); } });
-  const about = Object.values(tables).find((one) => one.one === run.entity_type);
+  const { kind, item } = aboutOf(run);
+  const all = /** @type {Item[]} */ (steps?.data ?? []);
+  const question = all.find((step) => step.status === "pending_approval")?.result?.message;
   return div({ class: "page" },
-    h(Head, { title: given(run.flow_name) || tableName("runs", 1), over: a({ href: "/runs" }, tableName("runs")), beside: h(Pill, { table: "runs", field: "status", value: run.status }) }, can(table, "get") ? allowed.map((name, place) => h(Button, { key: name, primary: place === 0, onClick: () => act(name) }, actionName("runs", name))) : null),
+    h(Head, { title: question || given(run.flow_name) || tableName("runs", 1), over: [a({ key: "runs", href: "/runs" }, tableName("runs")), question ? ` · ${given(run.flow_name)}` : ""], beside: h(Pill, { table: "runs", field: "status", value: run.status }) }, can(table, "get") ? allowed.map((name, place) => h(Button, { key: name, primary: place === 0, onClick: () => act(name) }, actionName("runs", name))) : null),
     run.error ? div({ class: "problem", role: "alert" }, div(null, run.error)) : null,
     div({ class: "columns" },
-      div({ class: "column-main" }, h(Card, { title: t("field.steps") }, ol({ class: "lines" }, (/** @type {Item[]} */ (steps?.data ?? [])).map((step, place) => li({ key: place }, div(null, strong(null, stepName(step.type ?? step.step_type ?? "")), step.error ? p({ class: "late" }, step.error) : null, step.result && Object.keys(step.result).length ? details({ class: "step-result" }, summary(null, t("run.result")), pre({ class: "json" }, JSON.stringify(step.result, null, 2).slice(0, 2000))) : null), h(Pill, { table: "steps", field: "status", value: step.status, tone: step.status === "pending" ? "calm" : undefined })))))),
-      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.event"), word([`trigger.${run.trigger_key}`], run.trigger_key ?? "")], [t("field.entity_id"), about && (run.entity_id ?? run.meta?.entity_id) ? a({ href: `${about.address}/${run.entity_id ?? run.meta.entity_id}` }, tableName(about.key, 1)) : run.entity_type], [t("field.attempts"), run.attempts ? String(run.attempts) : ""], [t("field.next_attempt_at"), run.next_attempt_at ? moment(run.next_attempt_at) : ""], [t("field.created_at"), h(Moment, { at: run.created_at ?? run.meta?.created_at })], [t("field.finished_at"), run.finished_at ? moment(run.finished_at) : ""]] })))));
+      div({ class: "column-main" }, kind && item ? h(Card, { title: tableName(kind.key, 1) }, h(Facts, { facts: [[t("field.entity_id"), h(AboutName, { run })], [t("field.client_id"), kind.key !== "clients" && valueOf(item, "client_id") ? h(LinkName, { table: "clients", id: valueOf(item, "client_id") }) : item.client_name], [t("field.amount"), valueOf(item, tasteOf(kind.key).amount ?? "") ? money(valueOf(item, tasteOf(kind.key).amount ?? "")) : ""]] })) : null,
+        h(Card, { title: t("field.steps") }, ol({ class: "lines" }, all.map((step, place) => li({ key: place }, div(null, strong(null, stepName(step.type ?? step.step_type ?? "")), step.error ? p({ class: "late" }, step.error) : null, step.type === "approval" && step.result?.message ? p(null, step.result.message) : step.result && Object.keys(step.result).length ? details({ class: "step-result" }, summary(null, t("run.result")), pre({ class: "json" }, JSON.stringify(step.result, null, 2).slice(0, 2000))) : null), h(Pill, { table: "steps", field: "status", value: step.status, tone: step.status === "pending" ? "calm" : undefined })))))),
+      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.event"), word([`trigger.${run.trigger_key}`], run.trigger_key ?? "")], [t("field.entity_id"), kind ? h(AboutName, { run }) : run.entity_type], [t("field.attempts"), run.attempts ? String(run.attempts) : ""], [t("field.next_attempt_at"), run.next_attempt_at ? moment(run.next_attempt_at) : ""], [t("field.created_at"), h(Moment, { at: run.created_at ?? run.meta?.created_at })], [t("field.finished_at"), run.finished_at ? moment(run.finished_at) : ""]] })))));
 }

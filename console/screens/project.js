@@ -64,7 +64,7 @@ function HourLine({ project, row, edits }) {
   return li(null, div(null, div(null, row.activity_name || t("project.work")), div({ class: "soft" }, nearDay(row.date))), span({ class: "line-end" }, h(Pill, { table: "hours", field: "status", value: row.status }), strong({ class: "amount" }, hours(row.minutes)),
     edits && row.status !== "approved" ? h(Menu, { label: t("more"), icon: "more", quiet: true, items: [
       { label: t("hours.submit"), icon: "send", hidden: row.status === "submitted", run: () => act("submit") }, { label: t("action.approve"), icon: "check", hidden: row.status !== "submitted", run: () => act("approve") }, { label: t("hours.reject"), icon: "close", hidden: row.status !== "submitted", run: () => act("reject") },
-      { label: t("delete"), icon: "trash", danger: true, run: () => deleteLater(t("deleted", { name: hours(row.minutes) }), () => remove(path)) },
+      { label: t("delete"), icon: "trash", danger: true, run: () => deleteLater(t("deleted", { name: hours(row.minutes) }), row.id, () => remove(path)) },
     ] }) : null));
 }
 

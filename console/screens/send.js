@@ -1,8 +1,8 @@
 // The dialogs of a document: send, payment, credit.
 import { useMemo, useState } from "preact/hooks";
-import { formKey, post, useLoad } from "../api.js";
+import { formKey, patch, post, useLoad } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
-import { ChoiceBox, DayBox, NumberBox } from "../field.js";
+import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { money, moneyOfCents, today } from "../format.js";
 import { div, h, input, label, p, span } from "../html.js";
 import { cents, fromCents } from "../money.js";
@@ -15,7 +15,7 @@ import { choiceName, t } from "../words.js";
 
 /** @param {{ table: Table, id: string }} what */
 export const openSend = (what) => void import("./letter.js").then(({ openLetter }) => openLetter(what), sayError);
-/** @param {{ invoice: Item, etag: string }} what */
+/** @param {{ invoice: Item, payment?: Item }} what `payment`: one to correct. */
 export const openPayment = (what) => openDialog(({ close }) => h(Payment, { ...what, close }));
 /** @param {{ invoice: Item, etag: string, done: (credit: Item) => void }} what */
 export const openCredit = (what) => openDialog(({ close }) => h(Credit, { ...what, close }));
@@ -28,6 +28,9 @@ const PENDING = ["created", "open", "pending", "authorized"];
 /** Whether a payment is a direct debit: the bank or the provider transfers it.
  * @param {Item} payment */
 export const isCollected = (payment) => payment.type === "online" && payment.method === "banktransfer";
+/** Whether a person recorded it, who can make a mistake; the others are what a bank or a provider says.
+ * @param {Item} payment */
+export const isRecorded = (payment) => payment.type === "manual";
 /** Whether a direct debit is on its way.
  * @param {Item} payment */
 export const isPending = (payment) => isCollected(payment) && PENDING.includes(payment.status);
@@ -35,30 +38,35 @@ export const isPending = (payment) => isCollected(payment) && PENDING.includes(p
  * @param {string} id @returns {Item | undefined} */
 export const usePending = (id) => /** @type {Item[]} */ (useLoad(`/v1/invoices/${id}/payments`, { typing: true }).answer?.data ?? []).find(isPending);
 
-/** @param {{ invoice: Item, etag: string, close: () => void }} properties */
-function Payment({ invoice: given, close }) {
+/** @param {{ invoice: Item, payment?: Item, close: () => void }} properties */
+function Payment({ invoice: given, payment, close }) {
   const invoice = /** @type {Item} */ (useLoad(`/v1/invoices/${given.id}`, { typing: true }).answer?.data ?? given);
   const collecting = usePending(given.id);
-  const open = openCents(invoice);
+  const open = openCents(invoice) + (payment?.status === "paid" ? cents(payment.amount) : 0n);
   // Until somebody types, the amount is what is open now.
-  const [typed, setAmount] = useState(/** @type {string | null} */ (null));
+  const [typed, setAmount] = useState(/** @type {string | null} */ (payment ? fromCents(cents(payment.amount)) : null));
   const amount = typed ?? (open > 0n ? fromCents(open) : "");
-  const [date, setDate] = useState(today());
-  const [method, setMethod] = useState("banktransfer");
+  const [date, setDate] = useState(payment?.date ?? today());
+  const [method, setMethod] = useState(payment?.method ?? "banktransfer");
+  const [reference, setReference] = useState(payment?.external_id ?? "");
   const key = useMemo(formKey, []);
   const methods = tables.payments?.fields.find((field) => field.name === "method")?.choices ?? [];
   const rest = open - cents(amount);
   const run = async () => {
-    await post(`/v1/invoices/${invoice.id}/payments`, { amount, date, method }, { key });
-    say(t("payment.done", { amount: money(amount) }));
+    const path = `/v1/invoices/${invoice.id}/payments`;
+    const body = { amount, date, method, ...(reference || payment ? { external_id: reference.trim() } : {}) };
+    if (payment) await patch(`${path}/${payment.id}`, body);
+    else await post(path, body, { key });
+    say(payment ? t("saved") : t("payment.done", { amount: money(amount) }));
   };
-  return h(Dialog, { title: t("payment.title"), action: t("payment.record"), close, run, disabled: !amount },
+  return h(Dialog, { title: t(payment ? "payment.edit" : "payment.title"), action: t(payment ? "save" : "payment.record"), close, run, disabled: !amount || !date },
     collecting ? div({ class: "notice", role: "alert" }, span(null, t("payment.pending", { amount: money(collecting.amount) }))) : null,
     div({ class: "field" }, label({ for: "pay-amount" }, t("field.amount")), h(NumberBox, { id: "pay-amount", value: amount, decimals: 2, mark: "€", onChange: setAmount }),
       p({ class: rest < 0n ? "wrong" : "help" }, rest < 0n ? t("payment.too_much", { amount: moneyOfCents(-rest) }) : rest > 0n ? t("payment.remains", { amount: moneyOfCents(rest) }) : t("payment.settles"))),
     div({ class: "fields" },
       div({ class: "field" }, label({ for: "pay-date" }, t("field.date")), h(DayBox, { id: "pay-date", value: date, onChange: setDate })),
-      div({ class: "field" }, label({ for: "pay-method" }, t("field.method")), h(ChoiceBox, { id: "pay-method", value: method, onChange: setMethod, options: methods.map((one) => /** @type {[string, string]} */ ([one, choiceName("payments", "method", one)])) }))));
+      div({ class: "field" }, label({ for: "pay-method" }, t("field.method")), h(ChoiceBox, { id: "pay-method", value: method, onChange: setMethod, options: methods.map((one) => /** @type {[string, string]} */ ([one, choiceName("payments", "method", one)])) }))),
+    div({ class: "field" }, label({ for: "pay-reference" }, t("field.reference")), h(TextBox, { id: "pay-reference", value: reference, length: 255, onChange: setReference })));
 }
 
 /** @param {{ invoice: Item, etag: string, close: () => void, done: (credit: Item) => void }} properties */

@@ -9,6 +9,7 @@ use engine::record::{ALL, COMPUTED, CREATED, Email, Emails, Html, INPUT, Kind, L
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::timers::{self, Timer};
+use engine::who::ActorType;
 use engine::{choice, input, record};
 use serde_json::{Value as Schema, json};
 use store::{Migration, Row, Tx, Value};
@@ -18,6 +19,7 @@ use super::ticket_channel::TicketChannel;
 use super::ticket_status::{self, Role};
 use crate::mail::outcome::{Follower, Rewritten};
 use crate::mail::{self, Letter};
+use crate::people::user::User;
 use crate::relations::client::{self, Client};
 use crate::settings::Settings;
 
@@ -252,6 +254,7 @@ fn create(call: Call) -> Result<Work> {
     let input: Input<TicketMessage> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mut message = input.record();
+        sign(tx, ctx, &mut message)?;
         add(tx, ctx, &call, &mut message)?;
         let addressed = !message.to.0.is_empty() || !message.cc.0.is_empty();
         if addressed && message.r#type == MessageType::Reply {
@@ -271,6 +274,18 @@ fn create(call: Call) -> Result<Work> {
         warnings.extend((!warning.is_empty()).then(|| warning.to_string()));
         Ok(Answer::created(ctx, &message, CREATED).with_texts("warnings", &warnings))
     }))
+}
+
+/// Names the user who writes a message as its author, unless the message names one.
+fn sign(tx: &mut Tx, ctx: &Ctx, message: &mut TicketMessage) -> Result<()> {
+    let is_signed = !message.author_name.is_empty() || !message.author_email.0.is_empty();
+    if is_signed || ctx.actor.kind != ActorType::User {
+        return Ok(());
+    }
+    let user: User = records::find(tx, ctx, &ctx.actor.id)?;
+    message.author_name = user.name.replace(SEPARATOR, " ");
+    message.author_email = user.email;
+    Ok(())
 }
 
 /// Saves a message of the ticket in the path.

@@ -11,6 +11,7 @@ on_both![
     a_suspended_user_stays_but_is_not_chosen,
     a_deleted_user_is_cleared,
     conditions_of_flows_see_the_user,
+    a_message_names_the_user_who_wrote_it,
 ];
 
 /// Creates a record of each type; returns its path, the path of its list and the field.
@@ -128,4 +129,27 @@ fn conditions_of_flows_see_the_user(db: Db) {
     let tasks: Vec<(&Value, &Value)> =
         tasks.as_array().unwrap().iter().map(|task| (&task["title"], &task["meta"]["assignee_id"])).collect();
     assert_eq!(tasks, [(&json!("Hers"), &json!(anna))]);
+}
+
+fn a_message_names_the_user_who_wrote_it(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (_, browser) = member(&client, "ina@a.example", "member");
+    let ticket = client.post("/v1/tickets", json!({"subject": "Cold"})).expect(201).id();
+    let path = format!("/v1/tickets/{ticket}/messages");
+    let author =
+        |message: Value| browser.post(&format!("/console{path}"), message).expect(201).data()["author"].clone();
+    let own = json!({"name": "Ina", "email": "ina@a.example"});
+    for kind in ["reply", "note"] {
+        assert_eq!(author(json!({"type": kind, "body": "Tomorrow"})), own, "{kind}");
+    }
+    assert_eq!(client.get(&path).data()[0]["author"], own);
+    // Who is named stays the author, and a key has no name to give.
+    let named = json!({"body": "Tomorrow", "author_name": "Support"});
+    assert_eq!(author(named), json!({"name": "Support", "email": ""}));
+    let by_key = client.post(&path, json!({"type": "note", "body": "Tomorrow"})).expect(201).data();
+    assert_eq!(by_key["author"], json!({"name": "", "email": ""}));
+    // The client wrote what is recorded as theirs.
+    let inbound = browser.post(&format!("/console{path}/inbound"), json!({"body": "Cold"})).expect(201).data();
+    assert_eq!(inbound["author"], json!({"name": "", "email": ""}));
 }

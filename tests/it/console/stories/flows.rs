@@ -1,4 +1,4 @@
-//! A flow is edited, and what the server warns of stays on the screen.
+//! A flow is edited, and what the server warns of stays on the screen; a run shows what it asks.
 
 use serde_json::{Value, json};
 
@@ -32,5 +32,34 @@ fn a_flow_is_edited_and_its_warnings_stay() {
         (&saved["name"], &saved["category"], &saved["meta"]["max_attempts"]),
         (&json!("Bel de klant"), &json!("sales"), &json!(3))
     );
+    browser.check();
+}
+
+#[test]
+fn a_run_shows_what_it_asks() {
+    let server = Server::start(Db::sqlite());
+    server.leaves_jobs();
+    let client = client(&server);
+    let olga = owner(&server, &client, "olga@a.example");
+    let steps = json!([{"type": "approval", "message": "Ticket afhandelen?"}]);
+    let flow = json!({"name": "Vraag", "trigger_type": "custom", "trigger_key": "ask.me", "steps": steps});
+    client.post("/v1/automation/flows", flow).expect(201);
+    let ticket = client.post("/v1/tickets", json!({"subject": "Koude oven"})).expect(201).id();
+    let event = json!({"event": "ask.me", "entity_type": "ticket", "data": {"id": ticket}});
+    client.post("/v1/automation/trigger", event).expect(200);
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-05T10:00:00Z"})).expect(200);
+    let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    let browser = &mut browser;
+    browser.new_tab(&olga.cookie, 1280, 860);
+    browser.open("/runs");
+    browser.wait_until("document.querySelector('tbody tr')?.innerText.includes('Koude oven') === true");
+    let run = client.get("/v1/automation/runs").data()[0]["id"].as_str().unwrap().to_string();
+    browser.go(&format!("/runs/{run}"));
+    browser.wait_until("document.querySelector('main h1')?.innerText === 'Ticket afhandelen?'");
+    browser.press("button", "Goedkeuren");
+    browser.wait_until("document.querySelector('dialog [type=submit]') !== null");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    // Nothing is asked any more.
+    browser.wait_until("document.querySelector('main h1')?.innerText === 'Vraag'");
     browser.check();
 }

@@ -150,7 +150,9 @@ fn a_subscription_is_collected(browser: &mut Chromium, client: &Client, customer
     // Its first invoice waits for the next file.
     client.post("/v1/test-clock/advance", json!({"to": "2026-05-05T10:00:00Z"})).expect(200);
     browser.go("/batches");
+    browser.sees("wacht op een bestand.");
     browser.press("button", "Nieuw incassobestand");
+    browser.wait_until("document.querySelector('dialog strong')?.innerText.includes('121,00') === true");
     browser.press("button", "Bestand maken");
     browser.press("link", "Bestand downloaden");
     browser.press("button", "Klaar");
