@@ -146,7 +146,7 @@ export function aboutOf(run) {
 export function AboutName({ run, plain }) {
   const { kind, item } = aboutOf(run);
   if (!kind || !item) return span({ class: "soft" }, kind && item === null ? tableName(kind.key, 1) : "\u00a0");
-  const name = [shortNumber(titleOf(kind, item)), item.number ? item.title ?? item.subject : ""].filter(Boolean).join(" · ") || tableName(kind.key, 1);
+  const name = [...new Set([shortNumber(String(item.number ?? "")), item.title || item.subject || shortNumber(titleOf(kind, item))])].filter(Boolean).join(" · ") || tableName(kind.key, 1);
   return plain ? span(null, name) : a({ href: `${kind.address}/${item.id}` }, name);
 }
 

@@ -205,7 +205,7 @@ fn any_key_reads_the_settings(db: Db) {
     }
     let identity = key.get("/v1/corporate-identities").expect(200).data()[0]["id"].as_str().unwrap().to_string();
     let path = format!("/v1/corporate-identities/{identity}");
-    assert!(key.get(&path).expect(200).data().get("iban").is_some());
+    assert!(key.get(&path).expect(200).data()["meta"].get("iban").is_some());
     key.patch(&path, json!({"city": "Goes"})).expect(403);
     key.get(&format!("{path}/history")).expect(403);
     key.get("/v1/account").expect(403);

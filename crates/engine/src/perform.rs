@@ -33,7 +33,7 @@ pub fn completed(answer: Answer) -> Result<Answer> {
     if answer.after.is_none() {
         return Ok(answer);
     }
-    let message = "This takes work outside the database, such as checking a URL or decoding an image, so neither a flow nor an import can do it. Send it as a request of its own.";
+    let message = "This takes work outside the database, such as checking a URL or decoding an image, so it cannot be part of another change. Send it as a request of its own.";
     Err(Error::new(Code::ValidationFailed, message))
 }
 

@@ -280,7 +280,7 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
             parameters.push(in_query(name, description, schema));
         }
         if !field.rules.filter_filled.is_empty() {
-            let description = format!("Filter by whether `{}` has a value.", field.name);
+            let description = format!("Whether `{}` has a value.", field.name);
             parameters.push(in_query(field.rules.filter_filled, description, json!({"$ref": reference("YesOrNo")})));
         }
         if let Some((from, to)) = field.rules.range {
