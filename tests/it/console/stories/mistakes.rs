@@ -26,7 +26,8 @@ fn mistakes_are_corrected() {
 
 fn a_payment_is_corrected_and_deleted(browser: &mut Chromium, client: &Client) {
     let rows = json!([{"name": "Oven", "unit_price": 1000, "vat_code": "NL21"}]);
-    let invoice = json!({"title": "Oven", "rows": rows, "generate": true});
+    let baker = client.post("/v1/clients", json!({"company_name": "Bakkerij De Ster"})).expect(201).id();
+    let invoice = json!({"title": "Oven", "client_id": baker, "rows": rows, "generate": true});
     let invoice = client.post("/v1/invoices", invoice).expect(201).id();
     let payments = format!("/v1/invoices/{invoice}/payments");
     client.post(&payments, json!({"amount": 210})).expect(201);
