@@ -93,7 +93,7 @@ export function TopBar({ openMenu }) {
   const find = t(onPhone.value ? "list.search" : "find.title");
   return header({ class: "top" },
     button({ type: "button", class: "button quiet square menu-button", "aria-label": t("menu"), onClick: openMenu }, h(Icon, { name: "menu" })),
-    button({ type: "button", class: "find-button", "aria-label": find, onClick: openFind }, h(Icon, { name: "search" }), span(null, find), kbd(null, "Ctrl K")),
+    button({ type: "button", class: "find-button", onClick: openFind }, h(Icon, { name: "search" }), span(null, find), kbd(null, "Ctrl K")),
     div({ class: "top-end" },
       h(Bell, null),
       h(Menu, { label: t("new"), icon: "plus", showLabel: true, class: "new-menu", items: news.map((table) => ({ label: tableName(table.key, 1), icon: table.key, href: `${table.address}/new` })) }),
