@@ -80,7 +80,7 @@ enum Since {
 const OVERDUE: Item = Item {
     name: "invoices_overdue",
     scope: "invoices.read",
-    path: "/v1/invoices?payment_status=overdue,partial&due_date_to={yesterday}&collected=false",
+    path: "/v1/invoices?payment_status=open,overdue,partial&due_date_to={yesterday}&collected=false",
     amount: "open_amount",
     user: "",
     table: "invoices",

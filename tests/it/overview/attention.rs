@@ -177,4 +177,9 @@ fn what_is_being_collected_is_not_late(db: Db) {
     assert_eq!(item(&client, "invoices_overdue"), json!({"count": 1, "amount": 100}));
     assert_eq!((owed()["overdue_amount"].clone(), not_due()), (json!(100), json!(0)));
     assert_eq!((total("collected=true"), total("collected=false")), (json!(0), json!(1)));
+    // One that is final after its due date is open for a while: the list shows it as well.
+    let late = json!({"client_id": firm, "invoice_date": "2026-05-01", "due_date": "2026-05-10", "generate": true});
+    let late = document(&client, "/v1/invoices", late);
+    assert_eq!(client.get(&format!("/v1/invoices/{late}")).data()["payment_status"], "open");
+    assert_eq!(item(&client, "invoices_overdue")["count"], 2);
 }
