@@ -22,9 +22,8 @@ pub fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
     let unread = faults::unread(&call, &pending, &ROWS);
     Ok(Box::new(move |tx, ctx| {
         let before: Document<K> = records::find_to_change(tx, ctx, &call)?;
-        let custom = Some(&before.custom_fields);
         let patched = pending.checked(tx, ctx).and_then(|input| patch_now(tx, ctx, &before, input));
-        patched.map_err(|error| faults::complete(tx, ctx, &pending, unread.as_ref(), custom, error))
+        patched.map_err(|error| faults::complete(tx, ctx, &pending, unread.as_ref(), Some(&before), error))
     }))
 }
 

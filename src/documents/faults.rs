@@ -4,7 +4,7 @@ use engine::call::Call;
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldErrors, Result};
 use engine::input::pending::Pending;
-use engine::record::{Custom, Fields};
+use engine::record::Fields;
 use store::Tx;
 
 use super::rows::{Names, ROWS, Rows};
@@ -13,13 +13,13 @@ use crate::relations::client;
 use crate::settings::custom_field;
 
 /// Returns the error about the body of a document, with whatever else is wrong with it. `unread` are its rows if some of its
-/// fields are invalid, and `before` the custom fields of a document that is changed.
+/// fields are invalid, and `before` the document if it is changed.
 pub fn complete<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
     pending: &Pending<Document<K>>,
     unread: Option<&Rows>,
-    before: Option<&Custom>,
+    before: Option<&Document<K>>,
     error: Error,
 ) -> Error {
     let new = pending.values();
@@ -29,12 +29,14 @@ pub fn complete<K: DocumentKind>(
         if !faults.has("client_id") {
             faults.join(client::named(tx, ctx, &new.client_id.0, &new.client_external_id))?;
         }
-        if before.is_none() {
+        let has_client = before.is_some_and(|before| before.is_final() || !before.client_id.0.is_empty());
+        if !has_client && !faults.has("client_id") {
             faults.join(new.check_client(tx, ctx))?;
         }
         faults.join(rows.check_named(tx, ctx, &ROWS))?;
         let mut custom = new.custom_fields.clone();
-        faults.join(custom_field::resolve(tx, ctx, K::WHICH.entity(), &mut custom, before))?;
+        let kept = before.map(|before| &before.custom_fields);
+        faults.join(custom_field::resolve(tx, ctx, K::WHICH.entity(), &mut custom, kept))?;
         Ok(faults)
     })
 }

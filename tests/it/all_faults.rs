@@ -345,4 +345,9 @@ fn bodies_with_two_errors_list_both(db: Db) {
     );
     let draft = json!({"title": "", "rows": [{"name": "x"}]});
     assert_eq!(client.post("/v1/invoices", draft).expect(422).faults(), ["title: required"]);
+    let draft = client.post("/v1/invoices", json!({"title": "x"})).expect(201).id();
+    let becomes_final = json!({"generation_mode": "final", "rows": [{"nam": "x"}]});
+    let mut faults = client.patch(&format!("/v1/invoices/{draft}"), becomes_final).expect(422).faults();
+    faults.sort();
+    assert_eq!(faults, ["client_id: required", "rows[0].nam: unknown_field", "rows[0].name: required"]);
 }
