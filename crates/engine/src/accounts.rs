@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use jiff::tz::TimeZone;
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 use store::{Migration, Row, Tx};
 use web::Network;
 
@@ -445,12 +445,13 @@ pub fn is_well_formed(secret: &str) -> bool {
 
 /// Returns the hash of a key that is stored.
 pub fn hash(secret: &str) -> [u8; 32] {
-    Sha256::digest(secret.as_bytes()).into()
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest(&SHA256, secret.as_bytes()).as_ref());
+    hash
 }
 
 fn checksum(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest[..CHECK].iter().map(|byte| BASE62[usize::from(byte % 62)] as char).collect()
+    hash(text)[..CHECK].iter().map(|byte| BASE62[usize::from(byte % 62)] as char).collect()
 }
 
 #[cfg(test)]

@@ -35,8 +35,10 @@ pub fn clean_name(sent: &str) -> String {
 
 /// Returns bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    let mut text = String::with_capacity(2 * bytes.len());
+    bytes.iter().for_each(|byte| text.extend([digit(byte >> 4), digit(byte & 15)]));
+    text
 }
 
 /// Returns the file extension in lower case, without the dot; empty if there is none.

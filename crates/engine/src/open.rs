@@ -52,7 +52,7 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     if is_unmarked {
         heads::sign(&store, &vault)?;
     }
-    let site = Arc::new(Site::open(key, vault, &config.public_url));
+    let site = Arc::new(Site::open(&key, vault, &config.public_url));
     let blobs = open_blobs(&config)?;
     let web = open_web(&config)?;
     let visitors = Visitors::new(networks("trusted_proxies", &config.trusted_proxies)?, config.public_limit_per_minute);

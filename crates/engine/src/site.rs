@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use ring::hmac::{self, HMAC_SHA256};
 use store::Migration;
 
 use crate::clock::Moment;
@@ -34,9 +33,8 @@ pub const SIGNED: [&str; 3] = ["account", "until", "signature"];
 /// The public URL of this server.
 pub struct Site {
     base: OnceLock<String>,
-    key: Vec<u8>,
     /// Keyed once: a list of files has a signature for each.
-    mac: Hmac<Sha256>,
+    mac: hmac::Key,
     /// The keys for secrets in the database.
     pub vault: Arc<Vault>,
 }
@@ -44,13 +42,13 @@ pub struct Site {
 impl Site {
     /// Opens the site at `public_url`, or if that is empty, at the address that the server listens on. `key` signs
     /// URLs.
-    pub fn open(key: Vec<u8>, vault: Arc<Vault>, public_url: &str) -> Site {
+    pub fn open(key: &[u8], vault: Arc<Vault>, public_url: &str) -> Site {
         let base = OnceLock::new();
         if !public_url.is_empty() {
             let _ = base.set(public_url.trim_end_matches('/').to_string());
         }
-        let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&key).unwrap_or_else(|_| unreachable_key());
-        Site { base, key, mac, vault }
+        let mac = hmac::Key::new(HMAC_SHA256, key);
+        Site { base, mac, vault }
     }
 
     /// Sets the address that the server listens on, in case the settings have no URL.
@@ -71,23 +69,19 @@ impl Site {
     /// Returns the absolute URL of a path, signed for a day of access without a key.
     pub fn signed(&self, account: i64, now: Moment, path: &str) -> String {
         let until = (now.0 / HOUR_MS + 1) * HOUR_MS + VALID_MS;
-        let signature = hex(&self.signature(path, account, until).finalize().into_bytes());
+        let signature = hex(hmac::sign(&self.mac, signed_text(path, account, until).as_bytes()).as_ref());
         self.address(&format!("{path}?account={account}&until={}&signature={signature}", until / 1000))
     }
 
     /// Returns the secret that signs the outgoing calls of an account.
     pub fn signing_secret(&self, account: i64) -> Vec<u8> {
-        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.key).unwrap_or_else(|_| unreachable_key());
-        mac.update(format!("calls of account {account}").as_bytes());
-        mac.finalize().into_bytes().to_vec()
+        hmac::sign(&self.mac, format!("calls of account {account}").as_bytes()).as_ref().to_vec()
     }
 
     /// Signs a call of an account.
     pub fn sign_for(&self, account: i64, text: &str) -> Vec<u8> {
         let secret = self.signing_secret(account);
-        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&secret).unwrap_or_else(|_| unreachable_key());
-        mac.update(text.as_bytes());
-        mac.finalize().into_bytes().to_vec()
+        hmac::sign(&hmac::Key::new(HMAC_SHA256, &secret), text.as_bytes()).as_ref().to_vec()
     }
 
     /// Returns the account of a signed URL, if it is valid for `path` at `now`.
@@ -96,23 +90,16 @@ impl Site {
         let until: i64 = query.get("until")?.parse().ok()?;
         let signature = unhex(query.get("signature")?)?;
         let until = until.checked_mul(1000)?;
-        let right = self.signature(path, account, until).verify_slice(&signature).is_ok();
+        let right = hmac::verify(&self.mac, signed_text(path, account, until).as_bytes(), &signature).is_ok();
         (right && now.0 < until).then_some(account)
     }
 
     /// Returns unguessable letters and digits, always the same for the same id.
     pub fn token_of(&self, id: &str) -> String {
-        hex(&self.signature(id, 0, 0).finalize().into_bytes()[..16])
-    }
-
-    fn signature(&self, path: &str, account: i64, until: i64) -> Hmac<Sha256> {
-        let mut mac = self.mac.clone();
-        mac.update(format!("{account}\n{until}\n{path}").as_bytes());
-        mac
+        hex(&hmac::sign(&self.mac, signed_text(id, 0, 0).as_bytes()).as_ref()[..16])
     }
 }
 
-/// HMAC accepts keys of any length.
-fn unreachable_key() -> Hmac<Sha256> {
-    unreachable!("HMAC takes keys of any length")
+fn signed_text(path: &str, account: i64, until: i64) -> String {
+    format!("{account}\n{until}\n{path}")
 }

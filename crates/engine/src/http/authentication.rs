@@ -37,8 +37,8 @@ pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Aut
 /// Authenticates the key of a request. A key that was not used recently costs a database lookup, so an address that
 /// sent many invalid keys is not allowed to try new ones for a while.
 pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::AuthenticatedKey>> {
-    let secret = secret(&head.headers)?;
-    let is_new = !app.keys.has_seen(secret);
+    let secret = keys::Secret::from(secret(&head.headers)?);
+    let is_new = !app.keys.has_seen(secret.hash);
     if is_new {
         app.visitors.may_guess(&head.extensions, &head.headers)?;
     }
@@ -53,7 +53,7 @@ pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Authenticat
             app.visitors.limit(&head.extensions, &head.headers)?;
             false
         }
-        Err(error) => is_new && error.code == Code::Unauthorized && accounts::is_well_formed(secret),
+        Err(error) => is_new && error.code == Code::Unauthorized && accounts::is_well_formed(secret.text),
     };
     if is_guess {
         app.visitors.guess(&head.extensions, &head.headers)?;
@@ -63,8 +63,8 @@ pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Authenticat
 
 /// Authenticates the session of a request. As with keys, an address that sent many invalid ones has to wait.
 pub async fn in_session(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::AuthenticatedKey>> {
-    let secret = session::secret(&app.site, &head.headers)?;
-    if !app.sessions.has_seen(secret) {
+    let secret = keys::Secret::from(session::secret(&app.site, &head.headers)?);
+    if !app.sessions.has_seen(secret.hash) {
         app.visitors.may_guess(&head.extensions, &head.headers)?;
     }
     let found = app.sessions.session(&app.store, app.clock, secret).await;
@@ -84,9 +84,9 @@ pub async fn authenticate(
     address: Option<IpAddr>,
 ) -> Result<Arc<keys::AuthenticatedKey>> {
     if headers.contains_key(AUTHORIZATION) {
-        return app.keys.caller(&app.store, app.clock, secret(headers)?, || address).await;
+        return app.keys.caller(&app.store, app.clock, secret(headers)?.into(), || address).await;
     }
-    app.sessions.session(&app.store, app.clock, session::secret(&app.site, headers)?).await
+    app.sessions.session(&app.store, app.clock, session::secret(&app.site, headers)?.into()).await
 }
 
 /// Returns the key in the headers of a request.

@@ -60,6 +60,21 @@ struct Found {
 /// Finds the key with a hash.
 pub type Find = fn(&mut Tx, &[u8]) -> Result<Option<Key>>;
 
+/// The secret of a key or a session, which is hashed once per request.
+#[derive(Clone, Copy)]
+pub struct Secret<'s> {
+    /// As it was sent.
+    pub text: &'s str,
+    /// Its hash, by which it is stored.
+    pub hash: [u8; 32],
+}
+
+impl<'s> From<&'s str> for Secret<'s> {
+    fn from(text: &'s str) -> Secret<'s> {
+        Secret { text, hash: accounts::hash(text) }
+    }
+}
+
 /// The recently used keys, or sessions.
 pub struct KeyRing {
     find: Find,
@@ -78,14 +93,15 @@ impl KeyRing {
         &self,
         store: &Store,
         clock: Clock,
-        secret: &str,
+        secret: Secret<'_>,
         address: impl FnOnce() -> Option<IpAddr>,
     ) -> Result<Arc<AuthenticatedKey>> {
-        if !accounts::is_well_formed(secret) {
+        // What was found before had the right form.
+        if !self.has_seen(secret.hash) && !accounts::is_well_formed(secret.text) {
             return Err(unauthorized("This is not a valid API key; keys start with kt_ and have 39 characters."));
         }
         let now = clock.now();
-        let found = self.look_up(store, accounts::hash(secret)).await?;
+        let found = self.look_up(store, secret.hash).await?;
         let found = found.ok_or_else(|| unauthorized("This key is unknown."))?;
         if let Some(reason) = found.caller.key.ended(now) {
             return Err(unauthorized(&reason));
@@ -98,9 +114,9 @@ impl KeyRing {
     }
 
     /// Returns the session with this secret; an error if it has ended.
-    pub async fn session(&self, store: &Store, clock: Clock, secret: &str) -> Result<Arc<AuthenticatedKey>> {
+    pub async fn session(&self, store: &Store, clock: Clock, secret: Secret<'_>) -> Result<Arc<AuthenticatedKey>> {
         let now = clock.now();
-        let found = self.look_up(store, accounts::hash(secret)).await?;
+        let found = self.look_up(store, secret.hash).await?;
         let found = found.filter(|found| found.caller.key.is_live(now));
         let found = found.ok_or_else(|| unauthorized("Your session has ended. Sign in again."))?;
         found.caller.account.check_open()?;
@@ -130,10 +146,9 @@ impl KeyRing {
         found.caller
     }
 
-    /// Whether the key was used recently.
-    pub fn has_seen(&self, secret: &str) -> bool {
-        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
-        seen.contains_key(&accounts::hash(secret))
+    /// Whether the key with this hash was used recently.
+    pub fn has_seen(&self, hash: [u8; 32]) -> bool {
+        self.seen.read().unwrap_or_else(PoisonError::into_inner).contains_key(&hash)
     }
 
     async fn fetch(&self, store: &Store, hash: [u8; 32], seen: Option<Arc<AuthenticatedKey>>) -> Result<Option<Found>> {
