@@ -8,9 +8,10 @@ import { useKeys } from "./keys.js";
 import { groupsOf } from "./form.js";
 import { History } from "./history.js";
 import { mergeMenu } from "./merge.js";
+import { Missing } from "./missing.js";
 import { Notes } from "./notes.js";
 import { CopyBox, showOnce } from "./once.js";
-import { Button, Card, Empty, Facts, Head, Menu, Pill, Problem, Skeleton, deleteLater, say, sayError } from "./parts.js";
+import { Button, Card, Facts, Head, Menu, Pill, Skeleton, deleteLater, say, sayError } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go } from "./router.js";
 import { can, itemPath, may, me, titleOf, valueOf } from "./schema.js";
@@ -26,12 +27,6 @@ export function DetailPage({ table, id }) {
   if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
   if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 8 }));
   return h(Record, { table, item: loaded.answer.data, etag: loaded.answer.etag });
-}
-
-/** @param {{ table: Table, error: import("./api.js").ApiError, retry: () => void }} properties */
-export function Missing({ table, error, retry }) {
-  if (error.status !== 404) return div({ class: "page" }, h(Problem, { error, retry }));
-  return div({ class: "page" }, h(Empty, { icon: "search", title: t("missing.title"), text: t("missing.text") }, h(Button, { href: table.address }, tableName(table.key))));
 }
 
 /** @param {{ table: Table, item: Item, etag: string }} properties */
@@ -77,7 +72,7 @@ const hasValue = (value) => value !== null && value !== undefined && value !== "
  * @param {{ table: Table, item: Item, etag: string }} properties */
 function Actions({ table, item, etag }) {
   const actions = (table.actions ?? []).filter((action) => may(action.scope) && (!action.takes?.length || BARE.includes(action.name)) && !action.name.includes("/") && fits(action.name, item));
-  return div({ class: "actions" }, actions.map((action) => h(Button, { key: action.name, primary: action.name === "complete" || action.name === "approve", onClick: () => run(action) }, actionName(table.key, action.name))));
+  return actions.length === 0 ? null : div({ class: "actions" }, actions.map((action) => h(Button, { key: action.name, primary: action.name === "complete" || action.name === "approve", onClick: () => run(action) }, actionName(table.key, action.name))));
   /** @param {import("./schema.js").Action} action */
   async function run(action) {
     const path = action.path.replace("{id}", item.id);

@@ -23,7 +23,7 @@ const countries = () => (sorted = sorted.length > 0 ? sorted : COUNTRIES.map((co
 /** @param {{ table: string, field: Field, name?: string, value: any, onChange: (value: any) => void, error?: string, disabled?: boolean, prefix?: string, onNew?: (typed: string) => void }} properties */
 export function FieldRow({ table, field, name = fieldName(table, field.name), value, onChange, error, disabled, prefix = "f", onNew }) {
   const id = `${prefix}-${field.name.replace(" ", "-")}`;
-  const help = fieldHelp(table, field.name);
+  const help = field.kind === "vat_number" && isShort(value) ? t("vat.unusual") : fieldHelp(table, field.name);
   const describedBy = [help && `${id}-help`, error && `${id}-error`].filter(Boolean).join(" ") || undefined;
   const notes = [help ? p({ class: "help", id: `${id}-help` }, help) : null, error ? p({ class: "wrong", id: `${id}-error` }, error) : null];
   const control = { id, value, onChange, invalid: Boolean(error), describedBy, disabled };
@@ -42,6 +42,10 @@ export function FieldRow({ table, field, name = fieldName(table, field.name), va
   return div({ class: `field kind-${field.kind} ${wide(field) ? "wide" : ""}` },
     label({ for: id }, name, field.required ? span({ class: "required", "aria-hidden": "true" }, " *") : null), controlOf(table, field, control, onNew), notes);
 }
+
+/** Whether a VAT number has fewer digits than those of any country: the server knows how long those of the EU are, and takes others as they are.
+ * @param {any} value */
+const isShort = (value) => Boolean(value) && String(value).replace(/\D/g, "").length < 5;
 
 /** @param {Field} field */
 export const wide = (field) => (field.length ?? 0) > 255 && !["subject", "title", "name", "url"].includes(field.name) && !["emails", "email", "link", "choice"].includes(field.kind) || ["texts", "data"].includes(field.kind);

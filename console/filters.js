@@ -56,7 +56,7 @@ function Box(properties) {
 const isActive = (field, parameters) => Boolean(field.filter && parameters.get(field.filter)) || Boolean(field.range?.some((name) => parameters.get(name)));
 
 /** @param {{ box: { current: HTMLInputElement | null }, now: string }} properties */
-function SearchBox({ box, now }) {
+export function SearchBox({ box, now }) {
   const [typed, setTyped] = useState(now);
   const timer = useRef(0);
   useEffect(() => { if (document.activeElement !== box.current) setTyped(now); }, [now]);

@@ -9,6 +9,7 @@ import { Others } from "./here.js";
 import { useIdentity } from "./identity.js";
 import { a, div, form, h, li, section, strong, ul } from "./html.js";
 import { useKeys } from "./keys.js";
+import { Missing } from "./missing.js";
 import { showOnce } from "./once.js";
 import { Button, Card, Head, Problem, Restored, Skeleton, saySaved } from "./parts.js";
 import { tasteOf } from "./resources.js";
@@ -25,7 +26,7 @@ import { ChangedNotice, openConflict } from "./conflict.js";
 export function FormPage({ table, id }) {
   const path = id ? itemPath(table, id) : null;
   const loaded = useLoad(path, { typing: true });
-  if (path && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  if (path && loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
   if (path && !loaded.answer) return div({ class: "page narrow" }, h(Skeleton, { rows: 8 }));
   return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "" });
 }

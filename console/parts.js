@@ -84,15 +84,19 @@ export function Progress({ on }) {
  * @param {{ discard: () => void }} properties */
 export const Restored = ({ discard }) => div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: discard }, t("draft.discard")));
 
-/** An error that stays: the sentence, what to do, the request id.
+/** An error that stays: the sentence, what to do, and the request id of what nobody expected.
  * @param {{ error: unknown, retry?: () => void }} properties */
 export function Problem({ error, retry }) {
   const known = error instanceof ApiError ? error : null;
   return div({ class: "problem", role: "alert" }, h(Icon, { name: "alert" }),
     div(null, strong(null, told(known) || errorText(known ?? { message: error instanceof Error ? error.message : "" })), more(known) ? p(null, more(known)) : null,
-      known?.requestId ? p({ class: "soft" }, `${t("error.request")} ${known.requestId}`) : null),
+      requestOf(known) ? p({ class: "soft" }, requestOf(known)) : null),
     retry ? h(Button, { small: true, onClick: retry }, t("again")) : null);
 }
+
+/** What the operator finds in the log; of no use for what the reader can mend.
+ * @param {ApiError | null} error */
+const requestOf = (error) => (error?.requestId && error.status >= 500 ? `${t("error.request")} ${error.requestId}` : "");
 
 /** What is wrong with the fields, as far as it makes a sentence without them.
  * @param {ApiError | null} error */
@@ -214,7 +218,7 @@ export function sayError(error) {
   const known = error instanceof ApiError ? error : null;
   const first = known?.code === "validation_failed" ? known.details[0] : undefined;
   const sentence = told(known) || errorText(known ?? { message: error instanceof Error ? error.message : String(error) });
-  say(first && !told(known) ? `${sentence} ${fieldName("", lastOf(first.field))}: ${detailText(first)}` : sentence, { error: true, detail: [more(known), known?.requestId ? `${t("error.request")} ${known.requestId}` : ""].filter(Boolean).join(" · ") });
+  say(first && !told(known) ? `${sentence} ${fieldName("", lastOf(first.field))}: ${detailText(first)}` : sentence, { error: true, detail: [more(known), requestOf(known)].filter(Boolean).join(" · ") });
 }
 
 /** @param {number} id */

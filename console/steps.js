@@ -55,15 +55,22 @@ export function stepLine(step) {
   }
 }
 
+/** A field of an event as people say it: "Mail · Type of mail" for data.mail.send_type.
+ * @param {string} path */
+export function pathName(path) {
+  const parts = path.split(/[.[\]]+/).slice(1).filter((part) => part && part !== "meta");
+  return parts.map((part) => fieldName("", part)).join(" · ");
+}
+
 /** A condition as people say it: "Payment status is one of Overdue or Partly paid".
  * @param {Item} condition */
 export function conditionLine(condition) {
   const { field = "", op, value } = condition;
   const name = field.slice(field.lastIndexOf(".") + 1);
   // The record has what it had when the flow was started.
-  if (op === "eq" && typeof value === "string" && /^\{\{ *data\.(\w+) *\}\}$/.exec(value)?.[1] === name) return `${fieldName("", name)} ${t("operator.unchanged")}`;
+  if (op === "eq" && typeof value === "string" && /^\{\{ *data\.(\w+) *\}\}$/.exec(value)?.[1] === name) return `${pathName(field)} ${t("operator.unchanged")}`;
   const said = op === "exists" ? (value === false ? t("no") : "") : (Array.isArray(value) ? value : [value ?? ""]).map((one) => valueWord(name, one)).join(` ${t("flow.or")} `);
-  return [fieldName("", name), word([`operator.${op}`], op), said].filter(Boolean).join(" ");
+  return [pathName(field), word([`operator.${op}`], op), said].filter(Boolean).join(" ");
 }
 
 /** @param {string} field @param {unknown} value */

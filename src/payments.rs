@@ -5,6 +5,7 @@ pub(crate) mod batch;
 pub mod collecting;
 pub(crate) mod handing_over;
 pub(crate) mod mandate;
+mod next_file;
 pub mod payment;
 pub(crate) mod providers;
 pub(crate) mod verification;

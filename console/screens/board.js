@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { post, useLoad } from "../api.js";
 import { daysUntil, money, moneyOfCents, nearDay } from "../format.js";
-import { a, article, div, h, h2, section, span } from "../html.js";
+import { a, article, div, h, h2, p, section, span, strong } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
 import { Button, Empty, Head, Menu, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
@@ -21,6 +21,7 @@ export function Board({ table }) {
   const phases = /** @type {Item[] | undefined} */ (useLoad("/v1/phases").answer?.data);
   const chosen = pipelines?.find((one) => one.id === parameters.get("pipeline_id")) ?? pipelines?.[0];
   const loaded = useLoad(chosen ? `/v1/deals?status=open&pipeline_id=${chosen.id}&per_page=100` : null);
+  const first = useLoad(loaded.answer?.data.length === 0 ? "/v1/deals?per_page=1" : null).answer?.meta.total === 0;
   // A deal without an open task has no follow-up; known for as many tasks as one page has.
   const tasks = useLoad(may("tasks.read") ? "/v1/tasks?status=open&per_page=100" : null).answer;
   const followed = tasks && (tasks.meta.total ?? 0) <= 100 ? new Set(tasks.data.map((/** @type {Item} */ task) => valueOf(task, "deal_id"))) : null;
@@ -80,7 +81,7 @@ export function Board({ table }) {
       onDrop: (event) => { event.preventDefault(); event.currentTarget.classList.remove("over"); const deal = deals.find((one) => one.id === dragged.value); dragged.value = ""; if (deal) void move(deal, phase.id); } },
       div({ class: "phase-head" }, h2(null, given(phase.name), span({ class: "count" }, ` ${cards.length}`)), span({ class: "phase-sum" }, moneyOfCents(sum))),
       cards.map((deal) => h(Card, { key: deal.id, deal, phases: own, edits, dragged, move, end, alone: followed !== null && !followed.has(deal.id) })),
-      cards.length === 0 ? div({ class: "phase-empty" }, t("board.empty")) : null);
+      first && cards.length === 0 && phase === own[0] ? h(Example, null) : cards.length === 0 ? div({ class: "phase-empty" }, t("board.empty")) : null);
   };
   return div({ class: "page list-page" },
     h(Head, { title: tableName("deals"), beside: span({ class: "soft" }, deals.length ? moneyOfCents(deals.reduce((total, deal) => total + cents(deal.amount), 0n)) : "") },
@@ -95,6 +96,10 @@ export function Board({ table }) {
     return div({ class: how === "win" ? "drop-end" : "drop-end lost", onDragOver: (event) => event.preventDefault(), onDrop: (event) => { event.preventDefault(); const deal = deals.find((one) => one.id === dragged.value); dragged.value = ""; void end(deal, how); } }, word([`action.${how}`], how));
   }
 }
+
+/** What a card looks like, and what it is for, until there is one. */
+const Example = () => [article({ key: "example", class: "deal example" }, strong(null, t("board.example")), div({ class: "deal-line" }, span(null), span({ class: "amount" }, money("1500")))),
+  p({ key: "text", class: "phase-empty" }, word(["empty.deals.text"], ""))];
 
 /** Moves the focus to the next card in a direction.
  * @param {string} key */

@@ -1,7 +1,7 @@
 // The page of a client: how to reach them, what is open, and everything that is done for them.
 import { useEffect, useState } from "preact/hooks";
 import { useLoad } from "../api.js";
-import { Missing } from "../detail.js";
+import { Missing } from "../missing.js";
 import { groupsOf, useCustomFields } from "../form.js";
 import { day, dayOf, iban, money, moneyOfCents, today } from "../format.js";
 import { History } from "../history.js";

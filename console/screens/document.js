@@ -1,7 +1,7 @@
 // The page of a document: as it is printed on the left; status, money and history on the right. A draft opens in the editor.
 import { useState } from "preact/hooks";
 import { post, remove, useLoad } from "../api.js";
-import { Missing } from "../detail.js";
+import { Missing } from "../missing.js";
 import { confirm } from "../dialog.js";
 import { choose, chosen } from "../drafts.js";
 import { day, daysUntil, money, moneyOfCents, plusDays, today } from "../format.js";

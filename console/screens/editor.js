@@ -13,9 +13,10 @@ import { plusDays, today } from "../format.js";
 import { Others } from "../here.js";
 import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
+import { Missing } from "../missing.js";
 import { fromCents, lineTotal } from "../money.js";
 import { Paper, PdfSheet } from "../paper.js";
-import { Button, Card, Head, Menu, Pill, Problem, Restored, Skeleton, say } from "../parts.js";
+import { Button, Card, Head, Menu, Pill, Restored, Skeleton, say } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
@@ -31,7 +32,7 @@ import { linked, pdfOf, shortNumber } from "../value.js";
 export function Editor({ table, id }) {
   const loaded = useLoad(id ? itemPath(table, id) : null, { typing: true });
   const rates = useLoad("/v1/tax-rates").answer;
-  if (id && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  if (id && loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
   if ((id && !loaded.answer) || !rates) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
   return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "", allRates: rates.data });
 }

@@ -2,7 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { uploadFile, useLoad } from "../api.js";
-import { Missing, removeItem } from "../detail.js";
+import { removeItem } from "../detail.js";
+import { Missing } from "../missing.js";
 import { moment, size } from "../format.js";
 import { a, div, h, img, input, span } from "../html.js";
 import { ListPage } from "../list.js";

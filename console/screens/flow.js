@@ -1,7 +1,8 @@
 // Flows as cards, the page of a flow with its steps and runs, and the page of a run.
 import { useState } from "preact/hooks";
 import { patch, post, useLoad } from "../api.js";
-import { Missing, removeItem } from "../detail.js";
+import { removeItem } from "../detail.js";
+import { Missing } from "../missing.js";
 import { Dialog, confirm, openDialog } from "../dialog.js";
 import { count, moment, money, plusDays, today } from "../format.js";
 import { a, button, details, div, h, li, ol, p, pre, span, strong, summary, ul } from "../html.js";

@@ -6,15 +6,16 @@ import { ChangedNotice, openConflict } from "../conflict.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
-import { a, button, datalist, div, form, h, input, label, li, ol, option, p, span, strong, textarea } from "../html.js";
+import { a, button, div, form, h, input, label, li, ol, p, span, strong, textarea } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Card, Head, Icon, Menu, Problem, Restored, Skeleton, saySaved } from "../parts.js";
+import { Missing } from "../missing.js";
+import { Button, Card, Head, Icon, Menu, Restored, Skeleton, saySaved } from "../parts.js";
 import { go, place } from "../router.js";
 import { itemPath } from "../schema.js";
 import { EVENTS, OPERATORS, STEP_TYPES, stepFields, stepName } from "../steps.js";
 import { choiceName, detailText, fieldName, t, tableName, word } from "../words.js";
 import { STEP_ICONS } from "./flow.js";
-import { DurationBox, FieldPicker, ScheduleBox, useEventFields } from "./flow_fields.js";
+import { DurationBox, FieldBox, FieldPicker, ScheduleBox, useEventFields } from "./flow_fields.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -22,7 +23,7 @@ import { DurationBox, FieldPicker, ScheduleBox, useEventFields } from "./flow_fi
 /** @param {{ table: Table, id: string | null }} properties */
 export function FlowEditor({ table, id }) {
   const loaded = useLoad(id ? itemPath(table, id) : null, { typing: true });
-  if (id && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  if (id && loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
   if (id && !loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
   return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "" });
 }
@@ -144,11 +145,10 @@ function StepControl({ step, field, fields, error, id, onChange }) {
 
 /** @param {{ conditions: Item[], root: string, fields: import("./flow_fields.js").EventField[], onChange: (conditions: Item[]) => void }} properties */
 function Conditions({ conditions, root, fields, onChange }) {
-  const list = `${root}fields`;
   /** @param {number} at @param {Item} changes */
   const set = (at, changes) => onChange(conditions.map((one, place) => (place === at ? { ...one, ...changes } : one)));
-  return div({ class: "conditions" }, datalist({ id: list }, fields.map((field) => option({ key: field.path, value: field.path.replace(/^data\./, root) }, field.name))), conditions.map((one, at) => div({ key: at, class: "condition" },
-    input({ type: "text", list, value: one.field, "aria-label": t("flow.field"), onInput: (event) => set(at, { field: event.currentTarget.value }) }),
+  return div({ class: "conditions" }, conditions.map((one, at) => div({ key: at, class: "condition" },
+    h(FieldBox, { id: `${root}-field-${at}`, label: t("flow.field"), value: one.field, root, fields, onChange: (field) => set(at, { field }) }),
     h(ChoiceBox, { id: `${root}-op-${at}`, label: t("flow.operator"), value: one.op, onChange: (op) => set(at, { op }), options: OPERATORS.map((op) => /** @type {[string, string]} */ ([op, word([`operator.${op}`], op)])) }),
     input({ type: "text", value: typeof one.value === "string" ? one.value : JSON.stringify(one.value ?? ""), "aria-label": t("flow.value"), onInput: (event) => set(at, { value: readValue(event.currentTarget.value) }) }),
     h(Button, { small: true, quiet: true, icon: "close", label: t("delete"), onClick: () => onChange(conditions.filter((_, place) => place !== at)) }))),

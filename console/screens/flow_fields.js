@@ -5,6 +5,7 @@ import { tableOf } from "../change.js";
 import { ChoiceBox, NumberBox, TextBox } from "../field.js";
 import { div, h } from "../html.js";
 import { Menu } from "../parts.js";
+import { pathName } from "../steps.js";
 import { fieldName, t } from "../words.js";
 
 /** @typedef {{ id: string, value: string, onChange: (value: any) => void }} Control */
@@ -51,6 +52,19 @@ export function useEventFields(event) {
     return { path: field.path, name: fieldName(tableOf(type)?.key ?? "", last) };
   });
 }
+
+/** The field of a condition: one of the event by its name, or a path.
+ * @param {Control & { label: string, root: string, fields: EventField[] }} properties */
+export function FieldBox({ id, label, value, root, fields, onChange }) {
+  const [own, setOwn] = useState(false);
+  if (own || fields.length === 0) return h(TextBox, { id, label, value, onChange });
+  const known = fields.map((field) => /** @type {[string, string]} */ ([field.path.replace(/^data\./, root), field.name]));
+  const now = known.some(([path]) => path === value) || value === root ? "" : pathName(value);
+  return h(ChoiceBox, { id, label, value: value === root ? "" : value, onChange: (next) => { setOwn(next === OWN); if (next !== OWN) onChange(next); },
+    options: [...(now ? [/** @type {[string, string]} */ ([value, now])] : []), ...known.filter(([, name]) => name !== now), [OWN, t("flow.own_field")]] });
+}
+
+const OWN = "own";
 
 /** Puts a field of the event into a text.
  * @param {{ fields: EventField[], onPick: (path: string) => void }} properties */

@@ -1,7 +1,7 @@
 // Imports: a file is chosen, checked and shown as it was understood; it runs when somebody says so, and can be undone.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formKey, patch, post, remove, uploadFile, useLoad } from "../api.js";
-import { Missing } from "../detail.js";
+import { Missing } from "../missing.js";
 import { confirm } from "../dialog.js";
 import { ChoiceBox } from "../field.js";
 import { count, decimal, size } from "../format.js";

@@ -50,9 +50,10 @@ function Verify({ client, close }) {
   return h(Dialog, { title: t("mandate.ask"), action: t("mandate.make_link"), close, run }, p(null, t("mandate.ask_text", { name: tables.clients ? titleOf(tables.clients, client) : "" })));
 }
 
-/** @param {{ client: Item, close: () => void }} properties */
+/** The form may have no reference yet: the number of the client and the day make one.
+ * @param {{ client: Item, close: () => void }} properties */
 function Signed({ client, close }) {
-  const [reference, setReference] = useState("");
+  const [reference, setReference] = useState(() => `M${client.debtor_number}-${today().replace(/-/g, "")}`);
   const [date, setDate] = useState(today());
   const key = useMemo(formKey, []);
   const run = async () => {

@@ -1,7 +1,7 @@
 // The page of a project: budget against hours and invoices, hours with their approval, tasks and documents.
 import { useMemo, useState } from "preact/hooks";
 import { formKey, post, remove, useLoad } from "../api.js";
-import { Missing } from "../detail.js";
+import { Missing } from "../missing.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { DayBox, TextBox } from "../field.js";
 import { day, hours, money, moneyOfCents, nearDay, readNumber, today } from "../format.js";

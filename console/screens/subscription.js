@@ -1,7 +1,7 @@
 // The page of a subscription: its periods as a strip, each with its invoice; the lines; what went wrong on top.
 import { useMemo, useState } from "preact/hooks";
 import { formKey, post, useLoad } from "../api.js";
-import { Missing } from "../detail.js";
+import { Missing } from "../missing.js";
 import { Dialog, confirm, openDialog } from "../dialog.js";
 import { DayBox } from "../field.js";
 import { day, money, moneyOfCents, nearDay, today } from "../format.js";

@@ -11,7 +11,8 @@ import { ErrorList } from "../form.js";
 import { day, today } from "../format.js";
 import { a, div, form, h, label, p } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Card, Head, Problem, Restored, Skeleton, say } from "../parts.js";
+import { Missing } from "../missing.js";
+import { Button, Card, Head, Restored, Skeleton, say } from "../parts.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
 import { go, place } from "../router.js";
 import { fieldOf, itemPath } from "../schema.js";
@@ -25,7 +26,7 @@ import { openQuickClient } from "./quick_client.js";
 export function SubscriptionEditor({ table, id }) {
   const loaded = useLoad(id ? itemPath(table, id) : null, { typing: true });
   const rates = useLoad("/v1/tax-rates").answer;
-  if (id && loaded.error && !loaded.answer) return div({ class: "page" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  if (id && loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
   if ((id && !loaded.answer) || !rates) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
   return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "", allRates: rates.data });
 }

@@ -3,10 +3,12 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formKey, patch, post, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox } from "../field.js";
+import { SearchBox } from "../filters.js";
 import { a, aside, button, div, h, h1, h2, label, section, span, textarea } from "../html.js";
 import { Others } from "../here.js";
 import { useKeys } from "../keys.js";
 import { sayMailed } from "../mailed.js";
+import { Missing } from "../missing.js";
 import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, may, me, tables, titleOf } from "../schema.js";
@@ -27,21 +29,32 @@ export function Inbox({ table, id }) {
   const at = rows.findIndex((row) => row.id === id);
   /** @param {number} step */
   const step = (step) => { const next = rows[at + step]; if (next) go(`/tickets/${next.id}${query ? `?${query}` : ""}`); };
-  useKeys([{ key: "j", label: t("list.next"), run: () => step(1) }, { key: "k", label: t("list.previous"), run: () => step(-1) }]);
-  const now = new URLSearchParams(query).get("status") ?? "";
+  const searching = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useKeys([{ key: "/", label: t("list.search"), run: () => searching.current?.focus() }, { key: "j", label: t("list.next"), run: () => step(1) }, { key: "k", label: t("list.previous"), run: () => step(-1) }]);
+  const parameters = new URLSearchParams(query);
+  const now = parameters.get("status") ?? "";
   const mine = `assignee_id=${me.value.user.id}`;
+  const none = loaded.answer && rows.length === 0;
   return div({ class: id ? "inbox reading" : "inbox" },
     section({ class: "inbox-list", "aria-label": tableName("tickets") },
       div({ class: "inbox-head" },
         div({ class: "inbox-title" }, id ? h2(null, tableName("tickets")) : h1({ tabIndex: -1 }, tableName("tickets")), can(table, "create") ? h(Button, { small: true, icon: "plus", href: "/tickets/new", name: word(["new.tickets"], t("new")) }, t("new")) : null),
-        h(Tabs, { label: t("list.views"), items: [{ href: "/tickets", label: t("ticket.all"), current: query === "" }, { href: `/tickets?${mine}`, label: t("ticket.mine"), current: query === mine }, ...statuses.map((status) => ({ href: `/tickets?status=${encodeURIComponent(status.name)}`, label: choiceName("tickets", "status", status.name), current: now === status.name }))] })),
+        h(Tabs, { label: t("list.views"), items: [{ href: "/tickets", label: t("ticket.all"), current: !now && !parameters.get("assignee_id") }, { href: `/tickets?${mine}`, label: t("ticket.mine"), current: query.includes(mine) }, ...statuses.map((status) => ({ href: `/tickets?status=${encodeURIComponent(status.name)}`, label: choiceName("tickets", "status", status.name), current: now === status.name }))] }),
+        none && !query ? null : h(SearchBox, { box: searching, now: parameters.get("search") ?? "" })),
       div({ class: "inbox-rows" },
         loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null, !loaded.answer ? h(Skeleton, { rows: 8 }) : null,
-        loaded.answer && rows.length === 0 ? h(Empty, { icon: "tickets", title: t("ticket.none"), text: t("ticket.none_text") }) : null,
+        none ? nothing(parameters.has("search")) : null,
         rows.map((row) => a({ key: row.id, class: waits(row) ? "inbox-row unanswered" : "inbox-row", href: `/tickets/${row.id}${query ? `?${query}` : ""}`, "aria-current": row.id === id ? "true" : undefined },
           span({ class: "who" }, row.client_name || (row.client_id ? h(LinkName, { table: "clients", id: row.client_id, plain: true }) : row.client_email || "–"), waits(row) ? span({ class: "hidden" }, ` (${t("ticket.unanswered")})`) : null), span({ class: "when" }, h(Moment, { at: row.meta?.last_message_at || row.created_at })), span({ class: "topic" }, row.subject),
           span({ class: "state" }, h(Pill, { table: "tickets", field: "status", value: row.status }), row.priority === "high" || row.priority === "urgent" ? h(Pill, { table: "tickets", field: "priority", value: row.priority }) : null, row.number))))),
-    id ? h(Conversation, { key: id, table, id, statuses }) : loaded.answer && rows.length === 0 ? div({ class: "empty" }) : h(Empty, { icon: "tickets", title: t("ticket.choose"), text: t("ticket.choose_text") }));
+    id ? h(Conversation, { key: id, table, id, statuses }) : none ? div({ class: "empty" }) : h(Empty, { icon: "tickets", title: t("ticket.choose"), text: t("ticket.choose_text") }));
+}
+
+/** @param {boolean} searched */
+function nothing(searched) {
+  if (searched) return h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") }, h(Button, { href: "/tickets" }, t("list.clear")));
+  const channels = tables.ticket_channels;
+  return h(Empty, { icon: "tickets", title: t("ticket.none"), text: t("ticket.none_text") }, channels && can(channels, "list") ? h(Button, { icon: "mail", href: channels.address }, tableName("ticket_channels")) : null);
 }
 
 /** Whether the client had the last word.
@@ -61,7 +74,7 @@ function Conversation({ table, id, statuses }) {
     { key: "e", label: t("edit"), run: () => go(`/tickets/${id}/edit`) },
     { key: "a", label: t("ticket.assign"), run: () => document.getElementById("ticket-assignee")?.focus() },
   ] : []);
-  if (loaded.error && !loaded.answer) return div({ class: "conversation" }, h(Problem, { error: loaded.error, retry: loaded.reload }));
+  if (loaded.error && !loaded.answer) return div({ class: "conversation" }, h(Missing, { table, error: loaded.error, retry: loaded.reload }));
   if (!loaded.answer) return div({ class: "conversation" }, h(Skeleton, { rows: 6 }));
   const item = loaded.answer.data;
   /** @param {Item} changes */

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { ApiError, formKey, get, patch, post, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { openConflict } from "../conflict.js";
-import { Missing } from "../detail.js";
+import { Missing } from "../missing.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, FieldRow, TextBox } from "../field.js";
 import { ErrorList, changes, editable, errorsByField } from "../form.js";

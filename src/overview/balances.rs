@@ -1,14 +1,18 @@
-//! Figures beside the rows of a list: what each invoice and each client still has to pay, and how much of its budget each project has used.
+//! Figures beside the rows of a list: what each invoice and each client still has to pay, how much of its budget each project has
+//! used, and how often each flow ran and failed.
 
 use engine::call::{Answer, Call};
+use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Error, FieldCode, Result, Violation, violation};
 use engine::records::Work;
 use engine::resource::{Method, Part, Resource, Returns};
+use jiff::ToSpan;
 use serde_json::json;
 use store::{Tx, Value};
 
 use super::in_euros;
+use crate::automation::run;
 use crate::documents::Mode;
 
 /// Maximum number of records in a request: a page of a list.
@@ -47,6 +51,22 @@ const PROJECTS: &[Part] = &[
     Part("invoiced_amount", "number", "The total of its final invoices and credit invoices, excluding VAT."),
 ];
 
+const OF_FLOWS: &[Part] = &[Part(
+    "flow_id",
+    "string",
+    "The ids of the flows, separated by commas: 100 at most. Without them, the 100 that were created last.",
+)];
+const FLOWS: &[Part] = &[
+    Part("flow_id", "string", "The flow. Flows that did not run are left out."),
+    Part("runs", "integer", "The number of runs that were created in the last 30 days, today included."),
+    Part("failed", "integer", "The number of these runs with the status `failed`."),
+    Part("capped", "boolean", "Whether there are more runs than were counted: 1,000."),
+];
+/// The days whose runs are counted, today included.
+const DAYS: i64 = 30;
+/// Maximum number of runs of a flow that are counted.
+const MAX_RUNS: i64 = 1000;
+
 /// Adds the routes to those of the reports.
 pub(super) fn routes(reports: Resource) -> Resource {
     reports
@@ -64,6 +84,10 @@ pub(super) fn routes(reports: Resource) -> Resource {
             route.visits_many = true;
             route.also_needs = Some("projects.read");
         })
+        .extension()
+        .route(Method::Get, "/flows", "Report the runs of flows in the last 30 days", flows)
+        .returns(Returns::Found(FLOWS, OF_FLOWS))
+        .with(|route| (route.scope, route.visits_many) = ("automation.read".to_string(), true))
         .extension()
 }
 
@@ -172,4 +196,44 @@ fn projects(call: Call) -> Result<Work> {
 fn newest_projects(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
     let sql = format!("SELECT id FROM projects WHERE account_id = $1 ORDER BY id DESC LIMIT {MAX_IDS}");
     tx.all(&sql, &[ctx.account.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
+}
+
+/// `GET /v1/reports/flows`
+fn flows(call: Call) -> Result<Work> {
+    let ids = ids(&call, "flow_id").map_err(|wrong| Error::field("flow_id", wrong))?;
+    Ok(Box::new(move |tx, ctx| {
+        let today = ctx.now.date(&ctx.zone);
+        let first = Moment::start_of(today.checked_sub((DAYS - 1).days()).unwrap_or(today), &ctx.zone);
+        let named = match ids.is_empty() {
+            true => String::new(),
+            false => format!(" AND id IN ({})", places(&ids, 2)),
+        };
+        // Each count is a range of an index, up to a limit.
+        let counted = |index: &str, condition: &str| {
+            format!(
+                "(SELECT count(*) FROM (SELECT 1 FROM runs{index} WHERE runs.account_id = $1 AND runs.flow_id = flows.id{condition}
+                  AND runs.created_at >= $2 LIMIT {}) AS counted)",
+                MAX_RUNS + 1
+            )
+        };
+        let sql = format!(
+            "SELECT id, {}, {} FROM flows WHERE account_id = $1{named} ORDER BY created_at DESC, id DESC LIMIT {MAX_IDS}",
+            counted(&tx.dialect().indexed_by("runs_flow"), ""),
+            counted(
+                &tx.dialect().indexed_by("runs_flow_status"),
+                &format!(" AND runs.status = '{}'", run::Status::Failed.wire())
+            )
+        );
+        let mut values: Vec<Value> = vec![ctx.account.into(), first.0.into()];
+        values.extend(ids.iter().map(Value::from));
+        let found =
+            tx.all(&sql, &values, |row| Ok::<_, Error>((row.text(0)?.to_string(), row.int(1)?, row.int(2)?)))?;
+        let ran = found.into_iter().filter(|(_, runs, _)| *runs > 0);
+        let shown = ran.map(|(id, runs, failed)| {
+            json!({
+                "flow_id": id, "runs": runs.min(MAX_RUNS), "failed": failed.min(MAX_RUNS), "capped": runs > MAX_RUNS,
+            })
+        });
+        Ok(Answer::list(shown.collect()))
+    }))
 }

@@ -1,13 +1,13 @@
 //! Direct debit through the bank: a SEPA file (pain.008) with all pending collections by signed mandates.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use engine::call::{Answer, Call, Content};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input::Input;
 use engine::input::pending::Pending;
-use engine::record::{ALL, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, Record, ShownUrl};
+use engine::record::{ALL, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, ShownUrl};
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::slice::TOGETHER;
@@ -15,16 +15,13 @@ use engine::{choice, log, record};
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 use money::Amount;
-use serde::Serialize;
-use serde_json::json;
 use store::{Migration, Tx};
 
 use super::handing_over::{self, HandOver};
-use super::mandate::{self, Mandate, MandateStatus};
-use super::payment::{self, ASKED, Payment, PaymentType, Status};
-use crate::documents::Invoice;
-use crate::relations::client::Client;
-use crate::settings::{ProviderName, Settings, corporate_identity};
+use super::mandate::MandateStatus;
+use super::next_file::{self, LeftOut, NextFile, Waiting};
+use super::payment::Payment;
+use crate::settings::{Settings, corporate_identity};
 
 choice! {
     /// The SEPA scheme.
@@ -66,26 +63,11 @@ record! {
 
 impl Model for Batch {}
 
-/// Maximum number of collections in a file: about five megabytes, written in one transaction.
-const MAX_PAYMENTS: usize = 5000;
-
 /// Maximum number of times that a file is built for one request.
 const MAX_ATTEMPTS: usize = 10;
 
 /// Maximum number of changes to check since the file was built; beyond that, it is built again.
 const MAX_CHANGES: usize = 1000;
-
-/// A pending payment with the details that the bank requires.
-struct Waiting {
-    payment: Payment,
-    /// Whether its amount was more than what is still open.
-    is_reduced: bool,
-    invoice_id: String,
-    number: String,
-    title: String,
-    client: Client,
-    mandate: Mandate,
-}
 
 /// A file that was built before the transaction which keeps it.
 struct Built {
@@ -95,47 +77,6 @@ struct Built {
     waiting: Vec<Waiting>,
     warnings: Vec<String>,
     left_out: Vec<LeftOut>,
-}
-
-/// Why a collection is left out whose invoice was paid or credited in another way.
-const SETTLED: &str = "nothing of it is open";
-/// Why a collection is left out if others of the same invoice take everything.
-const COVERED: &str = "other collections have all that is open";
-
-/// A pending collection that the file does not have.
-#[derive(Clone, Serialize)]
-struct LeftOut {
-    payment_id: String,
-    invoice_id: String,
-    number: String,
-    reason: String,
-}
-
-impl LeftOut {
-    /// Returns why it is canceled; `None` if a later file may have it.
-    fn why_canceled(&self) -> Option<&'static str> {
-        match self.reason.as_str() {
-            SETTLED => Some("The invoice was settled in another way."),
-            COVERED => Some("Other collections have all that is open of the invoice."),
-            _ => None,
-        }
-    }
-
-    fn cancel(&self, tx: &mut Tx, ctx: &Ctx, payment: &Payment) -> Result<()> {
-        let Some(why) = self.why_canceled() else { return Ok(()) };
-        let why = json!({"reason": why});
-        payment::apply_provider_status(tx, ctx, payment, Status::Canceled, Some(&why)).map(drop)
-    }
-
-    /// Cancels it, unless something has changed since it was left out.
-    fn cancel_if_unchanged(&self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-        // Another file may have it by now.
-        handing_over::mark_one(tx, ctx, &self.payment_id)?;
-        let found = records::find_some::<Payment>(tx, ctx, &[&self.payment_id])?.pop();
-        let Some(payment) = found.filter(|payment| payment.status == Status::Created) else { return Ok(()) };
-        let invoice: Invoice = records::find(tx, ctx, &self.invoice_id)?;
-        if uncollected(tx, ctx, &invoice)? > 0 { Ok(()) } else { self.cancel(tx, ctx, &payment) }
-    }
 }
 
 /// `POST /v1/direct-debit/batches`: the file is built before the transaction that stores it, which only checks for changes
@@ -177,8 +118,8 @@ fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
     let date = collection_date(ctx, &batch)?;
     let creditor = creditor(tx, ctx)?;
     batch.collection_date = Day(Some(date));
-    let mut warnings = input.warnings.clone();
-    let (waiting, left_out) = waiting(tx, ctx, &mut warnings)?;
+    let NextFile { waiting, left_out, warnings, .. } = NextFile::of(tx, ctx)?;
+    let warnings = input.warnings.iter().cloned().chain(warnings).collect();
     if waiting.is_empty() {
         return Ok(Built { seq, batch, waiting, warnings, left_out });
     }
@@ -307,75 +248,6 @@ pub(super) fn working_days_after(day: Date, count: usize) -> Date {
     working.nth(count.saturating_sub(1)).unwrap_or(day)
 }
 
-/// Returns the pending collections, and those that cannot be collected, with a warning for each of them.
-fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<(Vec<Waiting>, Vec<LeftOut>)> {
-    let sql = format!(
-        "{} WHERE account_id = $1 AND provider = '{}' AND status = '{}' ORDER BY created_at, id LIMIT $2",
-        Payment::sql().select,
-        ProviderName::Manual.wire(),
-        Status::Created.wire()
-    );
-    let limit = i64::try_from(MAX_PAYMENTS + 1).unwrap_or(i64::MAX);
-    let mut payments = tx.all(&sql, &[ctx.account.into(), limit.into()], Payment::from_row)?;
-    if payments.len() > MAX_PAYMENTS {
-        payments.truncate(MAX_PAYMENTS);
-        warnings.push(format!("The file has the first {MAX_PAYMENTS} collections; create another one for the rest."));
-    }
-    let (mut waiting, mut left_out) = (Vec::with_capacity(payments.len()), Vec::new());
-    // Several collections of an invoice share what is open of it.
-    let mut left: HashMap<String, i64> = HashMap::new();
-    for mut payment in payments {
-        let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
-        let open = match left.get(&invoice.base.id) {
-            Some(open) => *open,
-            None => uncollected(tx, ctx, &invoice)?,
-        };
-        let Invoice { base, number, title, client_id, open_amount, .. } = invoice;
-        if open <= 0 {
-            let reason = if open_amount.scaled() <= 0 { SETTLED } else { COVERED }.to_string();
-            warnings.push(format!("{number} was left out: {reason}."));
-            left_out.push(LeftOut { payment_id: payment.base.id, invoice_id: base.id, number, reason });
-            continue;
-        }
-        let is_reduced = payment.amount.scaled() > open;
-        if is_reduced {
-            let (less, whole) = (Amount::from_scaled(open), payment.amount);
-            let rest = if less == open_amount { "was paid or credited" } else { "is in other collections" };
-            warnings.push(format!("{number} is collected for {less} instead of {whole}: the rest {rest}."));
-            payment.amount = less;
-        }
-        let client: Client = records::find(tx, ctx, &client_id.0)?;
-        let mandate = mandate::of(tx, ctx, &client.base.id)?.filter(Mandate::is_signed);
-        let lacks = match mandate {
-            Some(mandate) if !client.iban.0.is_empty() => {
-                left.insert(base.id.clone(), open - payment.amount.scaled());
-                waiting.push(Waiting { payment, is_reduced, invoice_id: base.id, number, title, client, mandate });
-                continue;
-            }
-            Some(_) => "IBAN",
-            None => "mandate",
-        };
-        let reason = format!("{} has no {lacks}", client.name());
-        warnings.push(format!("{number} was left out: {reason}."));
-        left_out.push(LeftOut { payment_id: payment.base.id, invoice_id: base.id, number, reason });
-    }
-    Ok((waiting, left_out))
-}
-
-/// Returns what is open of an invoice and in no earlier bank file, in cents.
-fn uncollected(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<i64> {
-    let sql = format!(
-        "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments{}
-         WHERE account_id = $1 AND invoice_id = $2 AND type = '{}' AND provider = '{}' AND status IN ({})",
-        tx.dialect().indexed_by("payments_invoice"),
-        PaymentType::Online.wire(),
-        ProviderName::Manual.wire(),
-        Status::sql_list(ASKED)
-    );
-    let in_files = tx.int(&sql, &[ctx.account.into(), (&invoice.base.id).into()])?;
-    Ok(invoice.open_amount.scaled() - in_files)
-}
-
 /// Returns the creditor of the file.
 fn creditor(tx: &mut Tx, ctx: &Ctx) -> Result<debits::Creditor> {
     let settings = Settings::of(tx, ctx)?;
@@ -456,6 +328,10 @@ pub fn resource() -> Resource {
         .returns(Returns::Made(CREATED))
         .extension()
         .get::<Batch>()
+        .extension()
+        .route(Method::Get, "/waiting", "Retrieve what the next bank file will contain", next_file::get)
+        .returns(Returns::Parts(next_file::PARTS))
+        .with(|route| route.visits_many = true)
         .extension()
         .route(Method::Get, "/{id}/content", "Download the bank file", content)
         .returns(Returns::Content)

@@ -3,6 +3,8 @@
 //! collection is in two files. A collection that a caller changes before it is marked is marked first: it is in the file,
 //! so it is pending, whether or not the job has reached it.
 
+use std::collections::HashSet;
+
 use engine::app::App;
 use engine::call::Call;
 use engine::context::{Actor, Ctx};
@@ -85,6 +87,13 @@ pub(super) fn mark_one(tx: &mut Tx, ctx: &Ctx, payment: &str) -> Result<()> {
         Some((id, client)) => left.mark(tx, ctx, id, client),
         None => Ok(()),
     }
+}
+
+/// Returns the payments that a file has, also those that are not marked yet.
+pub(super) fn in_a_file(tx: &mut Tx, ctx: &Ctx) -> Result<HashSet<String>> {
+    let sql = "SELECT payload FROM jobs WHERE unique_key = $1";
+    let left = tx.first(sql, &[key(ctx.account).into()], |row| HandOver::parse(row.text(0)?))?;
+    Ok(left.into_iter().flat_map(|left| left.collections).map(|(payment, _)| payment).collect())
 }
 
 /// Marks the remaining collections of an earlier file.

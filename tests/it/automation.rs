@@ -6,6 +6,7 @@ mod bounds;
 mod calls;
 mod crashes;
 mod failures;
+mod figures;
 mod messages;
 mod runs;
 mod vocabulary;

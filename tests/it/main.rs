@@ -38,6 +38,7 @@ mod logos;
 mod mail;
 mod merging;
 mod metrics;
+mod next_file;
 mod outbox;
 mod overview;
 mod parameters;

@@ -169,8 +169,12 @@ fn a_collection_in_a_file_is_pending_before_it_is_marked(db: Db) {
     let client = server.client();
     let (_, payments) = collections(&client, 150);
     creditor(&client);
+    let next = || client.get("/v1/direct-debit/batches/waiting").expect(200).data();
+    assert_eq!((&next()["count"], &next()["amount"]), (&json!(150), &json!(150)));
+    assert_eq!(next()["collections"].as_array().unwrap().len(), 100);
     let batch = client.post("/v1/direct-debit/batches", json!({})).expect(201).data();
     assert_eq!(waiting(&server, "hand_over"), 1);
+    assert_eq!((&next()["count"], &next()["left_out"]), (&json!(0), &json!([])), "the file has them all");
     let last = |n: usize| {
         let path = &payments[payments.len() - n];
         let payment = client.get(path).data()[0].clone();

@@ -11,6 +11,7 @@ use serde_json::json;
 use store::{Dialect, seen};
 use web::scripted::{Reply, Scripted};
 
+use crate::asking::with_mandate;
 use crate::on_both;
 use crate::support::{Client, Db, Server, execute};
 use crate::{walk, work};
@@ -84,6 +85,7 @@ fn drive(server: &Server) {
         kantoor::opening::create_demo_account(&server.app, Moment::parse("2026-05-04T10:00:00Z")).unwrap();
     let demo = Client::new(server.address, key, account.number);
     partly_paid_and_late(&demo);
+    waits_for_a_file(&server.client());
     demo.post("/v1/test-clock/advance", json!({"to": "2027-05-04T10:00:00Z"})).expect(200);
     let (_, key) = kantoor::opening::create_account(&server.app, "On time", None).unwrap();
     let on_time = Client::new(server.address, key, 0);
@@ -114,6 +116,16 @@ fn partly_paid_and_late(client: &Client) {
         let id = client.post("/v1/invoices", invoice).expect(201).id();
         client.post(&format!("/v1/invoices/{id}/payments"), json!({"amount": 10})).expect(201);
     }
+}
+
+/// An invoice that the next bank file has.
+fn waits_for_a_file(client: &Client) {
+    let rows = json!([{"name": "Work", "quantity": 1, "unit_price": 100, "vat_rate": "21"}]);
+    let invoice =
+        json!({"title": "Collected", "client_id": with_mandate(client), "generation_mode": "final", "rows": rows});
+    let id = client.post("/v1/invoices", invoice).expect(201).id();
+    client.act(&format!("/v1/invoices/{id}/collect")).expect(201);
+    assert_eq!(client.get("/v1/direct-debit/batches/waiting").expect(200).data()["count"], 1);
 }
 
 /// Columns with the same value in many rows of an account: an index on only these finds too much.

@@ -14,6 +14,8 @@ use crate::automation::template::is_template;
 use crate::documents::mail::{SendType, check_placeholders, first_placeholder};
 
 const DOCUMENTS: &[&str] = &["invoice", "quote", "workorder"];
+/// Whether its URL may be called is found out outside the transaction of a step.
+const ENDPOINT: &str = "webhook_endpoint";
 
 /// Adds the warnings of the step at `at`.
 pub fn lint(subject: &Subject, lists: &Lists, step: &Value, at: &str, warnings: &mut Vec<String>) {
@@ -134,6 +136,9 @@ fn update(subject: &Subject, lists: &Lists, step: &Map<String, Value>, at: &str,
             warnings
                 .push(format!("{at}.{name}: cannot be changed, since the document of '{}' is final", subject.event()));
         }
+    }
+    if kinds.contains(&ENDPOINT) && sent.contains_key("url") {
+        warnings.push(format!("{at}.url: cannot be changed by a flow, since a URL is checked outside of a run; send it as a request of its own"));
     }
     // A field that one type of record has and another lacks may be meant.
     let known = |name: &str| kinds.iter().any(|kind| patch_fields(kind).iter().any(|field| field.name == name));

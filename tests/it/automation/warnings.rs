@@ -133,6 +133,8 @@ fn warns_of_data_that_the_record_never_has(db: Db) {
     }
 }
 
+const URL_IS_CHECKED: &str = ".fields.url: cannot be changed by a flow, since a URL is checked outside of a run; send it as a request of its own";
+
 /// The trigger, a step, and the warning.
 fn unfit() -> Vec<(&'static str, &'static str, Value, &'static str)> {
     vec![
@@ -196,6 +198,18 @@ fn unfit() -> Vec<(&'static str, &'static str, Value, &'static str)> {
             json!({"type": "create_task", "title": "x", "project_id": "{{ data.client_id }}"}),
             ".project_id: takes the id of a record of type project, and 'data.client_id' is that of a record of type client",
         ),
+        (
+            "custom",
+            "order.shipped",
+            json!({"type": "update", "entity_type": "webhook_endpoint", "id": "x", "fields": {"url": "https://a.example/in"}}),
+            URL_IS_CHECKED,
+        ),
+        (
+            "event",
+            "webhook_endpoint.disabled",
+            json!({"type": "update", "fields": {"url": "{{ data.description }}"}}),
+            URL_IS_CHECKED,
+        ),
     ]
 }
 
@@ -226,6 +240,7 @@ fn fit() -> Vec<(&'static str, &'static str, Value)> {
         ),
         ("custom", "order.shipped", json!({"type": "send_document"})),
         ("custom", "order.shipped", json!({"type": "update", "fields": {"title": "x"}})),
+        ("event", "webhook_endpoint.disabled", json!({"type": "update", "fields": {"description": "Off"}})),
     ]
 }
 
