@@ -3,11 +3,10 @@ import { useMemo, useState } from "preact/hooks";
 import { ApiError, formKey, post, useLoad } from "../api.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { DayBox } from "../field.js";
-import { count, day, dayOf, money, moneyOfCents, nearDay } from "../format.js";
-import { a, div, fieldset, h, input, label, legend, li, p, span, strong, table as tableElement, tbody, td, th, thead, tr, ul } from "../html.js";
+import { count, day, dayOf, money, nearDay } from "../format.js";
+import { a, details, div, fieldset, h, input, label, legend, li, p, span, strong, summary, table as tableElement, tbody, td, th, thead, tr, ul } from "../html.js";
 import { useIdentity } from "../identity.js";
 import { useKeys } from "../keys.js";
-import { cents } from "../money.js";
 import { Button, Empty, Head, Problem, Skeleton, say } from "../parts.js";
 import { can } from "../schema.js";
 import { choiceName, errorText, said, t, tableName } from "../words.js";
@@ -21,7 +20,7 @@ export function Batches({ table }) {
   const settings = useLoad("/v1/settings").answer?.data;
   const missing = useMissing();
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
-  const waiting = waitingText(useWaiting(settings?.provider === "manual"));
+  const waiting = waitingText(useLoad(settings?.provider === "manual" ? NEXT : null).answer?.data);
   const add = () => openDialog(({ close }) => h(New, { table, close }));
   const adds = can(table, "create") && settings?.provider === "manual";
   useKeys(adds ? [{ key: "n n", label: t("new.batches"), run: add }] : []);
@@ -41,23 +40,11 @@ export function Batches({ table }) {
         td({ class: "card-status" }, h(Button, { small: true, icon: "download", href: contentOf(row), download: `${row.message_id || "incasso"}.xml` }, t("download")))))))) : null);
 }
 
-/** @typedef {{ n: number, sum: bigint, more: boolean }} Waiting `more`: the log goes further back. */
-const LOOKED_AT = 500;
+/** What the next file contains. */
+const NEXT = "/v1/direct-debit/batches/waiting";
 
-/** The collections that no file has yet. No list has the payments of all invoices, but the log does: its last line of each.
- * @param {boolean} on @returns {Waiting | null} */
-function useWaiting(on) {
-  const changes = useLoad(on ? `/v1/changes?entity_type=payment&order=desc&limit=${LOOKED_AT}` : null).answer?.data;
-  return useMemo(() => {
-    if (!changes) return null;
-    const last = new Map([...changes].reverse().map((/** @type {Item} */ change) => [change.entity_id, change]));
-    const found = [...last.values()].filter((change) => !change.type.endsWith(".deleted") && change.data?.provider === "manual" && change.data.status === "created");
-    return { n: found.length, sum: found.reduce((sum, change) => sum + cents(change.data.amount), 0n), more: changes.length === LOOKED_AT };
-  }, [changes]);
-}
-
-/** @param {Waiting | null} waiting */
-const waitingText = (waiting) => (waiting && waiting.n > 0 ? t(waiting.more ? "batches.waiting_more" : "batches.waiting", { n: waiting.n, count: count(waiting.n), amount: moneyOfCents(waiting.sum) }) : "");
+/** @param {Item | undefined} next */
+const waitingText = (next) => (next && next.count > 0 ? t(next.has_more ? "batches.waiting_more" : "batches.waiting", { n: next.count, count: count(next.count), amount: money(next.amount) }) : "");
 
 /** @param {Item} row */
 const contentOf = (row) => `/console/v1/direct-debit/batches/${row.id}/content`;
@@ -82,11 +69,19 @@ const Missing = ({ missing, close }) => {
 function leftOut(warning) {
   const [, settled, which] = /^(\S+) was left out: (nothing of it is open|other collections have all that is open)\.$/.exec(warning) ?? [];
   if (settled) return t(which === "nothing of it is open" ? "batches.left_out_settled" : "batches.left_out_covered", { number: settled });
+  const [, loose] = /^(\S+) was left out: it has no client\.$/.exec(warning) ?? [];
+  if (loose) return t("batches.left_out_client", { number: loose });
   const [, reduced, less, whole, rest] = /^(\S+) is collected for (\S+) instead of (\S+): the rest (was paid or credited|is in other collections)\.$/.exec(warning) ?? [];
   if (reduced && less && whole) return t(rest === "was paid or credited" ? "batches.less_settled" : "batches.less_covered", { number: reduced, less: money(less), whole: money(whole) });
   const [, number, name, what] = /^(\S+) was left out: (.*) has no (IBAN|mandate)\.$/.exec(warning) ?? [];
   return number && name ? t(what === "IBAN" ? "batches.left_out_iban" : "batches.left_out_mandate", { number, name }) : said(warning) || warning;
 }
+
+/** How much waits, and of whom: the server names the first hundred.
+ * @param {{ next: Item, close: () => void }} properties */
+const Collections = ({ next, close }) => details(null, summary(null, strong(null, waitingText(next))), ul({ class: "lines" },
+  next.collections.map((/** @type {Item} */ one) => li({ key: one.payment_id }, span(null, a({ href: `/invoices/${one.invoice_id}`, class: "link", onClick: close }, one.number), ` ${one.client_name}`), span({ class: "amount" }, money(one.amount)))),
+  next.count > next.collections.length ? li(null, "…") : null));
 
 /** @param {{ table: Table, close: () => void }} properties */
 function New({ table, close }) {
@@ -97,7 +92,7 @@ function New({ table, close }) {
   const [scheme, setScheme] = useState("core");
   const [made, setMade] = useState(/** @type {Item | null} */ (null));
   const key = useMemo(formKey, []);
-  const waiting = waitingText(useWaiting(true));
+  const next = useLoad(NEXT).answer?.data;
   if (made) return h(Dialog, { key: "made", title: t("batches.made"), action: t("once.kept"), single: true, close, run: async () => {} }, p(null, t("batches.made_text", { n: made.count, count: count(made.count), amount: money(made.amount), date: day(made.collection_date) })),
     warnings.length > 0 ? div({ class: "notice" }, ul(null, warnings.map((one) => li({ key: one }, leftOut(one))))) : null,
     div(null, h(Button, { primary: true, icon: "download", href: contentOf(made), download: `${made.message_id || "incasso"}.xml` }, t("batches.download"))));
@@ -116,7 +111,7 @@ function New({ table, close }) {
     return new Promise(() => {});
   };
   return h(Dialog, { title: t("new.batches"), action: t("batches.make"), close, run, disabled: missing.length > 0 },
-    missing.length > 0 ? h(Missing, { missing, close }) : refused ? div({ class: "notice", role: "alert" }, refused) : null, waiting ? p(null, strong(null, waiting)) : null, p({ class: "soft" }, t("batches.new_text")),
+    missing.length > 0 ? h(Missing, { missing, close }) : refused ? div({ class: "notice", role: "alert" }, refused) : null, next?.count > 0 ? h(Collections, { next, close }) : null, p({ class: "soft" }, t("batches.new_text")),
     div({ class: "field" }, label({ for: "batch-date" }, t("field.collection_date")), h(DayBox, { id: "batch-date", value: date, onChange: setDate }), p({ class: "help" }, t("batches.date_help"))),
     fieldset({ class: "field choice" }, legend(null, t("field.scheme")), div({ class: "radios" }, ["core", "b2b"].map((one) => label({ key: one }, input({ type: "radio", name: "scheme", checked: scheme === one, onChange: () => setScheme(one) }), span(null, choiceName("batches", "scheme", one)))))));
 }

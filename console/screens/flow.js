@@ -23,18 +23,22 @@ export function Flows({ table }) {
   const loaded = useLoad(`${table.path}?per_page=100`);
   const waiting = useLoad("/v1/automation/runs?status=pending_approval&per_page=1").answer?.meta.total ?? 0;
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  const figures = /** @type {Item[] | undefined} */ (useLoad("/v1/reports/flows").answer?.data);
   return div({ class: "page" },
     h(Head, { title: tableName("flows") }, h(Button, { href: waiting ? "/runs?status=pending_approval" : "/runs" }, tableName("runs"), waiting ? ` (${waiting})` : ""), can(table, "create") ? h(Button, { primary: true, icon: "plus", href: "/flows/new" }, word(["new.flows"], "")) : null),
     loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 8 }) : rows.length === 0 ? h(Empty, { icon: "flows", title: t("list.empty", { many: tableName("flows").toLowerCase() }) }) : null,
-    div({ class: "flow-grid" }, rows.map((flow) => h(FlowCard, { key: flow.id, table, flow }))));
+    div({ class: "flow-grid" }, rows.map((flow) => h(FlowCard, { key: flow.id, table, flow, ran: figures && (figures.find((one) => one.flow_id === flow.id) ?? NEVER) }))));
 }
 
-/** @param {{ table: Table, flow: Item }} properties */
-function FlowCard({ table, flow }) {
+const NEVER = { runs: 0, failed: 0 };
+
+/** @param {{ table: Table, flow: Item, ran?: Item }} properties `ran`: its runs of thirty days, as soon as they are there. */
+function FlowCard({ table, flow, ran }) {
   return div({ class: "card flow-card" },
     div({ class: "flow-top" }, a({ href: `/flows/${flow.id}` }, given(flow.name)), h(Switch, { table, flow })),
     p({ class: "flow-trigger" }, h(Icon, { name: "flows" }), triggerText(flow)), p({ class: "soft" }, given(flow.description)),
-    p({ class: "soft small" }, t("flow.n_steps", { n: flow.step_count ?? 0 })), flow.meta?.stopped_reason ? p({ class: "late" }, flow.meta.stopped_reason) : null);
+    p({ class: "soft small" }, t("flow.n_steps", { n: flow.step_count ?? 0 }), ran ? ` · ${t("flow.n_runs", { n: ran.runs, count: count(ran.runs) + (ran.capped ? "+" : "") })}` : null,
+      ran?.failed ? ["\u00a0· ", a({ key: "failed", href: `/runs?flow_id=${flow.id}&status=failed`, class: "late" }, t("flow.n_failed", { count: count(ran.failed) }))] : null), flow.meta?.stopped_reason ? p({ class: "late" }, flow.meta.stopped_reason) : null);
 }
 
 /** @param {{ table: Table, flow: Item, etag?: string }} properties */

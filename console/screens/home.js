@@ -68,19 +68,9 @@ function Revenue() {
   useEffect(() => { void import("../chart.js").then(setChart); }, []);
   if (error && !report) return null;
   const name = new Intl.DateTimeFormat(language === "nl" ? "nl-NL" : "en-GB", { month: "short", timeZone: "UTC" });
-  const months = sinceFirst(report?.months ?? []);
-  const title = t("home.revenue", { n: months.length || 12 });
+  const title = t("home.revenue");
   return h(Card, { title, actions: report ? span({ class: "soft" }, t("home.revenue_total", { amount: money(report.total_excl_vat) })) : null, class: "chart-card" },
-    report && chart ? h(chart.BarChart, { title, unit: t("field.total_excl_vat"), bars: months.map((/** @type {Item} */ one) => ({ label: name.format(new Date(`${one.month}-01`)).replace(".", ""), value: Math.max(0, Number(one.total_excl_vat)), shown: money(one.total_excl_vat) })) }) : h(Skeleton, { rows: 6 }));
-}
-
-const LEAST_MONTHS = 6;
-
-/** The months since the first revenue: somebody who has just begun sees what there is.
- * @param {Item[]} months */
-function sinceFirst(months) {
-  const first = months.findIndex((one) => Number(one.total_excl_vat) !== 0);
-  return months.slice(first < 0 ? 0 : Math.min(first, months.length - LEAST_MONTHS));
+    report && chart ? h(chart.BarChart, { title, unit: t("field.total_excl_vat"), bars: report.months.map((/** @type {Item} */ one) => ({ label: name.format(new Date(`${one.month}-01`)).replace(".", ""), value: Math.max(0, Number(one.total_excl_vat)), shown: money(one.total_excl_vat) })) }) : h(Skeleton, { rows: 6 }));
 }
 
 /** @type {Record<string, string>} */

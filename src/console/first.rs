@@ -25,7 +25,11 @@ const SCREENS: &[Line] = &[
     Line("/settings/api-keys", "screens/keys.js", &["/v1/api-keys?per_page=100"]),
     Line("/settings/audit", "screens/audit.js", &["/v1/changes?order=desc&limit=50"]),
     Line("/settings/mail", "screens/mails.js", &["/v1/mails?limit=50"]),
-    Line("/batches", "screens/batches.js", &["/v1/direct-debit/batches?per_page=100", "/v1/settings"]),
+    Line(
+        "/batches",
+        "screens/batches.js",
+        &["/v1/direct-debit/batches?per_page=100", "/v1/settings", "/v1/direct-debit/batches/waiting"],
+    ),
     Line("/deals", "screens/board.js", &["/v1/pipelines", "/v1/phases"]),
     Line(
         "/tickets",
@@ -49,7 +53,7 @@ const SCREENS: &[Line] = &[
     Line("/imports/{id}", "screens/imports.js", &["/v1/imports/{id}"]),
     Line("/files", "screens/files.js", &[]),
     Line("/files/{id}", "screens/files.js", &["/v1/files/{id}"]),
-    Line("/flows", "screens/flow.js", &["/v1/automation/flows?per_page=100"]),
+    Line("/flows", "screens/flow.js", &["/v1/automation/flows?per_page=100", "/v1/reports/flows"]),
     Line("/flows/new", "screens/flow_editor.js", &[]),
     Line("/flows/{id}/edit", "screens/flow_editor.js", &["/v1/automation/flows/{id}"]),
     Line("/flows/{id}", "screens/flow.js", &["/v1/automation/flows/{id}"]),

@@ -1,4 +1,4 @@
-//! A flow is edited, and what the server warns of stays on the screen; a run shows what it asks.
+//! A flow is edited, and what the server warns of stays on the screen; a run shows what it asks, and a card how often its flow ran.
 
 use serde_json::{Value, json};
 
@@ -61,5 +61,30 @@ fn a_run_shows_what_it_asks() {
     browser.evaluate("document.querySelector('dialog [type=submit]').click()");
     // Nothing is asked any more.
     browser.wait_until("document.querySelector('main h1')?.innerText === 'Vraag'");
+    browser.check();
+}
+
+#[test]
+fn a_card_says_how_often_its_flow_ran_and_failed() {
+    let server = Server::start(Db::sqlite());
+    server.leaves_jobs();
+    let client = client(&server);
+    let olga = owner(&server, &client, "olga@a.example");
+    let gone = "00000000-0000-7000-8000-000000000000";
+    let steps = json!([{"type": "update", "entity_type": "task", "id": gone, "fields": {"title": "x"}}]);
+    let flow = json!({"name": "Vergeefs", "trigger_type": "custom", "trigger_key": "fail.me", "steps": steps});
+    client.post("/v1/automation/flows", flow).expect(201);
+    for _ in 0..2 {
+        client.post("/v1/automation/trigger", json!({"event": "fail.me"})).expect(200);
+    }
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-05T10:00:00Z"})).expect(200);
+    let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    let browser = &mut browser;
+    browser.new_tab(&olga.cookie, 1280, 860);
+    browser.open("/flows");
+    browser.sees("1 stap · 2 keer in 30 dagen");
+    browser.press("link", "2 mislukt");
+    browser.wait_until("location.pathname === '/runs' && document.querySelectorAll('tbody tr').length === 2");
+    assert_eq!(browser.evaluate("new URLSearchParams(location.search).get('status')"), "failed");
     browser.check();
 }

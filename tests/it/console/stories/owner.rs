@@ -25,12 +25,14 @@ fn an_owner_needs_no_program() {
     the_menu_leads_to_what_was_uploaded(browser, &client);
     the_details_are_filled_in(browser, &client);
     automatic_mail_gets_its_hours(browser, &client);
+    empty_pages_say_what_to_do_first(browser);
     let customer = a_mandate_is_recorded(browser, &client);
     a_subscription_is_collected(browser, &client, &customer);
     a_file_for_the_bank_says_what_it_needs(browser, &client);
     hours_are_submitted_and_approved(browser, &client, &customer);
     a_ticket_is_made_by_hand(browser, &client, &customer);
     a_ticket_is_changed(browser, &client);
+    a_ticket_is_found(browser, &client);
     clients_are_imported(browser, &server, &client);
     a_client_has_files(browser, &client, &customer);
     a_ready_flow_is_switched_on(browser, &client);
@@ -119,6 +121,18 @@ fn save_section(browser: &mut Chromium, name: &str) {
     browser.wait_until(&format!("{button}.disabled && {button}.ariaBusy !== 'true'"));
 }
 
+/// The board has an example, the inbox says how mail gets there, and an address that is none leads back.
+fn empty_pages_say_what_to_do_first(browser: &mut Chromium) {
+    browser.go("/deals");
+    browser.sees("Voorbeeld: offerte voor een nieuwe klant");
+    browser.go("/tickets");
+    browser.press("link", "Ticketkanalen");
+    browser.settles("/settings/ticket-channels");
+    browser.go("/nergens");
+    browser.press("link", "Terug naar overzicht");
+    browser.settles("/");
+}
+
 /// Returns the id of a client whose invoices are collected.
 fn a_mandate_is_recorded(browser: &mut Chromium, client: &Client) -> String {
     let bakery = json!({"company_name": "Bakkerij De Ster", "email": "info@b.example", "iban": "NL91ABNA0417164300"});
@@ -126,6 +140,8 @@ fn a_mandate_is_recorded(browser: &mut Chromium, client: &Client) -> String {
     browser.go(&format!("/clients/{customer}"));
     browser.press("button", "Getekende machtiging vastleggen");
     browser.wait_until("document.getElementById('mandate-reference') !== null");
+    // A reference of the client and the day is there for those who have none.
+    browser.wait_until(r"/^M\d+-\d{8}$/.test(document.getElementById('mandate-reference').value)");
     browser.type_in("mandate-reference", "M-1");
     browser.press("button", "Opslaan");
     browser.sees("Machtiging vastgelegd.");
@@ -254,6 +270,23 @@ fn a_ticket_is_changed(browser: &mut Chromium, client: &Client) {
     browser.sees("Oven valt steeds uit");
     let ticket = client.get("/v1/tickets").data()[0].clone();
     assert_eq!((&ticket["subject"], &ticket["priority"]), (&json!("Oven valt steeds uit"), &json!("high")));
+}
+
+fn a_ticket_is_found(browser: &mut Chromium, client: &Client) {
+    client.post("/v1/tickets", json!({"subject": "Lekkende kraan"})).expect(201);
+    browser.go("/tickets");
+    let rows = |browser: &mut Chromium, number: u8| {
+        browser.wait_until(&format!("document.querySelectorAll('.inbox-row').length === {number}"));
+    };
+    rows(browser, 2);
+    browser.evaluate("document.querySelector('.inbox .search input').focus()");
+    browser.type_text("kraan");
+    rows(browser, 1);
+    browser.sees("Lekkende kraan");
+    browser.type_text(" en oven");
+    browser.sees("Niets gevonden");
+    browser.press("link", "Zoekopdracht en filters wissen");
+    rows(browser, 2);
 }
 
 /// A file of another program: what was recognized, a problem with its line and column, a column that gets another field, the
