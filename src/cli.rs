@@ -61,7 +61,7 @@ struct Settings {
     /// Configuration file; `kantoor config --default` prints all settings
     #[arg(long, global = true, env = "KANTOOR_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Data folder [default: ./kantoor-data, or that of the installed package]
+    /// Data folder [default: ./kantoor-data]
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<String>,
     /// Use PostgreSQL instead of the embedded database
