@@ -10,10 +10,12 @@ mod domain;
 mod erase;
 mod export;
 mod import;
+mod installed;
 mod jobs;
 mod key;
 mod logging;
 mod notify;
+mod progress;
 mod restore;
 mod secrets;
 mod serve;
@@ -22,7 +24,7 @@ mod typeset_worker;
 mod user;
 mod verify;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -36,6 +38,7 @@ use engine::secrets::vault::Vault;
 use engine::{heads, precaution, private};
 
 use crate::{opening, registry};
+use progress::Progress;
 
 /// Self-hosted server for the records of a small business: invoices, clients, deals, tickets,
 /// projects and more, with an HTTP JSON API. Stores its data in SQLite or PostgreSQL.
@@ -151,7 +154,12 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
     if let Command::Serve(serve) = &cli.command {
         flags.extend(serve.flags());
     }
-    let (config, mut wrong) = Config::read(cli.settings.config.as_deref(), environment()?.into_iter(), &flags)?;
+    let environment = environment()?;
+    let file = match &cli.settings.config {
+        None if cli.command.means_the_installed() => installed::settings_file(&flags, &environment)?,
+        named => named.clone(),
+    };
+    let (config, mut wrong) = Config::read(file.as_deref(), environment.into_iter(), &flags)?;
     if cli.command.runs_the_server() {
         settings::check(&config, &mut wrong);
     }
@@ -178,7 +186,10 @@ fn perform(command: &Command, config: Config) -> Result<ExitCode, String> {
         Command::Jobs(jobs) => act(config, |app| jobs.run(app)),
         Command::Demo(demo) => act(config, |app| demo.run(app)),
         Command::Erase(erase) => act(config, |app| erase.run(app)),
-        Command::Import(import) => act(config, |app| import.run(app)),
+        Command::Import(import) => match &import.fields {
+            Some(resource) => import::list_fields(resource).map(|()| ExitCode::SUCCESS),
+            None => act(config, |app| import.run(app)),
+        },
         Command::Export(export) => act(config, |app| export.run(app)),
         Command::Migrate => migrate(config).map(|()| ExitCode::SUCCESS),
         Command::Backup(backup) => backup.run(&config),
@@ -224,19 +235,31 @@ impl Command {
         matches!(self, Command::Serve(_) | Command::Config { default: false })
     }
 
+    /// Whether the command works on the installed server if nothing else is named. `serve` begins a new one instead: the unit of
+    /// the package names its settings.
+    fn means_the_installed(&self) -> bool {
+        match self {
+            Command::Serve(_) | Command::Copy(_) | Command::TypesetWorker(_) => false,
+            Command::Openapi | Command::Completions { .. } | Command::Config { default: true } => false,
+            Command::Import(import) => import.fields.is_none(),
+            _ => true,
+        }
+    }
+
     /// Whether the command creates the database if there is none, or needs none. All others report that there is none, such as
     /// after a typing error in `--data`.
     fn creates(&self) -> bool {
         match self {
-            Command::Serve(_) | Command::Migrate | Command::Demo(_) | Command::Doctor(_) => true,
+            Command::Serve(_) | Command::Migrate | Command::Doctor(_) => true,
             Command::Restore(_) | Command::Copy(_) => true,
-            Command::Account(account) => account.creates(),
             Command::Openapi | Command::Config { .. } | Command::TypesetWorker(_) | Command::Completions { .. } => true,
-            Command::Key(_)
+            Command::Import(import) => import.fields.is_some(),
+            Command::Account(_)
+            | Command::Key(_)
+            | Command::Demo(_)
             | Command::Domain(_)
             | Command::User(_)
             | Command::Jobs(_)
-            | Command::Import(_)
             | Command::Export(_)
             | Command::Backup(_)
             | Command::Verify(_)
@@ -288,6 +311,7 @@ fn error_line(error: Error) -> String {
 /// With the key of the secrets, what the earlier version stored is brought up to date too. The migration may run where that
 /// key is not: then the next start does it.
 fn migrate(config: Config) -> Result<(), String> {
+    let is_new = open::must_have_data(&config).is_err();
     let (applied, uncopied) = match Vault::load(&config).map_err(error_line)? {
         Some(_) => {
             let app = open(config)?;
@@ -306,6 +330,7 @@ fn migrate(config: Config) -> Result<(), String> {
         );
     }
     match applied.len() {
+        _ if is_new => say("Created the database; `kantoor serve` or `kantoor account create` creates an account."),
         0 => say("The database is up to date."),
         1 => say("Applied 1 migration; the database is up to date."),
         many => say(&format!("Applied {many} migrations; the database is up to date.")),
@@ -317,33 +342,6 @@ fn say(text: &str) -> Result<(), String> {
     match writeln!(std::io::stdout(), "{text}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),
         _ => Ok(()),
-    }
-}
-
-/// A progress line, written only to a terminal.
-struct Progress {
-    shown: bool,
-    last: std::time::Instant,
-}
-
-impl Progress {
-    fn new() -> Progress {
-        Progress { shown: std::io::stderr().is_terminal(), last: std::time::Instant::now() }
-    }
-
-    /// Shows the progress, at most ten times a second.
-    fn at(&mut self, what: &str) {
-        if self.shown && self.last.elapsed().as_millis() >= 100 {
-            self.last = std::time::Instant::now();
-            let _ = write!(std::io::stderr(), "\r\x1b[2K{what}");
-        }
-    }
-
-    /// Clears the line.
-    fn clear(&mut self) {
-        if self.shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[2K");
-        }
     }
 }
 

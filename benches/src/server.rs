@@ -66,6 +66,7 @@ impl Data {
 
     /// Creates a folder with an empty account; the first value is its public id.
     fn create(binary: &Path, folder: &Path, options: &[&str]) -> (String, Data) {
+        migrate(&mut kantoor(binary, folder));
         let mut create = kantoor(binary, folder);
         create.args(["account", "create", "bench", "--json"]).args(options);
         let made = create.output().expect("the server is there");
@@ -105,8 +106,15 @@ fn kantoor(binary: &Path, data: &Path) -> Command {
     command
 }
 
+/// Creates the database, unless it is there.
+fn migrate(command: &mut Command) {
+    let done = command.arg("migrate").output().expect("the server is there");
+    assert!(done.status.success(), "no database: {}", String::from_utf8_lossy(&done.stderr));
+}
+
 /// Creates an account in this folder, or in the database at `url`; returns its key.
 pub fn create_account(binary: &Path, folder: &Path, url: Option<&str>) -> String {
+    migrate(kantoor(binary, folder).args(url.iter().flat_map(|url| ["--database-url", url])));
     let mut create = kantoor(binary, folder);
     create.args(url.iter().flat_map(|url| ["--database-url", url])).args(["account", "create", "bench", "--json"]);
     let made = create.output().expect("the server is there");

@@ -71,11 +71,6 @@ impl Account {
             Account::Reopen { id } => reopen(app, id),
         }
     }
-
-    /// Whether the command creates the database if there is none.
-    pub fn creates(&self) -> bool {
-        matches!(self, Account::Create { .. })
-    }
 }
 
 fn create(

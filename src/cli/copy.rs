@@ -39,7 +39,11 @@ impl Copy {
             return Err("--from and --to are the same database".to_string());
         }
         must_exist(&from)?;
+        let new = to.new_paths();
         let done = self.transfer(&from, &to);
+        if done.is_err() {
+            to.remove_new(&new);
+        }
         // The service must be able to write what root created.
         for side in [&from, &to] {
             if matches!(side.database, Database::Sqlite(_)) {
@@ -88,6 +92,26 @@ impl Side {
             Database::Sqlite(config.data.join(store::SQLITE_COPY))
         };
         Ok(Side { flag, database, config })
+    }
+
+    /// Returns what claiming a data folder creates, in the order in which it can be removed again.
+    fn new_paths(&self) -> Vec<PathBuf> {
+        if !self.config.database_url.is_empty() {
+            return Vec::new();
+        }
+        let lock = self.config.data.join(LOCK);
+        let is_new = |part: &&Path| !part.as_os_str().is_empty() && !part.exists();
+        lock.ancestors().take_while(is_new).map(Path::to_path_buf).collect()
+    }
+
+    /// Removes what a copy that was refused has created, unless there is a part of a copy, which can be resumed.
+    fn remove_new(&self, new: &[PathBuf]) {
+        if self.config.data.join(store::SQLITE_COPY).exists() {
+            return;
+        }
+        for path in new {
+            let _ = if path.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) };
+        }
     }
 
     /// Makes sure that no server uses the database, and keeps servers away from a data folder.

@@ -1,10 +1,11 @@
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 use engine::accounts::Account;
 use engine::app::App;
+use engine::config::is_url;
 use sheets::Format;
 
 use super::{Progress, error_line, grouped, say};
@@ -31,9 +32,12 @@ impl Export {
         let resource = subject::to_export(&self.resource).map_err(named)?;
         let uid = self.account.clone();
         let account = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
-        let failed = |error: std::io::Error| format!("{}: {error}", self.file.display());
+        if is_url(&self.file.to_string_lossy()) {
+            return Err("the records are exported to a file of this machine, not to a URL".to_string());
+        }
+        let failed = |error: std::io::Error| format!("{}: {}", self.file.display(), plain(&error));
         let file = File::create_new(&self.file).map_err(failed)?;
-        let mut out = BufWriter::new(file);
+        let mut out = BufWriter::new(Noting { file, failure: None });
         let (table, mut progress) = (Table::whole(resource, account.number, format), Progress::new());
         let caller = app.acting(account, "operator");
         let written = table.write(app, &caller, &mut out, &mut |count| {
@@ -42,14 +46,46 @@ impl Export {
         progress.clear();
         let done = written.map_err(error_line).and_then(|count| {
             out.flush().map_err(failed)?;
-            out.get_ref().sync_all().map_err(failed)?;
+            out.get_ref().file.sync_all().map_err(failed)?;
             Ok(count)
+        });
+        // The reason of the disk is better than what the export makes of it.
+        let done = done.map_err(|why| match &out.get_ref().failure {
+            Some(failure) => format!("{}: {failure}", self.file.display()),
+            None => why,
         });
         let count = done.inspect_err(|_| {
             // A part of the records looks like all of them.
             let _ = std::fs::remove_file(&self.file);
         })?;
         say(&format!("Exported {} {} to {}.", grouped(count), self.resource, self.file.display()))
+    }
+}
+
+/// A file that keeps the reason why it could not be written.
+struct Noting {
+    file: File,
+    failure: Option<String>,
+}
+
+impl Write for Noting {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes).inspect_err(|error| self.failure = Some(plain(error)))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Says why a file cannot be written; a phrase.
+fn plain(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::AlreadyExists => "the file exists already; choose another name".to_string(),
+        ErrorKind::NotFound => "its folder does not exist".to_string(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full; nothing was exported".to_string(),
+        ErrorKind::PermissionDenied => "this user may not write there".to_string(),
+        _ => error.to_string(),
     }
 }
 

@@ -60,7 +60,7 @@ pub struct Import {
     undo: Option<String>,
     /// List the fields that a column can become
     #[arg(long, value_name = "RESOURCE", conflicts_with_all = ["account", "resource", "file", "run"])]
-    fields: Option<String>,
+    pub fields: Option<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -73,9 +73,6 @@ enum Choice {
 
 impl Import {
     pub fn run(&self, app: &App) -> Result<(), String> {
-        if let Some(resource) = &self.fields {
-            return list_fields(resource);
-        }
         let uid = self.account.clone().unwrap_or_default();
         let account = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
         let runtime = super::runtime()?;
@@ -178,7 +175,7 @@ fn undo(app: &App, account: Account, id: &str) -> Result<(), String> {
 }
 
 /// Prints what a column can become.
-fn list_fields(resource: &str) -> Result<(), String> {
+pub fn list_fields(resource: &str) -> Result<(), String> {
     let resource = subject::to_import(resource).map_err(named)?;
     let lines: Vec<String> =
         mapping::targets(resource).into_iter().map(|(name, meaning)| format!("{name:30} {meaning}")).collect();

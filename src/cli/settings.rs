@@ -36,9 +36,8 @@ pub fn check(config: &Config, wrong: &mut Vec<String>) {
             wrong.push(format!("{name}: '{url}' must be a URL that starts with https:// or http://"));
         }
     }
-    let bucket = config.files.strip_prefix("s3://").map(|place| place.split('/').next().unwrap_or_default());
-    if bucket == Some("") || (bucket.is_none() && config.files.contains("://")) {
-        wrong.push(format!("files: '{}' must be a folder or s3://bucket/prefix", config.files));
+    if [&config.files, &config.backup_to].iter().any(|place| place.starts_with("s3://")) {
+        wrong.extend(engine::open::missing_keys(config).map(|(setting, why)| format!("{setting}: {why}")));
     }
     let trace_to = config.trace_to.as_str();
     if !trace_to.is_empty() && !["http://", "https://"].iter().any(|start| trace_to.starts_with(start)) {

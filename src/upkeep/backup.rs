@@ -338,9 +338,13 @@ fn rename_new(new: &Path, file: &Path) -> io::Result<()> {
     }
 }
 
-fn plainly(target: &Path, error: &io::Error) -> String {
+pub(super) fn plainly(target: &Path, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => full(target),
+        io::ErrorKind::ReadOnlyFilesystem => format!(
+            "{}: this is read-only for the program; to let the service of systemd write there, name the folder in ReadWritePaths (`systemctl edit kantoor`)",
+            target.display()
+        ),
         _ => format!("{}: {error}", target.display()),
     }
 }
@@ -513,4 +517,15 @@ fn check(
         }
     }
     Ok(checked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_the_service_may_not_write_is_explained() {
+        let words = plainly(Path::new("/mnt/backups"), &io::ErrorKind::ReadOnlyFilesystem.into());
+        assert!(words.starts_with("/mnt/backups: ") && words.contains("ReadWritePaths"), "{words}");
+    }
 }

@@ -11,22 +11,25 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use archive::Identities;
+use blobs::Blobs;
 use engine::accounts::Account;
 use engine::app::App;
-use engine::clock::Moment;
+use engine::clock::{Clock, Ids, Moment};
 use engine::config::Config;
 use engine::error::{Code, Error, Result};
 use engine::log::Verdict;
 use engine::loops::{self, Poll};
 use engine::open::open_blobs_at;
 use engine::private;
+use engine::secrets::vault::Vault;
 use engine::services::Services;
 use futures_util::TryStreamExt;
+use store::Store;
 use tokio::runtime::Handle;
 
 use crate::upkeep::backup::place::Place;
 use crate::upkeep::backup::{self, BackupKeys, BackupOutcome, Making};
-use crate::upkeep::integrity::{Problem, Witness};
+use crate::upkeep::integrity::{Checked, Problem, Witness};
 use crate::upkeep::restore::Restoring;
 use retention::DatabaseId;
 use schedule::Schedule;
@@ -41,19 +44,52 @@ const AGAIN: i64 = 15 * 60;
 /// How often progress is logged.
 const TOLD: Duration = Duration::from_secs(30);
 
-/// The schedule as a service; none if no backups are scheduled.
-struct Scheduled(Option<Schedule>);
+/// The schedule as a service.
+struct Scheduled {
+    /// None if no backups are scheduled.
+    schedule: Option<Schedule>,
+    /// When this process read it.
+    since: Moment,
+}
+
+/// What backups are made of, by the server or by a command.
+pub struct Source<'s> {
+    /// The database.
+    pub store: &'s Store,
+    /// The contents of its files.
+    pub blobs: &'s Blobs,
+    /// The settings.
+    pub config: &'s Config,
+    /// The runtime that reads contents.
+    pub runtime: &'s Handle,
+    /// The keys for its secrets.
+    pub vault: Option<&'s Vault>,
+}
+
+/// A backup that was made.
+pub struct Made {
+    /// Where it is.
+    pub place: Place,
+    /// Its name in that place.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// What was checked.
+    pub checked: Checked,
+    /// Why older ones could not be deleted, if they could not.
+    pub undeleted: Option<String>,
+}
 
 /// Reads the settings at the start.
 pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     let schedule = Schedule::of(config).map_err(|why| Error::new(Code::Unavailable, format!("{why}.")))?;
-    services.add(Scheduled(schedule));
+    services.add(Scheduled { schedule, since: Clock::System.now() });
     Ok(())
 }
 
 /// Starts the loop, if backups are scheduled.
 pub fn start(app: &Arc<App>) {
-    if app.services.get::<Scheduled>().0.is_none() {
+    if app.services.get::<Scheduled>().schedule.is_none() {
         return;
     }
     loops::keep(app, "backups", loops::STALL_TIMEOUT, |app, pulse| async move {
@@ -77,34 +113,41 @@ pub fn start(app: &Arc<App>) {
 
 /// Does what is due; returns whether something was. Blocks, on a thread of the runtime.
 pub fn turn(app: &App) -> Result<bool> {
-    let Some(schedule) = &app.services.get::<Scheduled>().0 else { return Ok(false) };
-    let made = attempt(app, schedule, Task::Make)?;
-    let checked = attempt(app, schedule, Task::Check)?;
+    let Scheduled { schedule: Some(schedule), since } = app.services.get::<Scheduled>() else { return Ok(false) };
+    let made = attempt(app, schedule, *since, Task::Make)?;
+    let checked = attempt(app, schedule, *since, Task::Check)?;
     Ok(made || checked)
 }
 
-fn attempt(app: &App, schedule: &Schedule, task: Task) -> Result<bool> {
+fn attempt(app: &App, schedule: &Schedule, since: Moment, task: Task) -> Result<bool> {
     let now = app.clock.now();
-    let (state, made) = app.store.read_now(|tx| Ok::<_, Error>((State::of(tx, task)?, State::of(tx, Task::Make)?)))?;
-    // A time in the future was set by a wrong clock.
-    let has_failed = !state.last_error.is_empty() && (0..AGAIN * 1000).contains(&(now.0 - state.tried_at.0));
+    let (state, made, last_place) = app
+        .store
+        .read_now(|tx| Ok::<_, Error>((State::of(tx, task)?, State::of(tx, Task::Make)?, state::place(tx)?)))?;
+    let has_moved = schedule.has_moved(&last_place);
+    // A time in the future was set by a wrong clock. What failed before this process started may have been solved, and a newer
+    // backup may be better than the one that failed its check.
+    let has_failed = !state.last_error.is_empty()
+        && state.tried_at >= since
+        && (0..AGAIN * 1000).contains(&(now.0 - state.tried_at.0))
+        && (task == Task::Make || made.done_at < state.tried_at);
     let is_due = match task {
-        Task::Make => schedule.at.is_due(state.done_at, now),
+        Task::Make => has_moved || schedule.at.is_due(state.done_at, now),
         Task::Check => {
             let is_due = |check| schedule::When::Every(check).is_due(state.done_at, now);
-            made.done_at.0 > 0 && schedule.check.is_some_and(is_due)
+            !has_moved && made.done_at.0 > 0 && schedule.check.is_some_and(is_due)
         }
     };
     if has_failed || !is_due || app.listeners.is_stopping() {
         return Ok(false);
     }
     let Some(claim) = Claim::take(&app.store, task, &app.node, state.tried_at, now)? else { return Ok(false) };
-    let done = while_renewing(app, claim, || match task {
-        Task::Make => make(app, schedule, now),
+    let done = while_renewing(&app.store, claim, || match task {
+        Task::Make => make_for_server(app, schedule, now),
         Task::Check => check(app, schedule, &made),
     });
     match done {
-        Ok((name, bytes)) => claim.succeed(&app.store, app.clock.now(), &name, bytes)?,
+        Ok((name, bytes)) => claim.succeed(&app.store, app.clock.now(), (&name, bytes), &schedule.to)?,
         Err(why) => {
             match task {
                 Task::Make => tracing::error!(cause = why, "The scheduled backup failed; retrying in 15 minutes."),
@@ -116,14 +159,34 @@ fn attempt(app: &App, schedule: &Schedule, task: Task) -> Result<bool> {
     Ok(true)
 }
 
+/// Makes a backup for the operator, like one that is due: with its name, in its place and with its record. No other process makes
+/// one meanwhile.
+pub fn make_now(source: &Source, schedule: &Schedule, witness: &mut dyn Witness) -> std::result::Result<Made, String> {
+    let told = |error: Error| error.internal.unwrap_or(error.message);
+    let (now, node) = (Clock::System.now(), Ids::SYSTEM.next());
+    let state = source.store.read_now(|tx| State::of(tx, Task::Make)).map_err(told)?;
+    let claim = Claim::take(source.store, Task::Make, &node, state.tried_at, now).map_err(told)?;
+    let claim = claim.ok_or("a scheduled backup is being made at the moment; try again when it is done")?;
+    match while_renewing(source.store, claim, || make(source, schedule, now, witness)) {
+        Ok(made) => {
+            let done = claim.succeed(source.store, Clock::System.now(), (&made.name, made.bytes), &schedule.to);
+            done.map(|()| made).map_err(told)
+        }
+        Err(why) => {
+            claim.fail(source.store, &why).map_err(told)?;
+            Err(why)
+        }
+    }
+}
+
 /// Runs `work`, and renews the claim meanwhile.
-fn while_renewing<T>(app: &App, claim: Claim, work: impl FnOnce() -> T) -> T {
+fn while_renewing<T>(store: &Store, claim: Claim, work: impl FnOnce() -> T) -> T {
     let (stop, stopped) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while stopped.recv_timeout(RENEWED) == Err(RecvTimeoutError::Timeout) {
                 // A failed renewal is covered by the next: a claim outlives several.
-                let _ = claim.renew(&app.store, app.clock.now());
+                let _ = claim.renew(store, Clock::System.now());
             }
         });
         let done = work();
@@ -132,39 +195,57 @@ fn while_renewing<T>(app: &App, claim: Claim, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Makes a backup, then deletes those that are no longer kept; returns its name and size.
-fn make(app: &App, schedule: &Schedule, now: Moment) -> std::result::Result<(String, u64), String> {
+/// Makes a backup that is due; returns its name and size.
+fn make_for_server(app: &App, schedule: &Schedule, now: Moment) -> std::result::Result<(String, u64), String> {
     let runtime = Handle::current();
-    let id = id(app)?;
+    let vault = Some(app.site.vault.as_ref());
+    let source = Source { store: &app.store, blobs: &app.blobs, config: &app.config, runtime: &runtime, vault };
+    tracing::info!(to = schedule.to, "A scheduled backup begins.");
+    let Made { place, name, bytes, checked, undeleted } =
+        make(&source, schedule, now, &mut Told::new("Making a backup."))?;
+    tracing::info!(%place, bytes, records = checked.records, files = checked.files, "The backup is complete and verified.");
+    if let Some(why) = undeleted {
+        tracing::error!(cause = why, "Old backups could not be deleted.");
+    }
+    Ok((name, bytes))
+}
+
+/// Makes a backup, then deletes those that are no longer kept.
+fn make(
+    source: &Source,
+    schedule: &Schedule,
+    now: Moment,
+    witness: &mut dyn Witness,
+) -> std::result::Result<Made, String> {
+    let id = id(source.store)?;
     let name = retention::name(&id, now, !schedule.recipients.is_empty());
-    let place = schedule.place(&name, &app.config)?;
+    let (config, place) = (source.config, schedule.place(&name, source.config)?);
     if let Place::File(path) = &place {
         let folder = path.parent().unwrap_or(Path::new("."));
-        private::create_folder(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        private::create_folder_like(folder, &config.data).map_err(|error| backup::plainly(folder, &error))?;
         backup::remove_unfinished(folder);
     }
-    backup::remove_unfinished(&app.config.data);
-    let mut told = Told::new("Making a backup.");
+    backup::remove_unfinished(&config.data);
     let mut making = Making {
-        store: &app.store,
-        blobs: &app.blobs,
-        runtime: &runtime,
-        keys: BackupKeys { vault: Some(app.site.vault.as_ref()), included: schedule.with_key },
+        store: source.store,
+        blobs: source.blobs,
+        runtime: source.runtime,
+        keys: BackupKeys { vault: source.vault, included: schedule.with_key },
         recipients: &schedule.recipients,
-        workplace: &app.config.data,
-        witness: &mut told,
+        workplace: &config.data,
+        witness,
     };
-    tracing::info!(%place, "A scheduled backup begins.");
     match making.run(&place)? {
         BackupOutcome::Made { checked, bytes } => {
-            tracing::info!(%place, bytes, records = checked.records, files = checked.files, "The backup is complete and verified.");
-            if let Err(why) = delete_expired(app, schedule, &id, &runtime) {
-                tracing::error!(cause = why, "Old backups could not be deleted.");
+            if let Place::File(path) = &place {
+                // The server checks and deletes what root made.
+                private::hand_over_files(path.parent().unwrap_or(Path::new(".")), &[name.as_str()]);
             }
-            Ok((name, bytes))
+            let undeleted = delete_expired(source, schedule, &id).err();
+            Ok(Made { place, name, bytes, checked, undeleted })
         }
         BackupOutcome::Unsound { checked, .. } => {
-            Err(format!("the copy has {} problems; see the log", checked.problems))
+            Err(format!("the copy failed verification, with {} problems", checked.problems))
         }
     }
 }
@@ -189,21 +270,22 @@ fn check(app: &App, schedule: &Schedule, made: &State) -> std::result::Result<(S
 }
 
 /// The id of the database; one without accounts has nothing to tell apart.
-fn id(app: &App) -> std::result::Result<DatabaseId, String> {
-    let accounts = app.store.read_now(Account::all).map_err(|error| error.internal.unwrap_or(error.message))?;
+fn id(store: &Store) -> std::result::Result<DatabaseId, String> {
+    let accounts = store.read_now(Account::all).map_err(|error| error.internal.unwrap_or(error.message))?;
     Ok(DatabaseId::of(accounts.first().map_or("", |account| account.uid.as_str())))
 }
 
-fn delete_expired(
-    app: &App,
-    schedule: &Schedule,
-    id: &DatabaseId,
-    runtime: &Handle,
-) -> std::result::Result<(), String> {
+fn delete_expired(source: &Source, schedule: &Schedule, id: &DatabaseId) -> std::result::Result<(), String> {
+    let Source { store, config, runtime, .. } = source;
+    let proven = match schedule.check {
+        Some(_) => store.read_now(|tx| State::of(tx, Task::Check)).map_err(|error| error.message)?.name,
+        // One that was proven long ago need not stay.
+        None => String::new(),
+    };
     if schedule.to.starts_with("s3://") {
-        let blobs = open_blobs_at(&app.config, &schedule.to).map_err(|error| error.message)?;
+        let blobs = open_blobs_at(config, &schedule.to).map_err(|error| error.message)?;
         let names: Vec<String> = runtime.block_on(blobs.list().try_collect()).map_err(|error| error.to_string())?;
-        for name in schedule.keep.expired(id, names) {
+        for name in schedule.keep.expired(id, names, &proven) {
             runtime.block_on(blobs.drop(&name)).map_err(|error| format!("{name}: {error}"))?;
             tracing::info!(name, "An old backup was deleted.");
         }
@@ -212,7 +294,7 @@ fn delete_expired(
     let folder = Path::new(&schedule.to);
     let entries = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    for name in schedule.keep.expired(id, names.collect()) {
+    for name in schedule.keep.expired(id, names.collect(), &proven) {
         std::fs::remove_file(folder.join(&name)).map_err(|error| format!("{name}: {error}"))?;
         tracing::info!(name, "An old backup was deleted.");
     }

@@ -3,7 +3,7 @@
 mod archives;
 mod moving;
 mod objects;
-mod scheduled;
+pub mod scheduled;
 mod sentences;
 
 use std::path::{Path, PathBuf};

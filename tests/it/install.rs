@@ -8,6 +8,7 @@ use std::time::Duration;
 use ::mail::sink::Sink;
 use mollie::scripted::ScriptedMollie;
 
+use crate::backups::scheduled::{execute, forget_last};
 use crate::cli::{kantoor, said};
 use crate::domains::Names;
 use crate::on_both;
@@ -17,7 +18,12 @@ use crate::support::Db;
 /// The settings of PostgreSQL that the tests turn off.
 const UNSAFE: [&str; 3] = ["fsync", "full_page_writes", "synchronous_commit"];
 
-on_both![the_doctor_finds_nothing_wrong, the_doctor_says_what_to_do];
+on_both![
+    the_doctor_finds_nothing_wrong,
+    the_doctor_says_what_to_do,
+    the_doctor_names_another_schema,
+    the_doctor_names_the_key_that_is_missing,
+];
 
 fn the_doctor_finds_nothing_wrong(db: Db) {
     let (sink, names, mollie) = (Sink::start().unwrap(), Names::start(), ScriptedMollie::start().unwrap());
@@ -48,7 +54,7 @@ fn the_doctor_finds_nothing_wrong(db: Db) {
     for line in [
         "ok       address   People open https://office.example.",
         "ok       clock     The clock agrees with the database.",
-        "accepts the connection and the sign-in.",
+        "accepts the connection. Nobody signs in there, because smtp_user is not set.",
         "office.example has an SPF record: v=spf1 include:mail.example ~all",
         "office.example has a DKIM key with the selector s1.",
         "office.example has a DMARC record: v=DMARC1; p=none",
@@ -93,6 +99,34 @@ fn the_doctor_says_what_to_do(db: Db) {
     assert!(text.contains("problem  mail      office.example has no DKIM key with the selector s7."), "{text}");
     let text = said(&examined(&db, &["smtp_host=127.0.0.1", "smtp_port=9"]));
     assert!(text.contains("-> Set mail_from to an address of your own domain."), "{text}");
+}
+
+fn the_doctor_names_another_schema(db: Db) {
+    kantoor::registry::install();
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    execute(&db, "INSERT INTO schema_migrations (number, name) VALUES (9999, 'later')");
+    let done = kantoor(&db, &["doctor"]);
+    let text = said(&done);
+    assert_eq!(done.status.code(), Some(1), "{text}");
+    assert!(text.contains("problem  database  The database is of a newer version (schema 9999)"), "{text}");
+    assert!(text.contains("-> Use the newer version of the program"), "{text}");
+    execute(&db, "DELETE FROM schema_migrations WHERE number = 9999");
+    forget_last(&db, engine::migrations::all().last().unwrap().number);
+    let text = said(&kantoor(&db, &["doctor"]));
+    assert!(text.contains("advice   database  The database is of an earlier version"), "{text}");
+    assert!(text.contains("-> Run `kantoor migrate`, which copies the database before") && !text.contains("Back up"));
+}
+
+fn the_doctor_names_the_key_that_is_missing(db: Db) {
+    assert!(said(&kantoor(&db, &["doctor"])).contains("There is no key for the secrets yet."));
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let key = db.data.join("secret.key");
+    std::fs::rename(&key, db.data.join("elsewhere")).unwrap();
+    let done = kantoor(&db, &["doctor"]);
+    let text = said(&done);
+    assert_eq!(done.status.code(), Some(1), "{text}");
+    assert!(text.contains("problem  secrets   The secrets in the database are encrypted with the key"), "{text}");
+    assert!(!text.contains("There is no key for the secrets yet."), "{text}");
 }
 
 fn examined(db: &Db, settings: &[&str]) -> Output {

@@ -69,6 +69,9 @@ const BUFFER: usize = 5 * 1024 * 1024;
 /// Size of the upload buffer for large contents.
 const LARGE_BUFFER: usize = 16 * 1024 * 1024;
 
+/// Where a machine at AWS is asked for its role, if there are no keys.
+const ROLES: &str = "169.254.169.254";
+
 /// Gives a file or folder the owner of another. A command that an administrator runs as root must not leave what the
 /// service cannot write; anybody else cannot change an owner and creates files as the service does.
 fn take_owner(path: &Folder, other: &Folder) {
@@ -224,7 +227,8 @@ impl From<object_store::Error> for Error {
             }
             cause = layer.source();
         }
-        Error::Unavailable(error.to_string())
+        let words = error.to_string();
+        Error::Unavailable(if words.contains(ROLES) { no_role() } else { words })
     }
 }
 
@@ -247,6 +251,11 @@ fn stored_nowhere(error: Error) -> Error {
 
 fn no_bucket() -> Error {
     Error::Unavailable("the bucket does not exist; create it, or correct its name in the settings".to_string())
+}
+
+fn no_role() -> String {
+    "s3_access_key and s3_secret_key are not set, and this machine has no role at AWS; set both, and s3_endpoint if the store is elsewhere"
+        .to_string()
 }
 
 fn is_full(error: &std::io::Error) -> bool {
@@ -299,6 +308,13 @@ mod tests {
         round_trip(&Blobs::in_folder(&folder.path().join("new/folder")).unwrap()).await;
         round_trip(&Blobs::in_memory()).await;
         assert_eq!(std::fs::read_dir(folder.path().join("new/folder")).unwrap().count(), 0, "nothing is left behind");
+    }
+
+    #[test]
+    fn a_machine_without_a_role_needs_keys() {
+        let source = "error sending request for url (http://169.254.169.254/latest/api/token)".into();
+        let error = Error::from(object_store::Error::Generic { store: "S3", source });
+        assert!(error.to_string().contains("s3_access_key and s3_secret_key are not set"), "{error}");
     }
 
     #[tokio::test]

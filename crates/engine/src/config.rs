@@ -226,6 +226,13 @@ impl Config {
         if !anchors.iter().any(|start| if start.is_empty() { anchor.is_empty() } else { anchor.starts_with(start) }) {
             wrong.push("audit_anchor: must start with file:, mailto:, http:// or https://".to_string());
         }
+        if is_url(&self.data.to_string_lossy()) {
+            // It may be the address of a database, with its password.
+            wrong.push("data: must be a folder; database_url is for PostgreSQL".to_string());
+        }
+        if is_foreign_url(&self.files) {
+            wrong.push(format!("files: '{}' must be a folder or s3://bucket/prefix", self.files));
+        }
         for (name, mib) in [("bodies_mib", self.bodies_mib), ("bodies_per_account_mib", self.bodies_per_account_mib)] {
             if (1..LEAST_BODIES_MIB).contains(&mib) {
                 wrong.push(format!(
@@ -269,6 +276,17 @@ impl Config {
         }
         SECRETS.contains(&name) && !value.is_empty() && (!URLS.contains(&name) || has_password(value))
     }
+}
+
+/// Whether a text starts with `scheme://`: as a path, it would name a folder that nobody means.
+pub fn is_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    !scheme.is_empty() && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))
+}
+
+/// Whether a text is a URL other than `s3://bucket` with or without more.
+pub fn is_foreign_url(text: &str) -> bool {
+    is_url(text) && text.strip_prefix("s3://").is_none_or(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The settings with a fixed set of values.

@@ -93,6 +93,9 @@ pub fn open_blobs(config: &Config) -> Result<Blobs> {
 
 /// Opens a store of contents: a folder, or `s3://bucket/prefix` with the settings for S3.
 pub fn open_blobs_at(config: &Config, place: &str) -> Result<Blobs> {
+    if let (true, Some((setting, why))) = (place.starts_with("s3://"), missing_keys(config)) {
+        return Err(Error::new(Code::Unavailable, format!("{place} cannot be used: {setting}: {why}.")));
+    }
     let opened = match place.strip_prefix("s3://") {
         Some(place) => {
             let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
@@ -108,6 +111,20 @@ pub fn open_blobs_at(config: &Config, place: &str) -> Result<Blobs> {
         None => Blobs::in_folder(Path::new(place)),
     };
     opened.map_err(|error| Error::new(Code::Unavailable, format!("Cannot open the file storage: {error}.")))
+}
+
+/// Returns the setting that an S3-compatible store lacks, and why; a phrase. Only a machine at AWS may have a role instead of
+/// keys: anywhere else the store would be asked for a role that nobody has.
+pub fn missing_keys(config: &Config) -> Option<(&'static str, &'static str)> {
+    let is_elsewhere = !config.s3_endpoint.is_empty() && !config.s3_endpoint.contains(".amazonaws.com");
+    match (config.s3_access_key.is_empty(), config.s3_secret_key.is_empty()) {
+        (true, true) if is_elsewhere => {
+            Some(("s3_access_key", "is not set, nor is s3_secret_key; the store at s3_endpoint needs both"))
+        }
+        (true, false) => Some(("s3_access_key", "is not set, but s3_secret_key is")),
+        (false, true) => Some(("s3_secret_key", "is not set, but s3_access_key is")),
+        _ => None,
+    }
 }
 
 /// Creates the client for outgoing calls, which only calls public addresses unless the settings allow others.

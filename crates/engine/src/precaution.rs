@@ -16,7 +16,7 @@ use crate::migrations;
 const FOLDER: &str = "backups";
 /// The start of their names.
 const START: &str = "before-migration-";
-/// How many are kept.
+/// How many are kept, of different schemas.
 const KEPT: usize = 3;
 
 /// What migrating the database did.
@@ -101,10 +101,24 @@ fn delete_old(folder: &Path) {
         path.is_file() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(START))
     };
     let mut copies: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_copy).collect();
-    copies.sort();
-    let old = copies.len().saturating_sub(KEPT);
-    for copy in &copies[..old] {
+    // The newest first.
+    copies.sort_unstable_by(|a, b| b.cmp(a));
+    let mut schemas: Vec<String> = Vec::new();
+    for copy in copies {
+        let schema = schema_of(&copy);
+        // A migration that fails at every start makes a copy each time: it replaces its own.
+        if schemas.len() < KEPT && !schemas.contains(&schema) {
+            schemas.push(schema);
+            continue;
+        }
         // A copy too many is no reason to stop.
         let _ = std::fs::remove_file(copy);
     }
+}
+
+/// The schema of a copy, which its name tells: `…-schema-126-to-127.db`.
+fn schema_of(copy: &Path) -> String {
+    let name = copy.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let rest = name.split_once("-schema-").map(|(_, rest)| rest.to_string());
+    rest.and_then(|rest| Some(rest.split_once('-')?.0.to_string())).unwrap_or(name)
 }

@@ -25,6 +25,17 @@ pub fn create_folder(folder: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
+/// Creates a folder with its parents. What root creates belongs to the owner of the folder `like`.
+pub fn create_folder_like(folder: &Path, like: &Path) -> std::io::Result<()> {
+    let is_new = |part: &&Path| !part.as_os_str().is_empty() && !part.exists();
+    let new: Vec<&Path> = folder.ancestors().take_while(is_new).collect();
+    create_folder(folder)?;
+    if let (true, Ok(owner)) = (rustix::process::geteuid().is_root(), std::fs::metadata(like)) {
+        new.iter().for_each(|part| give(part, (owner.uid(), owner.gid())));
+    }
+    Ok(())
+}
+
 /// Says that this user may not read a file, and who may; a sentence. None if it can be read or does not exist.
 pub fn unreadable(path: &Path) -> Option<String> {
     let error = File::open(path).err().filter(|error| error.kind() == ErrorKind::PermissionDenied)?;

@@ -4,11 +4,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use blobs::Blobs;
-use engine::config::Config;
+use engine::config::{Config, is_foreign_url, is_url};
 use engine::open;
 
 /// What the names of archives end with. Any other name is that of a folder.
 const ARCHIVES: [&str; 4] = [".kantoor", ".tar.zst", ".tzst", ".age"];
+/// What the names of other archives and of databases end with: nobody means a folder by them.
+const FOREIGN: [&str; 15] = [
+    ".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".7z", ".rar", ".zst", ".gpg", ".db", ".dump",
+    ".sql",
+];
 
 /// Where a backup is.
 #[derive(Clone)]
@@ -40,9 +45,15 @@ impl fmt::Display for Place {
 impl Place {
     /// Parses the place of a new backup.
     pub fn of_new(text: &str, config: &Config) -> Result<Place, String> {
+        let name = text.to_lowercase();
+        let ends_in = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
         match text.starts_with("s3://") {
             true => Place::object(text, config),
-            false if ARCHIVES.iter().any(|end| text.ends_with(end)) => Ok(Place::File(PathBuf::from(text))),
+            false if is_url(text) => Err(foreign(text)),
+            false if ends_in(&ARCHIVES) => Ok(Place::File(PathBuf::from(text))),
+            false if ends_in(&FOREIGN) => Err(format!(
+                "{text}: a backup is a file whose name ends in .kantoor, .tar.zst, .tzst or .age, or a folder; choose another name"
+            )),
             false => Ok(Place::Folder(PathBuf::from(text))),
         }
     }
@@ -52,6 +63,7 @@ impl Place {
         let path = Path::new(text);
         match text.starts_with("s3://") {
             true => Place::object(text, config),
+            false if is_url(text) => Err(foreign(text)),
             false if path.is_dir() => Ok(Place::Folder(path.to_path_buf())),
             false if path.exists() => Ok(Place::File(path.to_path_buf())),
             false => Err(format!("{text} does not exist")),
@@ -61,12 +73,20 @@ impl Place {
     fn object(url: &str, config: &Config) -> Result<Place, String> {
         let wrong = || format!("{url}: expected s3://bucket/name");
         let (folder, key) = url.rsplit_once('/').ok_or_else(wrong)?;
-        if key.is_empty() || folder.len() <= "s3://".len() {
+        if key.is_empty() || is_foreign_url(folder) || folder.len() <= "s3://".len() {
             return Err(wrong());
         }
         let blobs = open::open_blobs_at(config, folder).map_err(|error| error.internal.unwrap_or(error.message))?;
         Ok(Place::Object { blobs, key: key.to_string(), url: url.to_string() })
     }
+}
+
+/// Says that a place is none for backups. The rest of it may contain a password.
+fn foreign(url: &str) -> String {
+    let scheme = url.split("://").next().unwrap_or_default();
+    format!(
+        "{scheme}:// cannot be used: a backup is a file, a folder or s3://bucket/name; to have it elsewhere, copy the file there"
+    )
 }
 
 /// Says that a store does not answer, and what to look at; a phrase.

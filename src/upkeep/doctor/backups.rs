@@ -10,7 +10,7 @@ use store::{Options, Store};
 use super::Finding;
 use crate::upkeep::backup::place::{Place, unreachable};
 use crate::upkeep::scheduled::schedule::Schedule;
-use crate::upkeep::scheduled::state::{State, Task};
+use crate::upkeep::scheduled::state::{self, State, Task};
 
 const TOPIC: &str = "backups";
 const HOUR_MS: i64 = 3_600_000;
@@ -36,14 +36,22 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     let mut options = Options::new(database(config));
     options.timeout = Duration::from_secs(10);
     let read = Store::open_to_read(&options).map_err(Error::from).and_then(|store| {
-        store.read_now(|tx| Ok::<_, Error>((State::of(tx, Task::Make)?, State::of(tx, Task::Check)?)))
+        store
+            .read_now(|tx| Ok::<_, Error>((State::of(tx, Task::Make)?, State::of(tx, Task::Check)?, state::place(tx)?)))
     });
     // An unreachable database has a finding of its own.
-    let Ok((made, proven)) = read else { return found };
+    let Ok((made, proven, last_place)) = read else { return found };
     let now = Clock::System.now();
     found.push(about_made(&schedule, &made, now));
-    found.extend(about_place(config, &schedule, &made));
-    found.extend(about_proven(&schedule, &proven, now));
+    found.extend(match schedule.has_moved(&last_place) {
+        true => Some(Finding::advice(
+            TOPIC,
+            format!("The last backup is in {last_place}, and there is none in {} yet.", schedule.to),
+            "The server makes one soon after it is restarted; `kantoor backup` makes one now.",
+        )),
+        false => about_place(config, &schedule, &made),
+    });
+    found.extend(about_proven(&schedule, &made, &proven, now));
     found
 }
 
@@ -52,7 +60,7 @@ fn age(moment: Moment, now: Moment) -> i64 {
 }
 
 fn about_made(schedule: &Schedule, made: &State, now: Moment) -> Finding {
-    let remedy = "Check that `kantoor serve` runs, and look for \"scheduled backup\" in its log.";
+    let remedy = "Check that `kantoor serve` runs, and look for \"scheduled backup\" in its log; `kantoor backup` makes one now.";
     if made.done_at.0 == 0 {
         return match made.last_error.as_str() {
             "" => Finding::advice(TOPIC, format!("There is no backup in {} yet.", schedule.to), remedy),
@@ -94,10 +102,13 @@ fn about_place(config: &Config, schedule: &Schedule, made: &State) -> Option<Fin
     }
 }
 
-fn about_proven(schedule: &Schedule, proven: &State, now: Moment) -> Option<Finding> {
+fn about_proven(schedule: &Schedule, made: &State, proven: &State, now: Moment) -> Option<Finding> {
     let every = schedule.check?;
     let remedy = "Run `kantoor restore --check` on the newest backup to see why.";
-    Some(if !proven.last_error.is_empty() {
+    Some(if !proven.last_error.is_empty() && made.done_at > proven.tried_at {
+        let what = format!("An earlier backup could not be restored: {}.", proven.last_error);
+        Finding::advice(TOPIC, what, "The server checks the newest one soon; look for \"backup\" in its log.")
+    } else if !proven.last_error.is_empty() {
         let what = format!("The newest backup could not be restored: {}.", proven.last_error);
         Finding::problem(TOPIC, what, remedy)
     } else if proven.done_at.0 == 0 {

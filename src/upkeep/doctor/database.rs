@@ -9,9 +9,11 @@ use engine::open::{database, unusable};
 use engine::registry::registry;
 use engine::secrets;
 use engine::secrets::columns;
+use engine::secrets::vault::Vault;
 use store::{Database, Error, Options, Result, Store, Tx};
 
 use super::Finding;
+use crate::upkeep::backup::manifest::newest_schema;
 
 /// How far the clocks of the program and of the database may differ.
 const SKEW_MS: i64 = 2000;
@@ -44,11 +46,7 @@ pub fn examine(config: &Config) -> Vec<Finding> {
         Err(error) => found.push(unreachable(config, &error)),
     }
     if !is_current {
-        found.push(Finding::advice(
-            "database",
-            "The database schema is not that of this version.",
-            "Back up, then run `kantoor migrate`; serve does it as well. If the schema is newer, use the newer program.",
-        ));
+        found.push(of_another_version(&store));
         return found;
     }
     found.extend(clock_and_queue(&store, !config.database_url.is_empty()));
@@ -56,8 +54,43 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     found
 }
 
+fn of_another_version(store: &Store) -> Finding {
+    let (own, newest) = (store.schema().unwrap_or_default(), newest_schema());
+    if own > newest {
+        let what = format!("The database is of a newer version (schema {own}) than this program (schema {newest}).");
+        return Finding::problem(
+            "database",
+            what,
+            "Use the newer version of the program: this one refuses the database.",
+        );
+    }
+    let what = format!("The database is of an earlier version (schema {own}) than this program (schema {newest}).");
+    let remedy =
+        "Run `kantoor migrate`, which copies the database before it changes it; `kantoor serve` does the same.";
+    Finding::advice("database", what, remedy)
+}
+
+/// Whether the database has secrets, and the settings have no key for them.
+pub fn needs_key(config: &Config) -> bool {
+    let wanted = database(config);
+    if matches!(&wanted, Database::Sqlite(path) if !path.is_file()) {
+        return false;
+    }
+    let mut options = Options::new(wanted);
+    options.timeout = TIMEOUT;
+    Store::open_to_read(&options).is_ok_and(|store| {
+        // The secrets of an earlier version are not looked at.
+        store.is_migrated(&migrations::all()).is_ok_and(|is_current| is_current)
+            && secrets::for_database(&store, config).is_err()
+    })
+}
+
 /// Looks for secrets that cannot be decrypted: they are not used, and what needs them does not work.
 fn unreadable_secrets(store: &Store, config: &Config) -> Option<Finding> {
+    if Vault::load(config).is_err() {
+        // The finding about the settings says why.
+        return None;
+    }
     let looked = secrets::for_database(store, config).and_then(|vault| {
         let Some(vault) = vault else { return Ok(Vec::new()) };
         store.read_now(|tx| {
@@ -71,7 +104,10 @@ fn unreadable_secrets(store: &Store, config: &Config) -> Option<Finding> {
     });
     let found = match looked {
         Ok(found) => found,
-        Err(error) => return Some(Finding::problem("secrets", error.message, "Run `kantoor verify`.")),
+        Err(error) => {
+            let remedy = "Put secret.key, or the setting secret_key, back from your copy; if it is lost, `kantoor secrets reset` starts over.";
+            return Some(Finding::problem("secrets", error.message, remedy));
+        }
     };
     let (table, id, what) = found.first()?;
     let others = match found.len() - 1 {

@@ -8,18 +8,23 @@ use engine::secrets::key_file::KeySource;
 use engine::secrets::vault::Vault;
 use rustix::process::{Resource, getrlimit};
 
-use super::Finding;
+use super::{Finding, database};
 
 /// Below this, a busy server may run out of connections.
 const FEW_FILES: u64 = 4096;
 const MIB: u64 = 1024 * 1024;
 
 pub fn settings(config: &Config) -> Vec<Finding> {
-    let mut found = vec![address(config)];
+    [Some(address(config)), key(config)].into_iter().flatten().collect()
+}
+
+fn key(config: &Config) -> Option<Finding> {
     let loaded = Vault::load(config);
     let unreadable = if loaded.is_err() { unreadable_key(config) } else { None };
-    found.push(match loaded {
+    Some(match loaded {
         Ok(Some(vault)) => Finding::fine("secrets", format!("The key of the secrets is in {}.", vault.source())),
+        // A finding about the database names the key that it needs.
+        Ok(None) if database::needs_key(config) => return None,
         Ok(None) => Finding::advice(
             "secrets",
             "There is no key for the secrets yet.",
@@ -33,8 +38,7 @@ pub fn settings(config: &Config) -> Vec<Finding> {
                 "Restore secret.key, or the setting secret_key, from your copy.",
             ),
         },
-    });
-    found
+    })
 }
 
 /// A key that another user can read is not lost.

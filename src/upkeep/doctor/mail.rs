@@ -21,6 +21,10 @@ pub fn server(config: &Config) -> Vec<Finding> {
     let checked =
         mail::sender(config).map_err(|error| error.internal.unwrap_or(error.message)).and_then(|sender| sender.check());
     let mut found = vec![match checked {
+        Ok(()) if config.smtp_user.is_empty() => {
+            let found = format!("{place} accepts the connection. Nobody signs in there, because smtp_user is not set.");
+            Finding::fine("mail", found)
+        }
         Ok(()) => Finding::fine("mail", format!("{place} accepts the connection and the sign-in.")),
         Err(why) => Finding::problem(
             "mail",
@@ -129,12 +133,24 @@ fn of_dmarc(domain: &str, found: &[String]) -> Finding {
             format!("{domain} has no DMARC record: large receivers expect one."),
             format!("Add a TXT record to _dmarc.{domain}: v=DMARC1; p=none; rua=mailto:you@{domain}"),
         ),
+        [one] if !has_policy(one) => Finding::problem(
+            "mail",
+            format!("The DMARC record of {domain} has no policy (p=), so receivers ignore it: {one}"),
+            format!("Add one: v=DMARC1; p=none; rua=mailto:you@{domain}"),
+        ),
         [one] => Finding::fine("mail", format!("{domain} has a DMARC record: {one}")),
         _ => {
             let what = format!("{domain} has {} DMARC records: receivers ignore all of them.", found.len());
             Finding::problem("mail", what, "Keep one.")
         }
     }
+}
+
+fn has_policy(record: &str) -> bool {
+    record.split(';').filter_map(|part| part.split_once('=')).any(|(name, value)| {
+        let value = value.trim().to_lowercase();
+        name.trim().eq_ignore_ascii_case("p") && ["none", "quarantine", "reject"].contains(&value.as_str())
+    })
 }
 
 #[cfg(test)]
@@ -160,5 +176,9 @@ mod tests {
             |texts: &[&str]| of_dmarc("a.nl", &texts.iter().map(ToString::to_string).collect::<Vec<_>>()).verdict;
         assert_eq!((dmarc(&[]), dmarc(&["v=DMARC1; p=none"])), (Verdict::Advice, Verdict::Fine));
         assert_eq!(dmarc(&["v=DMARC1; p=none", "v=DMARC1; p=reject"]), Verdict::Problem);
+        assert_eq!(dmarc(&["v=DMARC1;rua=mailto:a@a.nl; P = Reject ;"]), Verdict::Fine);
+        for ignored in ["v=DMARC1", "v=DMARC1; p=", "v=DMARC1; sp=none; p=all"] {
+            assert_eq!(dmarc(&[ignored]), Verdict::Problem, "{ignored}");
+        }
     }
 }

@@ -67,12 +67,12 @@ impl Keep {
     }
 
     /// Returns the names of backups of this database that are not kept. Other names are ignored, and the newest backup is
-    /// always kept.
-    pub fn expired(&self, id: &DatabaseId, names: Vec<String>) -> Vec<String> {
+    /// always kept, as is the one that was `proven` last: a newer one may turn out to be no good.
+    pub fn expired(&self, id: &DatabaseId, names: Vec<String>, proven: &str) -> Vec<String> {
         let mut all: Vec<(DateTime, String)> =
             names.into_iter().filter_map(|name| Some((made_at(id, &name)?, name))).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
-        let mut kept = vec![false; all.len()];
+        let mut kept: Vec<bool> = all.iter().map(|(_, name)| name == proven).collect();
         kept.iter_mut().take(1).for_each(|newest| *newest = true);
         let of_hour = |at: &DateTime| (at.date().year(), at.date().day_of_year(), at.hour());
         let of_day = |at: &DateTime| (at.date().year(), at.date().day_of_year(), 0);
@@ -112,7 +112,7 @@ mod tests {
         for half_day in 0..1460 {
             names.push(name(&id, start.plus_seconds(half_day * 43_200), half_day % 2 == 0));
             names.push("notes.txt".to_string());
-            let expired = keep.expired(&id, names.clone());
+            let expired = keep.expired(&id, names.clone(), "");
             names.retain(|name| !expired.contains(name) && name != "notes.txt");
         }
         names.sort();
@@ -137,13 +137,15 @@ mod tests {
         let id = DatabaseId::of("a");
         let one = name(&id, Moment::parse("2026-11-16T02:30:00.000Z").unwrap(), true);
         assert_eq!(one, "kantoor-ca978112-20261116T023000Z.tar.zst.age");
-        assert!(keep.expired(&id, vec![one, "kantoor.db".into(), "kantoor-old.tar.zst".into()]).is_empty());
+        assert!(keep.expired(&id, vec![one, "kantoor.db".into(), "kantoor-old.tar.zst".into()], "").is_empty());
         let earlier = Moment::parse("2026-10-16T02:30:00.000Z").unwrap();
         let both = ["a", "b"].map(DatabaseId::of);
         let mut names: Vec<String> = both.iter().map(|id| name(id, earlier, false)).collect();
         names.push("kantoor-20261016T023000Z.tar.zst".to_string());
         names.push(name(&id, earlier.plus_seconds(1), false));
-        assert_eq!(keep.expired(&id, names), ["kantoor-ca978112-20261016T023000Z.tar.zst"]);
+        let first = "kantoor-ca978112-20261016T023000Z.tar.zst";
+        assert_eq!(keep.expired(&id, names.clone(), ""), [first]);
+        assert!(keep.expired(&id, names, first).is_empty(), "the newest that is known to be good");
         for wrong in ["", "7", "0 days", "7 years", "7 days 4 weeks", "-1 days"] {
             assert_eq!(Keep::parse(wrong), None, "{wrong}");
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use archive::Recipients;
 use engine::clock::Moment;
-use engine::config::Config;
+use engine::config::{Config, is_foreign_url};
 use engine::secrets::key_file::KeySource;
 
 use super::retention::Keep;
@@ -103,6 +103,11 @@ impl Schedule {
         }
     }
 
+    /// Whether the last backup was made in another place than this, if it is known where.
+    pub fn has_moved(&self, last: &str) -> bool {
+        !last.is_empty() && last != self.to
+    }
+
     /// Reads the settings; `None` if no backups are scheduled.
     pub fn of(config: &Config) -> Result<Option<Schedule>, String> {
         let (read, wrong) = Schedule::read(config);
@@ -116,6 +121,9 @@ impl Schedule {
     /// Reads the settings, with everything that is wrong with them.
     pub fn read(config: &Config) -> (Option<Schedule>, Vec<String>) {
         let mut wrong = Vec::new();
+        if is_foreign_url(&config.backup_to) {
+            wrong.push(format!("backup_to: '{}' must be a folder or s3://bucket/prefix", config.backup_to));
+        }
         let at = When::parse(&config.backup_at);
         if at.is_none() {
             wrong.push(

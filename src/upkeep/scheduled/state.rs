@@ -91,6 +91,20 @@ impl State {
     }
 }
 
+/// Returns where the last backup was made, as `backup_to` said then; empty if that is not known. It has a row of its own.
+pub fn place(tx: &mut Tx) -> Result<String> {
+    let sql = "SELECT name FROM backups WHERE account_id = 0 AND id = 'place'";
+    let found = tx.first(sql, &[], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    Ok(found.unwrap_or_default())
+}
+
+fn keep_place(tx: &mut Tx, to: &str) -> Result<()> {
+    let sql = "INSERT INTO backups (account_id, id, name) VALUES (0, 'place', $1)
+               ON CONFLICT (account_id, id) DO UPDATE SET name = excluded.name";
+    tx.execute(sql, &[to.into()])?;
+    Ok(())
+}
+
 /// A claim on a task: no other node does it.
 #[derive(Clone, Copy)]
 pub struct Claim {
@@ -127,12 +141,13 @@ impl Claim {
         store.write_now(SHARED, move |tx| LEASES.renew(tx, self.lease(), now.plus_seconds(LEASE_SECONDS)))
     }
 
-    /// Records a success.
-    pub fn succeed(self, store: &Store, now: Moment, name: &str, bytes: u64) -> Result<()> {
-        let (name, bytes) = (name.to_string(), i64::try_from(bytes).unwrap_or(i64::MAX));
+    /// Records a success with the backup `name` in the place `to`.
+    pub fn succeed(self, store: &Store, now: Moment, (name, bytes): (&str, u64), to: &str) -> Result<()> {
+        let (name, bytes, to) = (name.to_string(), i64::try_from(bytes).unwrap_or(i64::MAX), to.to_string());
         store.write_now(SHARED, move |tx| {
             let set = "done_at = $1, name = $2, bytes = $3, last_error = '', lease_until = 0";
-            LEASES.end(tx, self.lease(), set, &[now.0.into(), (&name).into(), bytes.into()]).map(drop)
+            let is_own = LEASES.end(tx, self.lease(), set, &[now.0.into(), (&name).into(), bytes.into()])?;
+            if is_own && self.task == Task::Make { keep_place(tx, &to) } else { Ok(()) }
         })
     }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::archives::{IDENTITY, RECIPIENT};
-use crate::cli::{kantoor, said};
+use crate::cli::{complained, kantoor, said};
 use crate::on_both;
 use crate::support::{Db, Server};
 
@@ -16,6 +16,9 @@ on_both![
     backups_are_made_kept_and_proven,
     failures_are_counted_and_shown,
     encrypted_backups_are_proven_with_their_identity,
+    a_backup_is_made_on_request_as_by_the_server,
+    a_backup_follows_its_setting_and_a_restart,
+    the_newest_that_was_proven_is_kept,
     a_database_is_copied_before_it_is_migrated,
 ];
 
@@ -134,12 +137,121 @@ fn encrypted_backups_are_proven_with_their_identity(db: Db) {
     assert!(server.metric("kantoor_backup_proven_timestamp_seconds") < 10);
 }
 
+/// The same database, for commands beside the server.
+fn beside(db: &Db) -> Db {
+    let mut same = Db::at_address(db.url.clone());
+    same.data.clone_from(&db.data);
+    same
+}
+
+fn a_backup_is_made_on_request_as_by_the_server(db: Db) {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("new/backups");
+    let same = beside(&db);
+    let place = to.to_str().unwrap().to_string();
+    let server = Server::with(db, |config| {
+        config.backup_to.clone_from(&place);
+        config.backup_keep = "1 days".to_string();
+    });
+    server.recorded_client(None);
+    let setting = format!("backup_to={place}");
+    let run = || kantoor(&same, &["backup", "--set", &setting, "--set", "backup_keep=1 days"]);
+    let done = run();
+    assert!(done.status.success(), "{done:?}");
+    let there = names(&to);
+    assert!(there.len() == 1 && there[0].starts_with(&format!("kantoor-{}-", id(&server))), "{there:?}");
+    assert!(said(&done).contains(&there[0]), "{done:?}");
+    assert_eq!(server.metric("kantoor_backup_bytes"), to.join(&there[0]).metadata().unwrap().len());
+    assert!(server.metric("kantoor_backup_made_timestamp_seconds") > 0);
+    assert!(!turn(&server), "it counts as the one of today");
+    // The time in the name has seconds.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert!(run().status.success());
+    let newer = names(&to);
+    assert!(newer.len() == 1 && newer != there, "the older one is not kept: {newer:?}");
+    server.execute("UPDATE backups SET lease_until = 9000000000000 WHERE id = 'make'");
+    assert!(complained(&run()).contains("is being made at the moment"));
+    server.execute("UPDATE backups SET lease_until = 0 WHERE id = 'make'");
+    std::fs::remove_dir_all(&to).unwrap();
+    std::fs::write(&to, "in the way").unwrap();
+    assert!(complained(&run()).contains("backups"));
+    assert_eq!(server.metric("kantoor_backup_failures_total"), 1);
+    assert!(complained(&kantoor(&same, &["backup"])).contains("backup_to"));
+    assert_eq!(kantoor(&same, &["backup", "--with-key", "--set", &setting]).status.code(), Some(2));
+}
+
+fn a_backup_follows_its_setting_and_a_restart(db: Db) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let started = |place: String| {
+        let same = beside(&db);
+        let server = Server::with(same, |config| {
+            config.backup_to = place;
+            config.backup_check = "7 days".to_string();
+        });
+        if server.app.store.read_now(engine::accounts::Account::all).unwrap().is_empty() {
+            server.recorded_client(None);
+        }
+        server
+    };
+    let examined = |place: &str| {
+        let to = format!("backup_to={place}");
+        said(&kantoor(&db, &["doctor", "--set", &to, "--set", "backup_check=7 days"]))
+    };
+    let server = started(path("one/"));
+    assert!(turn(&server) && !turn(&server));
+    drop(server);
+    let text = examined(&path("two"));
+    assert!(text.contains("and there is none in") && !text.contains("is no longer there"), "{text}");
+    std::fs::write(path("two"), "in the way").unwrap();
+    let server = started(path("two"));
+    assert!(turn(&server), "the new place has none");
+    assert!(!turn(&server), "it failed, and the one elsewhere is not looked for");
+    assert_eq!(server.metric("kantoor_backup_failures_total"), 1);
+    drop(server);
+    std::fs::remove_file(path("two")).unwrap();
+    let server = started(path("two"));
+    assert!(turn(&server), "a restart does not wait");
+    assert_eq!(names(Path::new(&path("two"))).len(), 1);
+    // A check that failed says nothing about a newer backup.
+    server.execute("UPDATE backups SET done_at = 1, last_error = 'no such thing' WHERE id = 'check'");
+    server.execute("UPDATE backups SET tried_at = 2 WHERE id = 'check'");
+    let text = examined(&path("two"));
+    assert!(text.contains("advice   backups   An earlier backup could not be restored: no such thing."), "{text}");
+    assert!(turn(&server), "the newer one is checked");
+    assert!(!examined(&path("two")).contains("could not be restored"));
+}
+
+fn the_newest_that_was_proven_is_kept(db: Db) {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_str().unwrap().to_string();
+    let server = Server::with(db, |config| {
+        config.backup_to = to;
+        config.backup_keep = "1 days".to_string();
+        config.backup_check = "7 days".to_string();
+    });
+    server.recorded_client(None);
+    let own = id(&server);
+    let of_day = |day: u8| format!("kantoor-{own}-2020010{day}T023000Z.tar.zst");
+    for day in 1..4 {
+        std::fs::write(folder.path().join(of_day(day)), "x").unwrap();
+    }
+    let now = Clock::System.now().0;
+    server.execute(&format!("UPDATE backups SET done_at = {now}, name = '{}' WHERE id = 'check'", of_day(2)));
+    assert!(turn(&server));
+    let there = names(folder.path());
+    assert!(there.len() == 2 && there[0] == of_day(2), "{there:?}");
+}
+
 #[test]
 fn rejects_a_schedule_that_cannot_work() {
     let db = Db::sqlite();
     for (settings, why) in [
         (&["backup_at=25:00"][..], "backup_at: expected a time"),
         (&["backup_keep=7"], "backup_keep: expected a list"),
+        (&["backup_to=s3://"], "must be a folder or s3://bucket/prefix"),
+        (&["backup_to=S3://bucket/x"], "must be a folder or s3://bucket/prefix"),
+        (&["backup_to=sftp://host/x"], "must be a folder or s3://bucket/prefix"),
         (&["backup_recipient=age1x"], "is not an age recipient"),
         (&["backup_with_key=true"], "set backup_recipient"),
         (&["backup_check=often"], "backup_check: expected an interval"),
@@ -177,8 +289,9 @@ fn a_database_is_copied_before_it_is_migrated(db: Db) {
     let copies = names(&folder);
     let end = format!("-schema-{}-to-{last}.{}", last - 1, if db.url.is_empty() { "db" } else { "dump" });
     assert!(copies.len() == 1 && copies[0].starts_with("before-migration-") && copies[0].ends_with(&end), "{copies:?}");
-    for year in 2000..2005 {
-        std::fs::write(folder.join(format!("before-migration-{year}0101T000000Z-schema-1-to-2.db")), "x").unwrap();
+    for (year, schema) in (2000..2005).zip(1..) {
+        let name = format!("before-migration-{year}0101T000000Z-schema-{schema}-to-{last}.db");
+        std::fs::write(folder.join(name), "x").unwrap();
     }
     forget_last(&db, last);
     kantoor(&db, &["migrate", "--set", "backup_before_migration=skip"]);
@@ -187,8 +300,15 @@ fn a_database_is_copied_before_it_is_migrated(db: Db) {
     std::thread::sleep(std::time::Duration::from_millis(1100));
     forget_last(&db, last);
     kantoor(&db, &["migrate"]);
+    let first = copies;
     let copies = names(&folder);
-    assert!(copies.len() == 3 && copies[0].contains("2004"), "{copies:?}");
+    assert!(copies.len() == 3 && copies[0].contains("-2003") && copies[1].contains("-2004"), "{copies:?}");
+    assert!(copies[2].ends_with(&end) && copies[2] != first[0], "the newest of this schema stays: {copies:?}");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    forget_last(&db, last);
+    kantoor(&db, &["migrate"]);
+    let again = names(&folder);
+    assert!(again[..2] == copies[..2] && again.len() == 3, "it replaced its own: {again:?}");
     forget_last(&db, last);
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(&folder, "in the way").unwrap();

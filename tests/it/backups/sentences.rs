@@ -18,6 +18,7 @@ use crate::support::Db;
 on_both![
     a_missing_pg_dump_is_named,
     wrong_targets_and_keys_are_named,
+    a_place_that_is_none_becomes_no_folder,
     a_newer_schema_needs_the_newer_program,
     a_restore_asks_the_database_for_its_schema,
     an_interrupted_restore_is_not_a_new_company,
@@ -248,6 +249,49 @@ fn wrong_targets_and_keys_are_named(db: Db) {
         let words = complained(&kantoor(db, &[&arguments[..], &store].concat()));
         assert!(words.contains("s3://bucket/b.kantoor: the store cannot be used; check"), "{words}");
         assert_eq!(words.lines().count(), 1, "{words}");
+    }
+}
+
+fn a_place_that_is_none_becomes_no_folder(db: Db) {
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let here = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+        command.args(arguments).env("KANTOOR_DATABASE_URL", &db.url).env("KANTOOR_DATA", &db.data);
+        let words = complained(&command.current_dir(here.path()).output().unwrap());
+        assert!(!words.contains("hush"), "{words}");
+        assert_eq!(std::fs::read_dir(here.path()).unwrap().count(), 0, "{arguments:?} created something");
+        words
+    };
+    for url in ["sftp://me:hush@host/x.kantoor", "S3://bucket/x.kantoor", "file:///tmp/x", "https://host/x"] {
+        for command in ["backup", "restore"] {
+            let words = refused(&[command, url]);
+            assert!(words.contains(":// cannot be used: a backup is a file"), "{words}");
+        }
+        let words = refused(&["export", "--account", "x", "products", &format!("{url}.csv")]);
+        assert!(!words.is_empty());
+    }
+    for name in ["x.zip", "x.tar.gz", "X.ZIP", "kantoor.db"] {
+        assert!(refused(&["backup", name]).contains("ends in .kantoor, .tar.zst, .tzst or .age"), "{name}");
+    }
+    for to in ["s3://", "s3:///x", "sftp://host/x", "S3://bucket"] {
+        for command in [&["serve"][..], &["config"], &["backup"], &["account", "list"]] {
+            let setting = format!("backup_to={to}");
+            let words = refused(&[command, &["--set", &setting]].concat());
+            assert!(words.contains("backup_to: ") && words.contains("s3://bucket/prefix"), "{command:?}: {words}");
+        }
+        let setting = format!("files={to}");
+        assert!(refused(&["verify", "--set", &setting]).contains("files: "), "{to}");
+    }
+    let words = refused(&["verify", "--data", "postgres://me:hush@host/x"]);
+    assert!(words.contains("data: must be a folder"), "{words}");
+    // A store elsewhere has no roles.
+    let store = ["backup", "s3://bucket/x", "--set", "s3_endpoint=http://127.0.0.1:1"];
+    for (setting, missing) in
+        [("s3_region=x", "s3_access_key: is not set"), ("s3_access_key=a", "s3_secret_key: is not set")]
+    {
+        let words = refused(&[&store[..], &["--set", setting]].concat());
+        assert!(words.contains(missing) && !words.contains("169.254"), "{words}");
     }
 }
 

@@ -13,6 +13,7 @@ on_both![
     options_say_how_the_file_is_written,
     failed_lines_are_an_exit_code_and_an_import_is_undone,
     the_fields_of_a_resource_are_listed,
+    an_export_that_cannot_be_written_says_why,
     what_root_stores_belongs_to_the_service,
 ];
 
@@ -60,6 +61,21 @@ fn the_fields_of_a_resource_are_listed(db: Db) {
         assert!(listed.lines().any(|line| line.starts_with(field)), "{field}: {listed}");
     }
     assert!(complained(&kantoor(&db, &["import", "--fields", "invoice"])).contains("invoices"));
+}
+
+fn an_export_that_cannot_be_written_says_why(db: Db) {
+    let account = account(&db);
+    let file = db.folder.path().join("x.csv");
+    let export = |path: &Path| kantoor(&db, &["export", "--account", &account, "products", path.to_str().unwrap()]);
+    assert!(export(&file).status.success());
+    let before = std::fs::read(&file).unwrap();
+    let again = complained(&export(&file));
+    assert!(again.contains("the file exists already; choose another name") && !again.contains("os error"), "{again}");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    let nowhere = complained(&export(&db.folder.path().join("none/x.csv")));
+    assert!(nowhere.contains("its folder does not exist"), "{nowhere}");
+    let url = complained(&export(Path::new("sftp://host/x.csv")));
+    assert!(url.contains("not to a URL"), "{url}");
 }
 
 fn own(path: &Path, owner: u32) {
