@@ -150,8 +150,8 @@ impl Claim {
 pub fn record_check(store: &Store, now: Moment, name: &str) -> Result<()> {
     let name = name.to_string();
     store.write_now(SHARED, move |tx| {
-        let sql = "UPDATE backups SET done_at = $1, name = $2, last_error = '' WHERE account_id = 0 AND id = 'check'";
-        tx.execute(sql, &[now.0.into(), (&name).into()])?;
+        let sql = "UPDATE backups SET done_at = $1, name = $2, last_error = '' WHERE account_id = 0 AND id = $3";
+        tx.execute(sql, &[now.0.into(), (&name).into(), Task::Check.id().into()])?;
         Ok(())
     })
 }
