@@ -208,7 +208,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         mail::outcome::MAILS,
     ],
     histograms: &[webhooks::metrics::SECONDS, mail::outcome::SECONDS],
-    gauges: &[typesetting::typeset_count, automation::metrics::calls_open, disk::free],
+    gauges: &[typesetting::typeset_count, automation::metrics::calls_open, disk::free, scheduled::is_scheduled],
     stored_gauges: &[
         automation::metrics::behind,
         webhooks::metrics::behind,

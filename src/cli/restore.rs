@@ -8,7 +8,8 @@ use engine::config::Config;
 use super::verify::{Printer, summary};
 use super::{runtime, say};
 use crate::upkeep::backup::place::Place;
-use crate::upkeep::restore::Restoring;
+use crate::upkeep::restore::{Restored, Restoring};
+use crate::upkeep::scheduled::proof::Ledger;
 
 #[derive(Args)]
 pub struct Restore {
@@ -21,13 +22,20 @@ pub struct Restore {
     /// Restore to a temporary place, verify everything, and delete it again
     #[arg(long)]
     check: bool,
+    /// Record that the last scheduled backup, with this name, was checked on another machine
+    #[arg(long, conflicts_with_all = ["check", "identity"])]
+    checked_elsewhere: bool,
 }
 
 impl Restore {
     pub fn run(&self, config: &Config) -> Result<ExitCode, String> {
+        if self.checked_elsewhere {
+            return self.record_elsewhere(config);
+        }
         let place = Place::of_existing(&self.source, config)?;
         let identities = self.identity.as_deref().map(Identities::read).transpose();
         let identities = identities.map_err(|why| format!("--identity: {why}"))?;
+        let ledger = if self.check { Ledger::read(config) } else { None };
         let mut printer = Printer::new();
         printer.chains = false;
         let runtime = runtime()?;
@@ -47,6 +55,34 @@ impl Restore {
             (false, "") => say(&format!("Restored {place} of {made} to {}.", config.data.display())),
             (false, _) => say(&format!("Restored {place} of {made} to the database.")),
         }?;
+        if let Some(ledger) = ledger {
+            self.record(config, &ledger, &done)?;
+        }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Records a check. The backup is good also if that is not possible.
+    fn record(&self, config: &Config, ledger: &Ledger, done: &Restored) -> Result<(), String> {
+        match ledger.record(config, done.id.as_ref(), &done.manifest, self.name()) {
+            Ok(Some(sentence)) => say(&sentence),
+            Ok(None) => Ok(()),
+            Err(why) => say(&format!("The server does not know of this check: {why}.")),
+        }
+    }
+
+    fn record_elsewhere(&self, config: &Config) -> Result<ExitCode, String> {
+        let ledger = Ledger::read(config).ok_or(
+            "the check can only be recorded with the settings of the server that made the backup: name them with --config, or with --data or --database-url",
+        )?;
+        let name = self.name();
+        ledger.record_elsewhere(config, name)?;
+        say(&format!("The server knows now that {name} can be restored."))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The name of the backup without its folder.
+    fn name(&self) -> &str {
+        let source = self.source.trim_end_matches('/');
+        source.rsplit('/').next().unwrap_or(source)
     }
 }

@@ -74,7 +74,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     let made = made.await.map_err(|error| error.to_string())?.map_err(error_line)?;
     match made {
         Some((account, key, link)) => {
-            let enter = if demo { demo_sign_in(&app, account.clone()).await? } else { set_up_words(&link) };
+            let enter = if demo { demo_sign_in(&app, account.clone()).await? } else { set_up_words(&app, &link) };
             if let Err(cause) = welcome(&account.name, &key, &enter, &address.to_string()) {
                 tracing::warn!(cause, "The first key could not be printed; create another with `kantoor key create`.");
             }
@@ -133,11 +133,29 @@ async fn demo_sign_in(app: &App, account: Account) -> Result<String, String> {
     ))
 }
 
-fn set_up_words(link: &str) -> String {
-    format!("To sign in as its owner, open this link within a day. It works once:\n\n      {link}")
+fn set_up_words(app: &App, link: &str) -> String {
+    let words = format!("To sign in as its owner, open this link within a day. It works once:\n\n      {link}");
+    match app.config.public_url.as_str() {
+        // The link has the address that the server listens on, which others may not reach.
+        "" => {
+            format!(
+                "{words}\n\n  After you have set public_url, `kantoor user create --owner` prints a link with that address."
+            )
+        }
+        _ => words,
+    }
 }
 
 fn welcome(account: &str, key: &str, enter: &str, address: &str) -> Result<(), String> {
+    if prints_to_journal() {
+        return say(&format!(
+            "
+  Welcome to Kantoor. Your account is called \"{account}\". {enter}
+
+  No API key is printed to the journal: create one in the console or with `kantoor key create`.
+"
+        ));
+    }
     say(&format!(
         "
   Welcome to Kantoor. Your account is called \"{account}\". {enter}
@@ -151,6 +169,13 @@ fn welcome(account: &str, key: &str, enter: &str, address: &str) -> Result<(), S
       curl -H \"Authorization: Bearer {key}\" http://{address}/v1/products
 "
     ))
+}
+
+/// Whether the output goes to the journal of systemd, which keeps it and lets others read it. A key has no place there. The
+/// variable is inherited by processes whose output goes elsewhere, so it names the file.
+fn prints_to_journal() -> bool {
+    let Ok(journal) = std::env::var("JOURNAL_STREAM") else { return false };
+    rustix::fs::fstat(std::io::stdout()).is_ok_and(|file| journal == format!("{}:{}", file.st_dev, file.st_ino))
 }
 
 async fn bind(address: &str) -> Result<TcpListener, String> {

@@ -21,6 +21,8 @@ use tokio::runtime::Handle;
 use crate::upkeep::backup::manifest::{FILES, Manifest, newest_schema};
 use crate::upkeep::backup::place::Place;
 use crate::upkeep::integrity::{Checked, Inspection, Problem, Witness};
+use crate::upkeep::scheduled::proof;
+use crate::upkeep::scheduled::retention::DatabaseId;
 use placing::Target;
 use scratch::Scratch;
 use unpacking::{Unpacked, Unpacking};
@@ -43,6 +45,8 @@ pub struct Restored {
     pub manifest: Manifest,
     /// What was checked.
     pub checked: Checked,
+    /// The id of its database; none if that is of an earlier version, which is not verified in full.
+    pub id: Option<DatabaseId>,
     /// What the operator should know; sentences.
     pub notes: Vec<String>,
 }
@@ -50,6 +54,7 @@ pub struct Restored {
 /// What verification found.
 struct Verified {
     checked: Checked,
+    id: Option<DatabaseId>,
     notes: Vec<String>,
     /// Whether the settings have another key than the one in the backup, which it needs.
     has_other_key: bool,
@@ -78,12 +83,12 @@ impl Restoring<'_> {
                 self.verify(&Database::Postgres(url.to_string()), &contents, &unpacked, false)
             }
         };
-        let Verified { checked, mut notes, has_other_key } = verified?;
+        let Verified { checked, id, mut notes, has_other_key } = verified?;
         if checked.problems > 0 {
             return Err(format!("{place} failed verification; nothing was restored"));
         }
         notes.extend(target.place(&unpacked, has_other_key)?);
-        Ok(Restored { manifest: unpacked.manifest, checked, notes })
+        Ok(Restored { manifest: unpacked.manifest, checked, id, notes })
     }
 
     /// Restores a backup to a temporary place, verifies everything and throws it away. The problems are in the result.
@@ -95,7 +100,7 @@ impl Restoring<'_> {
         let (identities, folder, runtime) = (self.identities, scratch.path(), self.runtime);
         let unpacking = Unpacking { identities, folder, contents: &contents, runtime, kind: None };
         let unpacked = unpacking.run(place, self.witness)?;
-        let Verified { checked, notes, .. } = match unpacked.manifest.database.kind.as_str() {
+        let Verified { checked, id, notes, .. } = match unpacked.manifest.database.kind.as_str() {
             "sqlite" => self.verify(&Database::Sqlite(unpacked.database.clone()), &contents, &unpacked, true)?,
             _ if self.config.database_url.is_empty() => {
                 return Err(format!(
@@ -110,7 +115,7 @@ impl Restoring<'_> {
                 self.verify(&Database::Postgres(own.url().to_string()), &contents, &unpacked, true)?
             }
         };
-        Ok(Restored { manifest: unpacked.manifest, checked, notes })
+        Ok(Restored { manifest: unpacked.manifest, checked, id, notes })
     }
 
     /// Does the checks of `kantoor verify` on what was unpacked. Without the key of its secrets a database can be restored,
@@ -140,7 +145,7 @@ impl Restoring<'_> {
             // Its secrets need their key as those of the newest do; a schema from before the secrets needs none.
             let (_, has_other_key) = load_keys(&store, self.config, unpacked.key.as_deref());
             let (checked, notes) = (self.verify_older(&store, unpacked), vec![older(schema)]);
-            return Ok(Verified { checked, notes, has_other_key });
+            return Ok(Verified { checked, id: None, notes, has_other_key });
         }
         let (mut notes, mut lacking) = (Vec::new(), 0);
         let (loaded, has_other_key) = load_keys(&store, self.config, unpacked.key.as_deref());
@@ -163,7 +168,7 @@ impl Restoring<'_> {
         let inspection = Inspection::new(&store, contents, self.runtime, self.witness).with_keys(vault.as_ref());
         let mut checked = inspection.run(None).map_err(told)?;
         checked.problems += lacking;
-        Ok(Verified { checked, notes, has_other_key })
+        Ok(Verified { checked, id: proof::id_of(&store), notes, has_other_key })
     }
 
     /// The records of an earlier schema are not those that this program knows.

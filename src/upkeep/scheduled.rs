@@ -1,6 +1,7 @@
 //! Scheduled backups (`backup_to`): one node makes them, deletes those that are no longer kept, and proves the newest one
 //! by restoring it.
 
+pub mod proof;
 pub mod retention;
 pub mod schedule;
 pub mod state;
@@ -17,6 +18,7 @@ use engine::app::App;
 use engine::clock::{Clock, Ids, Moment};
 use engine::config::Config;
 use engine::error::{Code, Error, Result};
+use engine::http::metrics::Metric;
 use engine::log::Verdict;
 use engine::loops::{self, Poll};
 use engine::open::open_blobs_at;
@@ -85,6 +87,12 @@ pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     let schedule = Schedule::of(config).map_err(|why| Error::new(Code::Unavailable, format!("{why}.")))?;
     services.add(Scheduled { schedule, since: Clock::System.now() });
     Ok(())
+}
+
+/// Whether backups are scheduled: what was never made is only missed then.
+pub fn is_scheduled(app: &App) -> Metric {
+    let scheduled = u64::from(app.services.get::<Scheduled>().schedule.is_some());
+    ("backup_scheduled", "gauge", "1 if backups are scheduled (backup_to), else 0", scheduled)
 }
 
 /// Starts the loop, if backups are scheduled.

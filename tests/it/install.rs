@@ -1,5 +1,6 @@
 //! What the operator installs: packages, the unit of systemd, and `kantoor doctor`.
 
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -166,6 +167,23 @@ fn systemd_hears_when_the_server_is_ready_and_stops() {
     assert!(server.child.wait().unwrap().success());
 }
 
+#[test]
+fn the_journal_gets_no_key() {
+    let db = Db::sqlite();
+    let log = std::fs::File::create(db.folder.path().join("log")).unwrap().metadata().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+    command.env("JOURNAL_STREAM", format!("{}:{}", log.dev(), log.ino()));
+    let server = Binary::start_with(command, &db, "unknown", &[]);
+    let said = server.said();
+    assert!(!said.contains("kt_") && said.contains("No API key is printed to the journal"), "{said}");
+    assert!(said.contains("open this link within a day") && said.contains("`kantoor user create --owner`"), "{said}");
+    // The variable is inherited, but the output goes elsewhere.
+    let db = Db::sqlite();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+    command.env("JOURNAL_STREAM", "1:1");
+    Binary::start_with(command, &db, "", &[]).client.get("/v1/products").expect(200);
+}
+
 /// Builds the packages around the binary of the tests and looks into them.
 #[test]
 fn the_packages_contain_what_the_unit_needs() {
@@ -178,7 +196,10 @@ fn the_packages_contain_what_the_unit_needs() {
         std::fs::read_dir(out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let named = |ending: &str| built.iter().find(|name| name.ends_with(ending)).map(|name| out.join(name));
     let archive = run(Command::new("tar").arg("--list").arg("--file").arg(named(".tar").unwrap()));
-    assert!(archive.contains("/kantoor\n") && archive.contains("/kantoor.service\n"), "{archive}");
+    for file in ["kantoor", "kantoor.service", "docs/backup.md", "grafana/kantoor.json", "prometheus/kantoor.rules.yml"]
+    {
+        assert!(archive.contains(&format!("/{file}\n")), "{file}: {archive}");
+    }
     // Not every system has dpkg-deb.
     let Some(package) = named(".deb") else { return };
     let root = out.join("root");
@@ -190,6 +211,17 @@ fn the_packages_contain_what_the_unit_needs() {
     for file in start.split_whitespace().filter(|word| word.starts_with('/')) {
         assert!(root.join(&file[1..]).is_file(), "{file}");
     }
+    let guides = root.join("usr/share/doc/kantoor");
+    for file in ["copyright", "changelog.gz", "examples/grafana/kantoor.json", "examples/prometheus/kantoor.rules.yml"]
+    {
+        assert!(guides.join(file).is_file(), "{file}");
+    }
+    assert_links_lead_somewhere(&guides);
+    assert_links_lead_somewhere(&guides.join("docs"));
+    // The binary of the tests is dynamic where there is a C library to load.
+    let depends = run(Command::new("dpkg-deb").arg("--field").arg(&package).arg("Depends"));
+    let is_dynamic = run(Command::new("ldd").arg(root.join("usr/bin/kantoor"))).contains("libc.so.6");
+    assert_eq!(depends.contains("libc6 (>= 2."), is_dynamic, "{depends}");
     // The settings are understood, and the server would start with them.
     let settings = root.join("etc/kantoor/kantoor.toml");
     let shown = run(Command::new(root.join("usr/bin/kantoor")).arg("config").arg("--config").arg(&settings));
@@ -200,6 +232,87 @@ fn the_packages_contain_what_the_unit_needs() {
     if Path::new("/usr/bin/systemd-analyze").exists() {
         let said = run(Command::new("systemd-analyze").args(["verify", "--man=no"]).arg("packaging/kantoor.service"));
         assert!(!said.contains("Unknown"), "{said}");
+    }
+}
+
+/// Every link to a file in the guides of a folder leads to one.
+fn assert_links_lead_somewhere(folder: &Path) {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut count = 0;
+    for file in files.filter(|file| file.extension().is_some_and(|ending| ending == "md")) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            if !link.is_empty() && !link.contains(':') {
+                assert!(folder.join(link).exists(), "{}: {link}", file.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 10, "{}", folder.display());
+}
+
+/// The example of nginx in front of several clusters leads every name to its cluster.
+#[test]
+fn the_directory_of_accounts_leads_to_the_clusters() {
+    let Some(nginx) = ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|path| Path::new(path).exists()) else {
+        eprintln!("skipped: nginx is not installed");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path();
+    let (first, second) = (Db::sqlite(), Db::sqlite());
+    let clusters = [Binary::start(&first, "", &[]), Binary::start(&second, "", &[])];
+    let accounts = own.join("accounts");
+    std::fs::write(&accounts, "acme.example.com cluster-1;\nbakery.example.com cluster-2;\n").unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let example = std::fs::read_to_string("packaging/nginx-clusters.conf").unwrap();
+    let mut text = format!("pid {0}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n", own.display());
+    for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+        text += &format!("{kind}_temp_path {}/{kind};\n", own.display());
+    }
+    // Without certificates, and with one node in each cluster.
+    let without = ["listen [::]", "ssl_", "server 10.0.1.12", "server 10.0.2.12"];
+    for line in example.lines().filter(|line| !without.iter().any(|start| line.trim().starts_with(start))) {
+        text += &line
+            .replace("443 ssl http2", &format!("127.0.0.1:{port}"))
+            .replace("/etc/nginx/kantoor.accounts", &accounts.display().to_string())
+            .replace("10.0.1.11:8080", clusters[0].client.base.trim_start_matches("http://"))
+            .replace("10.0.2.11:8080", clusters[1].client.base.trim_start_matches("http://"));
+        text.push('\n');
+    }
+    let (settings, log) = (own.join("nginx.conf"), own.join("error.log"));
+    std::fs::write(&settings, text + "}\n").unwrap();
+    let mut command = Command::new(nginx);
+    command.arg("-c").arg(&settings).arg("-e").arg(&log).args(["-g", "daemon off;"]);
+    let mut running = command.spawn().unwrap();
+    let status = |host: &str, key: &str| {
+        let (host, key) = (format!("Host: {host}"), format!("Authorization: Bearer {key}"));
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "-o", "/dev/null"]);
+        curl.args(["-w", "%{http_code}", "-H", &host, "-H", &key, &format!("http://127.0.0.1:{port}/v1/products")]);
+        String::from_utf8(curl.output().unwrap().stdout).unwrap()
+    };
+    let keys = clusters.each_ref().map(|cluster| cluster.client.key.as_str());
+    let found = [
+        status("acme.example.com", keys[0]),
+        status("cluster-1.example.com", keys[0]),
+        status("bakery.example.com", keys[1]),
+        status("acme.example.com", keys[1]),
+        status("nobody.example.com", keys[0]),
+    ];
+    let _ = Command::new("kill").arg(running.id().to_string()).status();
+    let _ = running.wait();
+    let log = std::fs::read_to_string(&log).unwrap_or_default();
+    assert_eq!(found, ["200", "200", "200", "401", "404"], "{log}");
+}
+
+/// An image is built from the source alone: not from results of other builds, and without its history.
+#[test]
+fn an_image_is_built_without_what_other_builds_left() {
+    let ignored = std::fs::read_to_string(".containerignore").unwrap();
+    assert_eq!(ignored, std::fs::read_to_string(".dockerignore").unwrap(), "Podman reads one, Docker the other");
+    for name in [".git", "**/target", "**/node_modules", "dist", "kantoor-data"] {
+        assert!(ignored.lines().any(|line| line == name), "{name}");
     }
 }
 

@@ -54,6 +54,23 @@ fn clock_jumps() {
     holds(&Db::sqlite(), &["clock", "--rounds", "2"]);
 }
 
+/// The figures in docs/scale.md can be measured again.
+#[test]
+fn the_cost_of_accounts_can_be_measured() {
+    let arguments = ["--accounts", "1,3", "--invoices", "2", "--settle", "1", "--idle", "0.2"];
+    let mut command = Command::new("scripts/measure-accounts");
+    let done = command.args(arguments).env("KANTOOR_BIN", env!("CARGO_BIN_EXE_kantoor")).output().unwrap();
+    if done.status.code() == Some(127) {
+        eprintln!("skipped: it needs python3");
+        return;
+    }
+    let told = said(&done);
+    assert!(done.status.success(), "{told}{}", String::from_utf8_lossy(&done.stderr));
+    for start in ["An empty database: ", "| 1 | ", "| 3 | ", "A final invoice with three rows: "] {
+        assert!(told.lines().any(|line| line.starts_with(start)), "{start}: {told}");
+    }
+}
+
 #[test]
 fn the_guides_name_existing_proofs_and_options() {
     let help = |program: &str, arguments: &[&str]| {

@@ -14,6 +14,8 @@ use crate::upkeep::scheduled::state::{self, State, Task};
 
 const TOPIC: &str = "backups";
 const HOUR_MS: i64 = 3_600_000;
+/// After this time the alert about checks fires too.
+const UNPROVEN_HOURS: i64 = 14 * 24;
 
 /// Looks at the scheduled backups: whether they are made, and proven.
 pub fn examine(config: &Config) -> Vec<Finding> {
@@ -102,8 +104,22 @@ fn about_place(config: &Config, schedule: &Schedule, made: &State) -> Option<Fin
     }
 }
 
+/// Without `backup_check` somebody has to check them.
+fn about_own_checks(proven: &State, now: Moment) -> Finding {
+    let remedy = "Set backup_check, or run `kantoor restore --check` on the newest backup.";
+    if proven.done_at.0 == 0 {
+        return Finding::advice(TOPIC, "No backup has been restored and verified yet.", remedy);
+    }
+    let hours = age(proven.done_at, now);
+    let what = format!("A backup was last restored and verified {hours} hours ago.");
+    match hours > UNPROVEN_HOURS {
+        true => Finding::advice(TOPIC, what, remedy),
+        false => Finding::fine(TOPIC, what),
+    }
+}
+
 fn about_proven(schedule: &Schedule, made: &State, proven: &State, now: Moment) -> Option<Finding> {
-    let every = schedule.check?;
+    let Some(every) = schedule.check else { return Some(about_own_checks(proven, now)) };
     let remedy = "Run `kantoor restore --check` on the newest backup to see why.";
     Some(if !proven.last_error.is_empty() && made.done_at > proven.tried_at {
         let what = format!("An earlier backup could not be restored: {}.", proven.last_error);

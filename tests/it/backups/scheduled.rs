@@ -8,6 +8,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::archives::{IDENTITY, RECIPIENT};
+use super::empty_like;
 use crate::cli::{complained, kantoor, said};
 use crate::on_both;
 use crate::support::{Db, Server};
@@ -19,6 +20,7 @@ on_both![
     a_backup_is_made_on_request_as_by_the_server,
     a_backup_follows_its_setting_and_a_restart,
     the_newest_that_was_proven_is_kept,
+    a_check_by_hand_counts_too,
     a_database_is_copied_before_it_is_migrated,
 ];
 
@@ -241,6 +243,61 @@ fn the_newest_that_was_proven_is_kept(db: Db) {
     assert!(turn(&server));
     let there = names(folder.path());
     assert!(there.len() == 2 && there[0] == of_day(2), "{there:?}");
+}
+
+fn a_check_by_hand_counts_too(db: Db) {
+    const PROVEN: &str = "kantoor_backup_proven_timestamp_seconds";
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("backups");
+    let (data, url) = (db.data.clone(), db.url.clone());
+    let server = Server::with(db, |config| config.backup_to = to.to_str().unwrap().to_string());
+    server.recorded_client(None);
+    assert_eq!(server.metric("kantoor_backup_scheduled"), 1);
+    let mut own = Db::at_address(url);
+    own.data = data;
+    let elsewhere = |name: &str| kantoor(&own, &["restore", "--checked-elsewhere", name]);
+    assert!(complained(&elsewhere("x")).contains("there is no scheduled backup yet"));
+    assert!(turn(&server));
+    let name = names(&to).remove(0);
+    let file = to.join(&name);
+    let setting = format!("backup_to={}", to.display());
+    let examined = || said(&kantoor(&own, &["doctor", "--set", &setting]));
+    assert!(examined().contains("No backup has been restored and verified yet."), "{}", examined());
+
+    // A check with the settings of the server counts.
+    assert_eq!(server.metric(PROVEN), 0);
+    let check = |db: &Db, file: &Path| kantoor(db, &["restore", "--check", file.to_str().unwrap()]);
+    let checked = check(&own, &file);
+    assert!(checked.status.success() && said(&checked).contains("The server knows of this check now."), "{checked:?}");
+    let now = (Clock::System.now().0 / 1000).unsigned_abs();
+    assert!(now - server.metric(PROVEN) < 600);
+    assert!(examined().contains("A backup was last restored and verified 0 hours ago."), "{}", examined());
+
+    // One on another machine counts by its name.
+    server.execute("UPDATE backups SET done_at = 0, last_error = 'x' WHERE id = 'check'");
+    assert!(complained(&elsewhere("kantoor-x.tar.zst")).contains(&format!("the last scheduled backup is {name}")));
+    assert_eq!(server.metric(PROVEN), 0);
+    let recorded = elsewhere(file.to_str().unwrap());
+    assert!(recorded.status.success() && said(&recorded).contains(&name), "{recorded:?}");
+    assert!(now - server.metric(PROVEN) < 600);
+
+    // An older backup says nothing about the newest, and one of another database says nothing at all.
+    let newer = name.replace(&name[name.len() - 24..], "29990101T000000Z.tar.zst");
+    server.execute(&format!("UPDATE backups SET name = '{newer}' WHERE id = 'make'"));
+    server.execute("UPDATE backups SET done_at = 0 WHERE id = 'check'");
+    let checked = check(&own, &file);
+    let words = format!("It is not recorded, because {newer} is newer");
+    assert!(checked.status.success() && said(&checked).contains(&words), "{checked:?}");
+    let other = empty_like(&own);
+    assert!(kantoor(&other, &["migrate"]).status.success());
+    assert!(kantoor(&other, &["account", "create", "Other"]).status.success());
+    let foreign = folder.path().join("other.kantoor");
+    assert!(kantoor(&other, &["backup", "--with-key", foreign.to_str().unwrap()]).status.success());
+    let checked = check(&own, &foreign);
+    assert!(checked.status.success(), "{checked:?}");
+    assert!(!said(&checked).contains("The server knows") && !said(&checked).contains("not recorded"), "{checked:?}");
+    assert_eq!(server.metric(PROVEN), 0);
+    assert!(complained(&kantoor(&empty_like(&own), &["restore", "--checked-elsewhere", &name])).contains("--config"));
 }
 
 #[test]
