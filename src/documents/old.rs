@@ -14,20 +14,31 @@ use super::new;
 use super::{Document, DocumentKind, InvoiceKind, Mode, QuoteKind, Which, WorkorderKind, revenue};
 use crate::files::{self, File};
 
+/// What happened to a document in an earlier program.
+#[derive(Clone, Copy)]
+pub struct Past {
+    /// When an invoice was paid.
+    pub paid_at: When,
+    /// When it was sent.
+    pub sent_at: When,
+}
+
 /// Returns the work that creates a document in this table, or `None` if the table has other records. It keeps its number as it
-/// is, and the time of its payment.
-pub fn create(table: &str, call: Call, paid_at: When) -> Result<Option<Work>> {
+/// is, and its times.
+pub fn create(table: &str, call: Call, past: Past) -> Result<Option<Work>> {
     match table {
-        "invoices" => new::create_old::<InvoiceKind>(call, paid_at).map(Some),
-        "quotes" => new::create_old::<QuoteKind>(call, paid_at).map(Some),
-        "workorders" => new::create_old::<WorkorderKind>(call, paid_at).map(Some),
+        "invoices" => new::create_old::<InvoiceKind>(call, past).map(Some),
+        "quotes" => new::create_old::<QuoteKind>(call, past).map(Some),
+        "workorders" => new::create_old::<WorkorderKind>(call, past).map(Some),
         _ => Ok(None),
     }
 }
 
 /// Gives a final document that was just created its original PDF instead of one of ours; without a file, ours is typeset
-/// when somebody asks for it. `revision` is its last one: a payment in the same line leads to a second.
-pub fn keep_original(tx: &mut Tx, ctx: &Ctx, document: &str, revision: i64, file: Option<&File>) -> Result<()> {
+/// when somebody asks for it. A payment in the same line may have led to a second revision.
+pub fn keep_original(tx: &mut Tx, ctx: &Ctx, table: &str, document: &str, file: Option<&File>) -> Result<()> {
+    let sql = format!("SELECT revision FROM {table} WHERE account_id = $1 AND id = $2");
+    let revision = tx.int(&sql, &[ctx.account.into(), document.into()])?;
     for revision in 0..=revision {
         jobs::call_off(tx, &format!("document_pdf {document} {revision}"))?;
     }
