@@ -40,7 +40,11 @@ pub fn check(tx: &mut Tx, ctx: &Ctx, import: &Import, sha256: &str, wanted: bool
     }
     match earlier(tx, ctx, &import.resource, sha256)? {
         Some(earlier) => {
-            let message = format!("{} Send `again` to do that.", sentence(ctx, &earlier));
+            let day = earlier.started_at.0.unwrap_or(ctx.now).date(&ctx.zone);
+            let message = format!(
+                "The same file was imported before, on {day}, by the import {}. Send `again` to create its records once more.",
+                earlier.base.id
+            );
             Err(Error::new(Code::InvalidTransition, message))
         }
         None => Ok(()),
