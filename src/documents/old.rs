@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use engine::call::Call;
 use engine::context::Ctx;
-use engine::error::{Error, Result};
+use engine::error::{Code, Error, Result};
 use engine::jobs;
-use engine::record::When;
+use engine::record::{Link, When};
 use engine::records::{self, Work};
+use money::Amount;
 use store::Tx;
 
 use super::new;
-use super::{Document, DocumentKind, InvoiceKind, Mode, QuoteKind, Which, WorkorderKind, revenue};
+use super::{Document, DocumentKind, Invoice, InvoiceKind, Mode, QuoteKind, Which, WorkorderKind, revenue};
 use crate::files::{self, File};
 
 /// What happened to a document in an earlier program.
@@ -50,6 +51,26 @@ pub fn keep_original(tx: &mut Tx, ctx: &Ctx, table: &str, document: &str, file: 
     Ok(())
 }
 
+/// Links an old credit invoice to the invoice that it credits, as crediting that invoice does. Both keep their status.
+pub fn link_credit(tx: &mut Tx, ctx: &Ctx, credit: &str, credited: &str) -> Result<()> {
+    let (made, before): (Invoice, Invoice) = (records::find(tx, ctx, credit)?, records::find(tx, ctx, credited)?);
+    if !made.is_credit || before.is_credit || !before.is_final() {
+        return Ok(());
+    }
+    let mut linked = made.clone();
+    linked.credited_invoice_id = Link(before.base.id.clone());
+    records::update(tx, ctx, &made, &mut linked, "updated")?;
+    let mut invoice = before.clone();
+    invoice.credited_amount = Amount::from_scaled(before.credited_amount.scaled() - made.total_incl_vat.scaled());
+    if invoice.due_amount() == 0 {
+        invoice.rows.0.iter_mut().for_each(|row| row.credited = true);
+    }
+    invoice.take_open_amount();
+    invoice.revise_request(&before);
+    records::update(tx, ctx, &before, &mut invoice, "credited")?;
+    records::follow(tx, ctx, Some(&before), &invoice)
+}
+
 /// Removes an imported document of this table, even if it is final; returns `None` if the table has other records.
 pub fn withdraw(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<Option<()>> {
     match table {
@@ -62,6 +83,9 @@ pub fn withdraw(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<Option<
 
 fn withdraw_one<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     let document: Document<K> = records::find(tx, ctx, id)?;
+    if !document.credited_invoice_id.0.is_empty() {
+        return Err(Error::new(Code::InUse, "It stays: it credits another invoice."));
+    }
     let pdfs = "SELECT file_id FROM document_pdfs WHERE account_id = $1 AND document_id = $2";
     let values = [ctx.account.into(), id.into()];
     let pdfs: BTreeSet<String> =

@@ -104,10 +104,15 @@ pub fn make(
     }
     let answer = completed(plan.prepare(&Built { body, ..built.clone() })?(tx, ctx)?)?;
     let made: Value = serde_json::from_slice(&answer.data).unwrap_or_default();
-    let id = made["id"].as_str().unwrap_or_default().to_string();
+    // A payment is answered beside its invoice.
+    let id = made["id"].as_str().or(made["payment"]["id"].as_str()).unwrap_or_default().to_string();
     let mut version = answer.version.unwrap_or(1);
     if old::is_document(plan.resource) && made["meta"]["generation_mode"] == "final" {
         let payment = if table == "invoices" { old::pay(tx, ctx, &made, built)? } else { None };
+        let credited = built.beside.get("credited_invoice_id").map_or("", String::as_str);
+        if let Some(credited) = moved::same(tx, ctx, "invoices", credited)? {
+            documents::link_credit(tx, ctx, &id, &credited)?;
+        }
         let file = pdf.map(|upload| files::add_as(tx, ctx, upload, Origin::Document)).transpose()?;
         documents::keep_original(tx, ctx, table, &id, file.as_ref())?;
         if let Some(payment) = payment {

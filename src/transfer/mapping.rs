@@ -53,6 +53,7 @@ pub const BESIDE: &[(&str, BesideKind, &str)] = &[
     ("paid_at", BesideKind::Date, "The day on which the invoice was paid; otherwise its own date."),
     ("open_amount", BesideKind::Amount, "The amount that is still to be paid."),
     ("paid_amount", BesideKind::Amount, "The amount that was paid."),
+    ("credited_invoice_id", BesideKind::Text, "The invoice that a credit invoice credits, by the `id` of its line."),
 ];
 
 /// Those that every type of document has.

@@ -63,7 +63,7 @@ pub fn alike(tx: &mut Tx, ctx: &Ctx, table: &str, built: &Built) -> Result<Optio
         values.push(text.into());
         sql.push_str(&format!(" AND \"{column}\" = ${}", values.len()));
     }
-    sql.push_str(" ORDER BY created_at, id LIMIT 1");
+    sql.push_str(" ORDER BY id LIMIT 1");
     tx.first(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))
 }
 

@@ -78,10 +78,12 @@ fn fill(client: &Client) {
     let invoice = made(client, "/v1/invoices", document.clone());
     let payment = json!({"amount": 500, "date": "2026-05-04"});
     client.post(&format!("/v1/invoices/{invoice}/payments"), payment).expect(201);
-    let paid = made(client, "/v1/invoices", document);
+    let paid = made(client, "/v1/invoices", document.clone());
     for amount in [170, 1000] {
         client.post(&format!("/v1/invoices/{paid}/payments"), json!({"amount": amount})).expect(201);
     }
+    let credited = made(client, "/v1/invoices", document);
+    client.act(&format!("/v1/invoices/{credited}/credit")).expect(201);
     let lines =
         json!([{"title": "Service", "quantity": 1, "unit_price": 25, "vat_code": "LU17", "product_id": product}]);
     let subscription = json!({"client_id": company, "title": "Service", "frequency": "monthly", "status": "draft",
@@ -134,13 +136,17 @@ fn an_account_moves_with_its_exports(db: Db) {
         assert_eq!(paid["meta"]["paid_amount"], 1170);
         let payments = format!("/v1/invoices/{}/payments", paid["id"].as_str().unwrap());
         assert_eq!(target.get(&payments).expect(200).data().as_array().unwrap().len(), 2);
+        let credited = one("/v1/invoices?payment_status=credited&is_credit=false");
+        let credit = one("/v1/invoices?is_credit=true");
+        assert_eq!((&credited["meta"]["credited_amount"], &credit["total_incl_vat"]), (&json!(1170), &json!(-1170)));
+        assert_eq!(credit["meta"]["credited_invoice_id"], credited["id"]);
         let ticket = the("/v1/tickets")["id"].as_str().unwrap().to_string();
         let messages = target.get(&format!("/v1/tickets/{ticket}/messages")).expect(200).data();
         let said: Vec<(&Value, &Value)> =
             messages.as_array().unwrap().iter().map(|one| (&one["direction"], &one["author"]["name"])).collect();
         assert!(said.contains(&(&json!("in"), &json!("Anna"))) && said.contains(&(&json!("out"), &json!("Esra"))));
         // Once more changes nothing: the lines are about what is there.
-        for resource in ["clients", "products", "invoices"] {
+        for resource in ["clients", "products", "invoices", "payments"] {
             let file = exported(&source, json!({"resource": resource, "format": format}));
             let done = run(&server, &target, &checked(&target, resource, "x.table", &file.bytes));
             assert_eq!((&done["created"], &done["failed"]), (&json!(0), &json!(0)), "{done:#}");
@@ -162,8 +168,8 @@ fn what_a_record_can_be_without_is_a_warning(db: Db) {
         run(&server, &target, &checked(&target, resource, "x.jsonl", &file.bytes));
     }
     let import = checked(&target, "invoices", "x.jsonl", &invoices.bytes);
-    assert_eq!((&import["problems"], &import["valid_lines"]), (&json!([]), &json!(2)), "{import:#}");
-    assert_eq!(import["warning_count"], 8, "{import:#}");
+    assert_eq!((&import["problems"], &import["valid_lines"]), (&json!([]), &json!(4)), "{import:#}");
+    assert_eq!(import["warning_count"], 16, "{import:#}");
     let warnings = import["warnings"].as_array().unwrap();
     let of_first: Vec<(&str, &str)> = warnings
         .iter()
@@ -176,7 +182,7 @@ fn what_a_record_can_be_without_is_a_warning(db: Db) {
     );
     assert!(of_first.iter().any(|(column, message)| *column == "rows" && message.contains("products")), "{of_first:?}");
     let done = run(&server, &target, &import);
-    assert_eq!((&done["created"], &done["failed"]), (&json!(2), &json!(0)), "{done:#}");
+    assert_eq!((&done["created"], &done["failed"]), (&json!(4), &json!(0)), "{done:#}");
     // What somebody typed is no export: a wrong id stays a problem.
     let typed = checked(&target, "projects", "x.csv", b"name,client_id\nHeating,none\n");
     assert_eq!((&typed["valid_lines"], &typed["warnings"]), (&json!(0), &json!([])), "{typed:#}");
