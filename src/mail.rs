@@ -38,6 +38,10 @@ use link::{Kept, Link};
 pub use standing::Standing;
 pub(crate) use transport::{open, sender};
 
+/// The type of actor of an import. What it creates is mailed to nobody and starts no flow: nobody wants to welcome ten
+/// thousand old clients.
+pub(crate) const IMPORT: &str = "import";
+
 /// The moment at which a mail leaves, on the account's clock. Mail of earlier versions left at once.
 pub(crate) const LEAVING: Migration = Migration {
     number: 107,

@@ -319,6 +319,7 @@ fn migrations() -> Vec<Migration> {
         UNPAID,
         backups::MIGRATION,
         lines::MIGRATION,
+        lines::SOURCES,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]

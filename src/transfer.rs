@@ -1,5 +1,6 @@
 //! Importing and exporting records as CSV, Excel and JSON Lines.
 
+mod again;
 mod built;
 pub mod check;
 mod checking;
@@ -9,6 +10,7 @@ pub mod import;
 pub mod lines;
 mod make;
 pub mod mapping;
+mod moved;
 pub mod old;
 pub mod operator;
 pub mod routes;

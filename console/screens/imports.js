@@ -99,10 +99,11 @@ export function ImportPage({ table, id }) {
   const item = loaded.answer.data;
   const etag = loaded.answer.etag;
   const edits = can(table, "patch");
-  /** @param {string} name @param {import("../words.js").Word} said */
-  const act = async (name, said) => { await post(`${itemPath(table, id)}/${name}`, undefined, { etag }); say(t(said)); };
-  const run = () => confirm({ title: t("import.run_title", { n: item.valid_lines, count: count(item.valid_lines) }), action: t("import.run"), run: () => act("run", "import.started"),
-    text: [t("import.run_text"), item.lines > item.valid_lines ? ` ${t("import.left_out", { n: item.lines - item.valid_lines, count: count(item.lines - item.valid_lines) })}` : ""] });
+  /** @param {string} name @param {import("../words.js").Word} done @param {Item} [body] */
+  const act = async (name, done, body) => { await post(`${itemPath(table, id)}/${name}`, body, { etag }); say(t(done)); };
+  const before = (/** @type {Item[]} */ (item.warnings ?? [])).find((one) => one.code === "imported_before");
+  const run = () => confirm({ title: t("import.run_title", { n: item.valid_lines, count: count(item.valid_lines) }), action: t("import.run"), run: () => act("run", "import.started", before ? { again: true } : undefined),
+    text: [before ? `${problemText(before)} ` : "", t("import.run_text"), item.lines > item.valid_lines ? ` ${t("import.left_out", { n: item.lines - item.valid_lines, count: count(item.lines - item.valid_lines) })}` : ""] });
   const undo = () => confirm({ title: t("import.undo_title"), text: t("import.undo_text"), action: t("import.undo"), danger: true, run: () => act("undo", "import.undoing") });
   return div({ class: "page import" },
     h(Head, { title: `${tableName(item.resource)}`, over: a({ href: table.address }, tableName("imports")), beside: [h(Pill, { key: "status", table: "imports", field: "status", value: item.status }), span({ key: "file", class: "soft" }, h(LinkName, { table: "files", id: item.file_id, plain: true }))] },
@@ -143,7 +144,7 @@ function Checked({ table, item, etag, edits }) {
   return [
     div({ key: "tiles", class: "tiles" }, tile(fieldName("imports", "lines"), item.lines), tile(fieldName("imports", "valid_lines"), item.valid_lines, item.valid_lines > 0 ? "good" : ""), tile(fieldName("imports", "problem_count"), item.problem_count, item.problem_count > 0 ? "bad" : "")),
     div({ key: "columns", class: "columns" },
-      div({ class: "column-main" }, h(Problems, { rows: item.problems ?? [], total: item.problem_count, resource: item.resource }), h(Columns, { item, busy, edits, change }), h(Preview, { item })),
+      div({ class: "column-main" }, h(Problems, { rows: item.problems ?? [], total: item.problem_count, resource: item.resource }), h(Problems, { rows: item.warnings ?? [], total: item.warning_count, resource: item.resource, mild: true }), h(Columns, { item, busy, edits, change }), h(Preview, { item })),
       div({ class: "column-side" },
         h(Card, { title: t("import.recognized") }, div({ class: "fields one" }, READ.filter((name) => !sheet || !["encoding", "separator"].includes(name)).map((name) => div({ key: name, class: "field" }, label({ for: `import-${name}` }, fieldName("imports", name)),
           h(ChoiceBox, { id: `import-${name}`, value: item[name], disabled: busy || !edits, onChange: (value) => void change({ [name]: value }), options: choices(name) }))))),
@@ -153,13 +154,13 @@ function Checked({ table, item, etag, edits }) {
   ];
 }
 
-/** @param {{ rows: Item[], total: number, resource: string }} properties */
-function Problems({ rows, total, resource }) {
+/** @param {{ rows: Item[], total: number, resource: string, mild?: boolean }} properties */
+function Problems({ rows, total, resource, mild }) {
   if (rows.length === 0) return null;
-  return h(Card, { title: [fieldName("imports", "problems"), span({ key: "count", class: "count" }, ` ${count(total)}`)], class: "import-problems" },
-    p({ class: "soft" }, t("import.problems_text")),
+  return h(Card, { title: [fieldName("imports", mild ? "warnings" : "problems"), span({ key: "count", class: "count" }, ` ${count(total)}`)], class: "import-problems" },
+    p({ class: "soft" }, t(mild ? "import.warnings_text" : "import.problems_text")),
     div({ class: "table-box" }, tableElement({ class: "table plain" }, thead(null, tr(null, th({ scope: "col", class: "number" }, t("import.line")), th({ scope: "col" }, t("import.column")), th({ scope: "col", class: "grow" }, t("import.problem")))),
-      tbody(null, rows.map((row, place) => tr({ key: place }, td({ class: "number" }, span({ class: "phone-label soft" }, `${t("import.line")} `), row.line), td(null, row.column || (row.field ? fieldName(resource, row.field) : "")), td({ class: "wraps" }, problemText(row))))))),
+      tbody(null, rows.map((row, place) => tr({ key: place }, td({ class: "number" }, span({ class: "phone-label soft" }, `${t("import.line")} `), row.line || ""), td(null, row.column || (row.field ? fieldName(resource, row.field) : "")), td({ class: "wraps" }, problemText(row))))))),
     total > rows.length ? p({ class: "soft" }, t("import.first_n", { n: rows.length })) : null);
 }
 

@@ -23,6 +23,7 @@ use super::late::{self, Verdicts};
 use super::listening::{self, Listener};
 use super::needs;
 use crate::automation::run::{self, Run};
+use crate::mail::IMPORT;
 
 /// Maximum depth of a chain of runs that start each other.
 pub const DEEPEST: i64 = 5;
@@ -47,9 +48,6 @@ struct Plan {
     starts: Vec<Listener>,
     late: Vec<Listener>,
 }
-
-/// The type of actor of an import. What it creates starts no flow: nobody wants to welcome ten thousand old clients.
-pub const IMPORT: &str = "import";
 
 /// Writes a run for each active flow that listens to this event and whose conditions hold. `seq` is its number in the
 /// log, where the runs find its data: many flows may listen to a large record.

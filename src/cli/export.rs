@@ -21,6 +21,9 @@ pub struct Export {
     resource: String,
     /// File to write, which must not exist; its extension is the format: .csv, .xlsx or .jsonl
     file: PathBuf,
+    /// Separate the values of CSV with semicolons, with decimal commas, as Excel expects in most of Europe
+    #[arg(long)]
+    semicolons: bool,
 }
 
 impl Export {
@@ -29,6 +32,9 @@ impl Export {
         let format = Format::named(&extension);
         let format =
             format.ok_or_else(|| format!("{}: the name must end in .csv, .xlsx or .jsonl", self.file.display()))?;
+        if self.semicolons && format != Format::Csv {
+            return Err(format!("{}: only .csv has semicolons", self.file.display()));
+        }
         let resource = subject::to_export(&self.resource).map_err(named)?;
         let uid = self.account.clone();
         let account = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
@@ -38,7 +44,7 @@ impl Export {
         let failed = |error: std::io::Error| format!("{}: {}", self.file.display(), plain(&error));
         let file = File::create_new(&self.file).map_err(failed)?;
         let mut out = BufWriter::new(Noting { file, failure: None });
-        let (table, mut progress) = (Table::whole(resource, account.number, format), Progress::new());
+        let (table, mut progress) = (Table::whole(resource, account.number, format, self.semicolons), Progress::new());
         let caller = app.acting(account, "operator");
         let written = table.write(app, &caller, &mut out, &mut |count| {
             progress.at(&format!("{} records", grouped(count)));

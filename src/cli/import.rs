@@ -52,6 +52,9 @@ pub struct Import {
     /// Import the lines; without this, the file is only checked
     #[arg(long)]
     run: bool,
+    /// Import a file that was imported before, so that its records are created once more
+    #[arg(long, requires = "run")]
+    again: bool,
     /// Continue an import that was interrupted
     #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["undo", "fields", "resource", "file", "run"])]
     resume: Option<String>,
@@ -100,7 +103,14 @@ impl Import {
         })?;
         say(&shown(&checked))?;
         if !self.run {
-            return say("Nothing was imported. Run the command again with --run to import the lines.");
+            say("Nothing was imported. Run the command again with --run to import the lines.")?;
+            return match checked.problem_count {
+                0 => Ok(()),
+                count => Err(format!("the check found {}", counted(count, "problem"))),
+            };
+        }
+        if let Some(before) = checked.imported_before().filter(|_| !self.again) {
+            return Err(format!("{before} Add --again to do that."));
         }
         let uid = account.uid.clone();
         let unended = operator::unended(app, account.clone(), resource.shape.table, &file).map_err(error_line)?;
@@ -247,8 +257,16 @@ fn shown(import: &Record) -> String {
         let column = Some(text("column")).filter(|column| !column.is_empty()).map(|column| format!(", {column}"));
         lines.push(format!("  line {}{}: {}", problem["line"], column.unwrap_or_default(), text("message")));
     }
+    for warning in list(&import.warnings.0).iter().filter(|warning| warning["line"] != 0) {
+        let text = |name: &str| warning[name].as_str().unwrap_or_default();
+        lines.push(format!("  Warning: line {}, {}: {}", warning["line"], text("column"), text("message")));
+    }
+    let warnings = match import.warning_count {
+        0 => String::new(),
+        count => format!(" and {}", counted(count, "warning")),
+    };
     lines.push(format!(
-        "{}, of which {} can be imported; {}.",
+        "{}, of which {} can be imported; {}{warnings}.",
         counted(import.lines, "line"),
         grouped(import.valid_lines.unsigned_abs()),
         counted(import.problem_count, "problem")

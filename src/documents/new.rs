@@ -1,6 +1,7 @@
 //! Creating documents: what a caller can send, and how the rest is filled in.
 
 use engine::call::{Answer, Call};
+use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Code, FieldCode, FieldErrors, Result, violation};
 use engine::input::Input;
@@ -13,6 +14,7 @@ use store::Tx;
 
 use super::complete::{NO_CLIENT, NO_ROWS, warned};
 use super::faults;
+use super::old::Past;
 use super::rows::{self, ROWS, Row, Rows, check_total};
 use super::timers::STILL_DRAFT;
 use super::{Document, DocumentKind, Language, Mode, PaymentStatus, Which, check_dates, numbering, pdf};
@@ -27,15 +29,15 @@ pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
     create_with::<K>(call, check_new, None)
 }
 
-/// Creates a document of an earlier program, which keeps its number as it is and the time of its payment.
-pub fn create_old<K: DocumentKind>(call: Call, paid_at: When) -> Result<Work> {
-    create_with::<K>(call, check, Some(paid_at))
+/// Creates a document of an earlier program, which keeps its number and its times as they are.
+pub fn create_old<K: DocumentKind>(call: Call, past: Past) -> Result<Work> {
+    create_with::<K>(call, check_old, Some(past))
 }
 
 fn create_with<K: DocumentKind>(
     call: Call,
     rules: fn(&Input<Document<K>>, &mut FieldErrors),
-    old: Option<When>,
+    old: Option<Past>,
 ) -> Result<Work> {
     let pending: Pending<Document<K>> = Pending::create_with(&call, rules, true)?;
     let unread = faults::unread(&call, &pending, &ROWS);
@@ -45,12 +47,12 @@ fn create_with<K: DocumentKind>(
     }))
 }
 
-/// `old` is the time of the payment of a document of an earlier program.
+/// `old` is what happened to a document of an earlier program.
 fn create_now<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
     input: &Input<Document<K>>,
-    old: Option<When>,
+    old: Option<Past>,
 ) -> Result<Answer> {
     let new = input.values();
     // Read here so that it is cached below. A missing one is reported together with the other errors.
@@ -79,9 +81,23 @@ fn create_now<K: DocumentKind>(
 fn check<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut FieldErrors) {
     let new = input.values();
     check_dates(new.invoice_date.0, new.due_date.0, "due_date", faults);
+    check_number(new, faults);
+}
+
+fn check_number<K: DocumentKind>(new: &Document<K>, faults: &mut FieldErrors) {
     if new.number.starts_with("DRAFT-") {
         faults.add("number", violation(FieldCode::InvalidFormat, "cannot start with DRAFT-"));
     }
+}
+
+/// Validates a document of an earlier program. If it is final, it was sent as it is, also with a due date before its own.
+fn check_old<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut FieldErrors) {
+    if is_sent_final(input.values()) { check_number(input.values(), faults) } else { check(input, faults) }
+}
+
+/// Whether the caller sends a document that is final.
+fn is_sent_final<K: DocumentKind>(new: &Document<K>) -> bool {
+    new.generate || new.generation_mode == Mode::Final
 }
 
 /// Validates a document whose number the caller chooses now.
@@ -98,9 +114,9 @@ fn make<K: DocumentKind>(
     ctx: &Ctx,
     input: &Input<Document<K>>,
     client: Option<&Client>,
-    old: Option<When>,
+    old: Option<Past>,
 ) -> Result<(Document<K>, Image)> {
-    let (new, paid_at) = (input.values(), old.unwrap_or_default());
+    let (new, paid_at) = (input.values(), old.map(|past| past.paid_at).unwrap_or_default());
     let mut document = input.record();
     document.generation_mode = Mode::Draft;
     document.client_id = Link(client.map(|client| client.base.id.clone()).unwrap_or_default());
@@ -117,7 +133,10 @@ fn make<K: DocumentKind>(
     }
     document.work_out(tx, ctx, assumed)?;
     check_totals(input, new, &document)?;
-    document.start(tx, ctx)?;
+    match old {
+        Some(_) if is_sent_final(new) => document.begin(tx, ctx, false)?,
+        _ => document.start(tx, ctx)?,
+    }
     if K::WHICH == Which::Invoice {
         document.paid_at = paid_at;
     }
@@ -125,8 +144,10 @@ fn make<K: DocumentKind>(
         document.payment_status.clone_from(&new.payment_status);
     }
     document.note_status(ctx);
-    if new.generate || new.generation_mode == Mode::Final {
+    if is_sent_final(new) {
         document.check_complete(tx, ctx)?;
+        // What an earlier program invoiced with a negative total is what we call a credit invoice.
+        document.is_credit = old.is_some() && K::WHICH == Which::Invoice && document.total_incl_vat.scaled() < 0;
         // One that owes nothing is paid as soon as it is final.
         if K::WHICH == Which::Invoice
             && (document.payment_status.is_unpaid() || document.payment_status == PaymentStatus::Draft)
@@ -134,9 +155,10 @@ fn make<K: DocumentKind>(
             document.paid_at = paid_at;
         }
         document.become_final(tx, ctx)?;
-        // An old document keeps its status.
-        if old.is_none() {
-            document.lapse(ctx);
+        // An old document keeps its status and its times.
+        match old {
+            Some(past) => document.take_past(ctx, past),
+            None => document.lapse(ctx),
         }
     }
     let image = save(tx, ctx, &mut document)?;
@@ -234,6 +256,19 @@ pub fn language_of(client: Option<&Client>) -> Language {
 impl<K: DocumentKind> Document<K> {
     /// Completes a new document: id, token, dates, snapshots and a draft number.
     pub fn start(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        self.begin(tx, ctx, true)
+    }
+
+    /// An old document was finalized when it was sent, or else on its own date.
+    fn take_past(&mut self, ctx: &Ctx, past: Past) {
+        let dated = self.invoice_date.0.and_then(|date| Moment::parse(&format!("{date}T12:00:00Z")));
+        let then = past.sent_at.0.or(dated).filter(|then| *then < ctx.now);
+        self.finalized_at = When(then.or(self.finalized_at.0));
+        self.sent_at = past.sent_at;
+    }
+
+    /// Completes a new document; `orders_dates` tells whether it cannot be due before its own date.
+    fn begin(&mut self, tx: &mut Tx, ctx: &Ctx, orders_dates: bool) -> Result<()> {
         self.base.id = ctx.new_id();
         self.token = ctx.ids.token_for(&self.base.id);
         if self.number.is_empty() {
@@ -243,7 +278,9 @@ impl<K: DocumentKind> Document<K> {
         self.take_snapshots(tx, ctx)?;
         self.resolve_dates(tx, ctx)?;
         let mut faults = FieldErrors::default();
-        check_dates(self.invoice_date.0, self.due_date.0, "due_date", &mut faults);
+        if orders_dates {
+            check_dates(self.invoice_date.0, self.due_date.0, "due_date", &mut faults);
+        }
         faults.into_result()?;
         self.take_project(tx, ctx)?;
         custom_field::resolve(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, None)

@@ -4,30 +4,42 @@ use std::collections::BTreeSet;
 
 use engine::call::Call;
 use engine::context::Ctx;
-use engine::error::{Error, Result};
+use engine::error::{Code, Error, Result};
 use engine::jobs;
-use engine::record::When;
+use engine::record::{Link, When};
 use engine::records::{self, Work};
+use money::Amount;
 use store::Tx;
 
 use super::new;
-use super::{Document, DocumentKind, InvoiceKind, Mode, QuoteKind, Which, WorkorderKind, revenue};
+use super::{Document, DocumentKind, Invoice, InvoiceKind, Mode, QuoteKind, Which, WorkorderKind, revenue};
 use crate::files::{self, File};
 
+/// What happened to a document in an earlier program.
+#[derive(Clone, Copy)]
+pub struct Past {
+    /// When an invoice was paid.
+    pub paid_at: When,
+    /// When it was sent.
+    pub sent_at: When,
+}
+
 /// Returns the work that creates a document in this table, or `None` if the table has other records. It keeps its number as it
-/// is, and the time of its payment.
-pub fn create(table: &str, call: Call, paid_at: When) -> Result<Option<Work>> {
+/// is, and its times.
+pub fn create(table: &str, call: Call, past: Past) -> Result<Option<Work>> {
     match table {
-        "invoices" => new::create_old::<InvoiceKind>(call, paid_at).map(Some),
-        "quotes" => new::create_old::<QuoteKind>(call, paid_at).map(Some),
-        "workorders" => new::create_old::<WorkorderKind>(call, paid_at).map(Some),
+        "invoices" => new::create_old::<InvoiceKind>(call, past).map(Some),
+        "quotes" => new::create_old::<QuoteKind>(call, past).map(Some),
+        "workorders" => new::create_old::<WorkorderKind>(call, past).map(Some),
         _ => Ok(None),
     }
 }
 
 /// Gives a final document that was just created its original PDF instead of one of ours; without a file, ours is typeset
-/// when somebody asks for it. `revision` is its last one: a payment in the same line leads to a second.
-pub fn keep_original(tx: &mut Tx, ctx: &Ctx, document: &str, revision: i64, file: Option<&File>) -> Result<()> {
+/// when somebody asks for it. A payment in the same line may have led to a second revision.
+pub fn keep_original(tx: &mut Tx, ctx: &Ctx, table: &str, document: &str, file: Option<&File>) -> Result<()> {
+    let sql = format!("SELECT revision FROM {table} WHERE account_id = $1 AND id = $2");
+    let revision = tx.int(&sql, &[ctx.account.into(), document.into()])?;
     for revision in 0..=revision {
         jobs::call_off(tx, &format!("document_pdf {document} {revision}"))?;
     }
@@ -37,6 +49,26 @@ pub fn keep_original(tx: &mut Tx, ctx: &Ctx, document: &str, revision: i64, file
         tx.execute(sql, &[ctx.account.into(), document.into(), revision.into(), (&file.base.id).into()])?;
     }
     Ok(())
+}
+
+/// Links an old credit invoice to the invoice that it credits, as crediting that invoice does. Both keep their status.
+pub fn link_credit(tx: &mut Tx, ctx: &Ctx, credit: &str, credited: &str) -> Result<()> {
+    let (made, before): (Invoice, Invoice) = (records::find(tx, ctx, credit)?, records::find(tx, ctx, credited)?);
+    if !made.is_credit || before.is_credit || !before.is_final() {
+        return Ok(());
+    }
+    let mut linked = made.clone();
+    linked.credited_invoice_id = Link(before.base.id.clone());
+    records::update(tx, ctx, &made, &mut linked, "updated")?;
+    let mut invoice = before.clone();
+    invoice.credited_amount = Amount::from_scaled(before.credited_amount.scaled() - made.total_incl_vat.scaled());
+    if invoice.due_amount() == 0 {
+        invoice.rows.0.iter_mut().for_each(|row| row.credited = true);
+    }
+    invoice.take_open_amount();
+    invoice.revise_request(&before);
+    records::update(tx, ctx, &before, &mut invoice, "credited")?;
+    records::follow(tx, ctx, Some(&before), &invoice)
 }
 
 /// Removes an imported document of this table, even if it is final; returns `None` if the table has other records.
@@ -51,6 +83,9 @@ pub fn withdraw(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<Option<
 
 fn withdraw_one<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     let document: Document<K> = records::find(tx, ctx, id)?;
+    if !document.credited_invoice_id.0.is_empty() {
+        return Err(Error::new(Code::InUse, "It stays: it credits another invoice."));
+    }
     let pdfs = "SELECT file_id FROM document_pdfs WHERE account_id = $1 AND document_id = $2";
     let values = [ctx.account.into(), id.into()];
     let pdfs: BTreeSet<String> =

@@ -18,7 +18,7 @@ use super::ticket::{self, Speaker, Ticket};
 use super::ticket_channel::TicketChannel;
 use super::ticket_status::{self, Role};
 use crate::mail::outcome::{Follower, Rewritten};
-use crate::mail::{self, Letter};
+use crate::mail::{self, IMPORT, Letter};
 use crate::people::user::User;
 use crate::relations::client::{self, Client};
 use crate::settings::Settings;
@@ -169,7 +169,11 @@ fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) ->
         (Direction::Out, MessageType::Reply) => role == Some(Role::New),
         (Direction::In, MessageType::Reply) => matches!(role, Some(Role::Waiting | Role::Closed)),
     };
-    if opens && let Some(open) = ticket_status::first(tx, ctx, Some(Role::Open))? {
+    // What was said in another program changes nothing now.
+    if opens
+        && !is_imported(ctx)
+        && let Some(open) = ticket_status::first(tx, ctx, Some(Role::Open))?
+    {
         ticket.status = open.name;
         records::change(tx, ctx, before, &mut ticket, "updated")?;
     }
@@ -257,7 +261,8 @@ fn create(call: Call) -> Result<Work> {
         sign(tx, ctx, &mut message)?;
         add(tx, ctx, &call, &mut message)?;
         let addressed = !message.to.0.is_empty() || !message.cc.0.is_empty();
-        if addressed && message.r#type == MessageType::Reply {
+        // A reply of an earlier program was mailed by it.
+        if addressed && message.r#type == MessageType::Reply && !is_imported(ctx) {
             post(tx, ctx, &message)?;
         }
         let warning = match message.r#type {
@@ -274,6 +279,11 @@ fn create(call: Call) -> Result<Work> {
         warnings.extend((!warning.is_empty()).then(|| warning.to_string()));
         Ok(Answer::created(ctx, &message, CREATED).with_texts("warnings", &warnings))
     }))
+}
+
+/// Whether an import creates the message.
+fn is_imported(ctx: &Ctx) -> bool {
+    ctx.actor.kind == ActorType::Other(IMPORT)
 }
 
 /// Names the user who writes a message as its author, unless the message names one.

@@ -5,18 +5,20 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use engine::app::App;
+use engine::contents::hex;
 use engine::context::Actor;
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input::Input;
 use engine::text::not_allowed;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use sheets::archive::Archive;
 use sheets::{Cell, Dates, Decimal, Encoding, Format, Found, MAX_UNPACKED, Problem};
 
-use super::checking::Checking;
+use super::checking::{Checking, MAX_PROBLEMS};
 use super::import::{DateOrder, DecimalSign, FileEncoding, Import, Objects, Separator};
-use super::mapping::{BesideKind, Plan, Target};
+use super::mapping::{BesideKind, ID, Plan, Target};
 use super::{convert, sources, subject, sums};
 use crate::files::File;
 
@@ -177,15 +179,58 @@ pub fn check(
         return Err(error);
     }
     checking.ask()?;
-    let Checking { mut problems, problem_count, bad, preview, sums, .. } = checking;
+    let Checking { mut problems, mut problem_count, bad, preview, sums, mut warnings, mut warning_count, .. } =
+        checking;
     problems.sort_by_key(|problem| problem["line"].as_i64());
+    warnings.sort_by_key(|warning| warning["line"].as_i64());
+    if let Some(message) = nothing(&import, lines) {
+        problems.insert(0, json!({"line": 1, "column": "", "field": "", "code": "", "message": message}));
+        problem_count += 1;
+    }
+    if let Some(warning) = again(app, caller, &import, bytes)? {
+        warnings.insert(0, warning);
+        warning_count += 1;
+    }
+    problems.truncate(MAX_PROBLEMS);
+    warnings.truncate(MAX_PROBLEMS);
     import.lines = i64::try_from(lines).unwrap_or(i64::MAX);
     import.valid_lines = import.lines - i64::try_from(bad.len()).unwrap_or(i64::MAX);
     import.problem_count = problem_count;
     import.problems = Objects::from(problems);
+    import.warning_count = warning_count;
+    import.warnings = Objects::from(warnings);
     import.preview = Objects::from(preview);
     import.report = sums::report(&sums, None, &BTreeMap::new());
     Ok(import)
+}
+
+/// Says why a file has nothing to import, if that is so.
+fn nothing(import: &Import, lines: usize) -> Option<String> {
+    let columns: Vec<Value> = serde_json::from_str(&import.columns.0).unwrap_or_default();
+    match () {
+        () if lines == 0 => Some("There is nothing to import: the file has no lines below its header.".to_string()),
+        () if columns.iter().all(|column| column["field"] == "" || column["field"] == ID) => {
+            let names: Vec<&str> = columns.iter().filter_map(|column| column["column"].as_str()).take(5).collect();
+            let names = names.join(", ");
+            Some(format!(
+                "There is nothing to import: no column is recognized ({names}). Choose the field of a column with `mapping`."
+            ))
+        }
+        () => None,
+    }
+}
+
+/// Returns a warning if the same file was imported before.
+fn again(app: &App, caller: &Actor, import: &Import, bytes: &[u8]) -> Result<Option<Value>> {
+    if !import.doubles() {
+        return Ok(None);
+    }
+    let (own, resource, sha256) = (caller.clone(), import.resource.clone(), hex(&Sha256::digest(bytes)));
+    app.store.read_now(move |tx| {
+        let ctx = own.reading(tx)?;
+        let earlier = super::again::earlier(tx, &ctx, &resource, &sha256)?;
+        Ok::<_, Error>(earlier.map(|earlier| super::again::warning(&ctx, &earlier)))
+    })
 }
 
 /// The values of a column among the first lines.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::app::App;
 use engine::context::Actor;
-use engine::error::{Code, Error, FieldCode, Result};
+use engine::error::{Code, Error, Result};
 use engine::json::Json;
 use engine::record::FieldInfo;
 use serde_json::{Value, json};
@@ -17,14 +17,14 @@ use store::Tx;
 use super::built::Built;
 use super::import::Import;
 use super::make::{is_ours, make};
-use super::mapping::Plan;
+use super::mapping::{ID, Plan};
 use super::sums::{SUMMED, Sums, add_up};
 use super::{old, subject};
 
 /// The code of a value that another line or another record has.
 const DUPLICATE: &str = "duplicate";
-/// Number of problems that are listed.
-const MAX_PROBLEMS: usize = 100;
+/// Number of problems that are listed, and of warnings.
+pub const MAX_PROBLEMS: usize = 100;
 /// Number of records that are shown before the import runs.
 const PREVIEWED: usize = 5;
 /// Number of lines that are tried in one transaction: others wait for it.
@@ -51,7 +51,7 @@ pub struct Checking<'c> {
     tries: bool,
     /// Lines to try.
     untried: Vec<(usize, Built)>,
-    /// Values to look up: line, field, table and column, value.
+    /// Values that no other record may have.
     wanted: Vec<Wanted>,
     /// The lines with a problem.
     pub bad: HashSet<usize>,
@@ -59,6 +59,10 @@ pub struct Checking<'c> {
     pub problem_count: i64,
     /// The first problems.
     pub problems: Vec<Value>,
+    /// The number of warnings.
+    pub warning_count: i64,
+    /// The first warnings.
+    pub warnings: Vec<Value>,
     /// The first records.
     pub preview: Vec<Value>,
     /// The sums of the amounts.
@@ -71,9 +75,7 @@ struct Wanted {
     line: usize,
     field: &'static str,
     table: &'static str,
-    column: &'static str,
     value: String,
-    must_exist: bool,
 }
 
 fn text(built: &Built, name: &str) -> String {
@@ -99,7 +101,8 @@ impl<'c> Checking<'c> {
             sums.extend(SUMMED.iter().filter(|name| plan.has(name)).map(|name| (*name, 0)));
         }
         let is_plain = PLAIN.contains(&plan.resource.shape.table);
-        let tries = !is_plain || !import.match_by.is_empty() || plan.has("custom_fields");
+        let refers = subject::fields(plan.resource).any(|field| !field.rules.refers.is_empty() && plan.has(field.name));
+        let tries = !is_plain || refers || !import.match_by.is_empty() || plan.has("custom_fields") || plan.has(ID);
         Checking {
             app,
             caller,
@@ -113,6 +116,8 @@ impl<'c> Checking<'c> {
             bad: HashSet::new(),
             problem_count: 0,
             problems: Vec::new(),
+            warning_count: 0,
+            warnings: Vec::new(),
             preview: Vec::new(),
             sums,
         }
@@ -129,7 +134,8 @@ impl<'c> Checking<'c> {
         }
         add_up(&mut self.sums, &built);
         if let Some(why) = &built.left_out {
-            self.problem(line.number, "payment_status", "", &lowered(why));
+            let field = if old::is_document(self.plan.resource) { "payment_status" } else { "status" };
+            self.problem(line.number, field, "", &lowered(why));
             return Ok(());
         }
         if let Some(pdfs) = &mut self.pdfs
@@ -139,7 +145,9 @@ impl<'c> Checking<'c> {
         }
         match self.plan.prepare(&built).map(drop) {
             // What a new record lacks, the existing one may have: only the database knows which it is.
-            Err(_) if !text(&built, &self.import.match_by).is_empty() => self.untried.push((line.number, built)),
+            Err(_) if !text(&built, &self.import.match_by).is_empty() || !built.source_id.is_empty() => {
+                self.untried.push((line.number, built));
+            }
             Err(error) => self.failed(line.number, &error),
             Ok(()) => {
                 self.compare(line.number, &built);
@@ -167,11 +175,14 @@ impl<'c> Checking<'c> {
         self.problem_count += 1;
         self.bad.insert(line);
         if self.problems.len() < MAX_PROBLEMS {
-            let column: String = self.plan.column_of(field).chars().take(200).collect();
-            self.problems.push(json!({
-                "line": line, "column": column, "field": field, "code": code, "message": message,
-            }));
+            let shown = self.shown(line, field, code, message);
+            self.problems.push(shown);
         }
+    }
+
+    fn shown(&self, line: usize, field: &str, code: &str, message: &str) -> Value {
+        let column: String = self.plan.column_of(field).chars().take(200).collect();
+        json!({"line": line, "column": column, "field": field, "code": code, "message": message})
     }
 
     /// Compares the values that must be unique with those of earlier lines, and collects what the database knows.
@@ -191,22 +202,11 @@ impl<'c> Checking<'c> {
                 twice.push((field.name, earlier));
             }
             if !self.tries {
-                let wanted = Wanted { line, field: field.name, table, column: field.name, value, must_exist: false };
-                self.wanted.push(wanted);
+                self.wanted.push(Wanted { line, field: field.name, table, value });
             }
         }
         for (field, earlier) in twice {
             self.problem(line, field, DUPLICATE, &format!("is the same as on line {earlier}"));
-        }
-        if self.tries {
-            return;
-        }
-        for field in subject::fields(self.plan.resource).filter(|field| !field.rules.refers.is_empty()) {
-            let value = text(built, field.name);
-            if !value.is_empty() && !value.contains('\0') {
-                let table = field.rules.refers;
-                self.wanted.push(Wanted { line, field: field.name, table, column: "id", value, must_exist: true });
-            }
         }
     }
 
@@ -223,27 +223,37 @@ impl<'c> Checking<'c> {
             return Ok(());
         }
         let (own, plan, import) = (self.caller.clone(), self.plan.clone(), self.import.clone());
-        let failed = self.app.store.write_now(self.caller.account.number, move |tx| {
+        let (failed, doubted) = self.app.store.write_now(self.caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            let mut failed = Vec::new();
+            let (mut failed, mut doubted) = (Vec::new(), Vec::new());
             let undone = tx.savepoint(|tx| {
                 for (line, built) in lines.iter() {
                     let number = i64::try_from(*line).unwrap_or(i64::MAX);
                     match tx.savepoint(|tx: &mut Tx| make(tx, &ctx, &plan, &import, number, built, None)) {
                         Err(error) if is_ours(&error) => return Err(error),
                         Err(error) => failed.push((*line, error)),
-                        Ok(_) => {}
+                        Ok(made) if made.doubts.0.is_empty() => {}
+                        Ok(made) => doubted.push((*line, made.doubts)),
                     }
                 }
                 Err::<(), Error>(Error::new(Code::PreconditionFailed, "Nothing is kept of a check."))
             });
             match undone {
                 Err(error) if error.code != Code::PreconditionFailed => Err(error),
-                _ => Ok(failed),
+                _ => Ok((failed, doubted)),
             }
         })?;
         for (line, error) in failed {
             self.failed(line, &error);
+        }
+        for (line, doubts) in doubted {
+            for doubt in doubts.0 {
+                self.warning_count += 1;
+                if self.warnings.len() < MAX_PROBLEMS {
+                    let shown = self.shown(line, &doubt.field, doubt.wrong.code.wire(), &doubt.wrong.message);
+                    self.warnings.push(shown);
+                }
+            }
         }
         Ok(())
     }
@@ -258,27 +268,16 @@ impl<'c> Checking<'c> {
         let there = self.app.store.read_now(move |tx| {
             let mut there = Vec::with_capacity(asked.len());
             for one in &asked {
-                let also = if one.column == "id" { String::new() } else { format!(" AND \"{}\" <> ''", one.column) };
                 let sql = format!(
-                    "SELECT count(*) FROM {} WHERE account_id = $1 AND \"{}\" = $2{also}",
-                    one.table, one.column
+                    "SELECT count(*) FROM {} WHERE account_id = $1 AND \"{1}\" = $2 AND \"{1}\" <> ''",
+                    one.table, one.field
                 );
                 there.push(tx.int(&sql, &[number.into(), (&one.value).into()])? > 0);
             }
             Ok::<_, Error>(there)
         })?;
-        for (one, exists) in wanted.iter().zip(there) {
-            match (one.must_exist, exists) {
-                (true, false) => {
-                    let message = format!("does not match a record in {}", one.table.replace('_', " "));
-                    self.problem(one.line, one.field, FieldCode::ReferenceNotFound.wire(), &message);
-                }
-                (false, true) => {
-                    let message = "is already used by another record";
-                    self.problem(one.line, one.field, DUPLICATE, message);
-                }
-                _ => {}
-            }
+        for (one, _) in wanted.iter().zip(there).filter(|(_, exists)| *exists) {
+            self.problem(one.line, one.field, DUPLICATE, "is already used by another record");
         }
         Ok(())
     }

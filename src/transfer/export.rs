@@ -28,6 +28,8 @@ choice! {
         /// Comma-separated values.
         #[default]
         Csv = "csv",
+        /// Semicolons, decimal commas and a byte order mark, as Excel expects where the comma is the decimal sign.
+        CsvSemicolon = "csv_semicolon",
         /// An Excel workbook.
         Xlsx = "xlsx",
         /// A JSON object per line.
@@ -41,7 +43,7 @@ record! {
 
     /// The resource, by the name of its list, such as `clients` or `project_hours`.
     resource: String = REQUIRED.create_only().names().at_most(64).example("\"clients\"");
-    /// `csv`, `xlsx` or `jsonl`.
+    /// `csv`, `csv_semicolon`, `xlsx` or `jsonl`.
     format: ExportFormat = INPUT.create_only().example("\"csv\"");
     /// Which records: the filters of the list of the resource, by name.
     filters: Data = INPUT.create_only().example("{}");
@@ -73,19 +75,41 @@ pub fn resource() -> Resource {
 }
 
 fn create(call: Call) -> Result<Work> {
-    let pending: Pending<Export> = Pending::create(&call)?;
+    let pending: Pending<Export> = Pending::create_with(&call, |_, _| {}, true)?;
     Ok(Box::new(move |tx, ctx| {
-        let input = pending.checked(tx, ctx)?;
+        let doubts = all_checked(tx, ctx, &pending)?;
+        let input = pending.valid()?;
         let mut export = input.record();
-        let resource = subject::to_export(&export.resource)?;
-        export.resource = resource.shape.table.to_string();
-        subject::check_reads(ctx, resource)?;
-        let doubts = (resource.check_filters)(tx, ctx, &filters(&export)?).map_err(within_filters)?;
+        export.resource = subject::to_export(&export.resource)?.shape.table.to_string();
         let image = records::add_as(tx, ctx, &mut export, "created")?;
         let doubts = doubts.into_iter().map(|doubt| format!("filters.{doubt}"));
         let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
         Ok(image.created(ctx, &export, CREATED).with_texts("warnings", &warnings))
     }))
+}
+
+/// Checks the body and the filters; returns the doubts about the filters. What is wrong with either is answered together.
+fn all_checked(tx: &mut Tx, ctx: &Ctx, pending: &Pending<Export>) -> Result<Vec<String>> {
+    let (mut faults, sent) = (pending.missing(tx, ctx)?, pending.values());
+    let Some(resource) = subject::known_to_export(&sent.resource).ok().filter(|_| !faults.has("resource")) else {
+        faults.into_result()?;
+        return Ok(Vec::new());
+    };
+    subject::check_reads(ctx, resource)?;
+    let checked = match filters(sent) {
+        Ok(query) => (resource.check_filters)(tx, ctx, &query).map_err(within_filters),
+        Err(error) => Err(error),
+    };
+    match checked {
+        Err(error) if faults.0.is_empty() || error.faults.is_empty() => return Err(error),
+        Err(error) => faults.0.extend(error.faults),
+        Ok(doubts) => {
+            faults.into_result()?;
+            return Ok(doubts);
+        }
+    }
+    faults.into_result()?;
+    Ok(Vec::new())
 }
 
 /// Names the filters that are wrong by their place in the body.
@@ -155,6 +179,7 @@ pub struct Table {
     account: i64,
     filters: Call,
     format: Format,
+    with_semicolons: bool,
     name: String,
 }
 
@@ -172,21 +197,26 @@ impl Table {
             account: ctx.account,
             filters: filters(export)?,
             format,
+            with_semicolons: export.format == ExportFormat::CsvSemicolon,
             name: format!("{}-{}.{}", resource.shape.table, ctx.now.date(&ctx.zone), format.name()),
         })
     }
 
     /// Returns the table of all records of a resource.
-    pub fn whole(resource: &'static Resource, account: i64, format: Format) -> Table {
+    pub fn whole(resource: &'static Resource, account: i64, format: Format, with_semicolons: bool) -> Table {
         let name = resource.shape.table.to_string();
-        Table { resource, account, filters: Call::default(), format, name }
+        Table { resource, account, filters: Call::default(), format, with_semicolons, name }
     }
 
     /// Writes the table, batch by batch; `seen` is told the number of records so far. Returns that number.
     pub fn write(&self, app: &App, caller: &Actor, out: &mut dyn Write, seen: &mut dyn FnMut(u64)) -> Result<u64> {
         let columns = subject::columns(self.resource);
         let names: Vec<String> = columns.iter().map(|column| column.name.to_string()).collect();
-        let mut writer = Writer::new(self.format, out, &names).map_err(unwritten)?;
+        let writer = match self.with_semicolons {
+            true => Writer::with_semicolons(out, &names),
+            false => Writer::new(self.format, out, &names),
+        };
+        let mut writer = writer.map_err(unwritten)?;
         let (mut after, mut count) = (String::new(), 0);
         loop {
             let (own, filters, from) = (caller.clone(), self.filters.clone(), after.clone());
@@ -257,7 +287,11 @@ fn write_record<W: Write>(writer: &mut Writer<W>, columns: &[Column], json: &[u8
         line.push(b'}');
         return writer.object(&line).map_err(unwritten);
     }
-    let cells: Vec<Cell> = columns.iter().map(|column| cell(value(column))).collect();
+    let cells = columns.iter().map(|column| match cell(value(column)) {
+        Cell::Text(text) if column.is_date => Cell::Date(text),
+        cell => cell,
+    });
+    let cells: Vec<Cell> = cells.collect();
     writer.row(&cells).map_err(unwritten)
 }
 

@@ -9,6 +9,7 @@ use engine::{choice, record};
 use serde_json::{Value as Schema, json};
 use store::{Migration, Row, Tx, Value};
 
+use super::mapping::ID;
 use super::{sources, subject};
 
 choice! {
@@ -101,6 +102,9 @@ choice! {
     }
 }
 
+/// The code of the warning that the same file was imported before.
+pub const IMPORTED_BEFORE: &str = "imported_before";
+
 /// A list of JSON objects that only the server writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Objects(pub String);
@@ -189,6 +193,11 @@ record! {
     /// The first hundred problems, each with its `line`, `column`, `field`, `code` (empty if it has none) and `message`. Lines with
     /// a problem are left out.
     problems: Objects = COMPUTED;
+    /// The number of warnings.
+    warning_count: i64 = COMPUTED;
+    /// The first hundred warnings, each with its `line`, `column`, `field`, `code` and `message`. Lines with a warning are
+    /// imported, without what the warning names. One about the file as a whole has the line 0.
+    warnings: Objects = COMPUTED;
     /// The first records as they will be sent.
     preview: Objects = COMPUTED;
     /// The number of lines that have been processed.
@@ -246,12 +255,26 @@ impl Import {
         Author { kind: self.author_type, id: self.author_id.clone() }.authority(tx, ctx)
     }
 
-    /// Returns what the check noted about columns, each as a sentence.
+    /// Whether running it a second time would create every record a second time: nothing tells which of them exist.
+    pub fn doubles(&self) -> bool {
+        let columns: Vec<Schema> = serde_json::from_str(&self.columns.0).unwrap_or_default();
+        self.match_by.is_empty() && !columns.iter().any(|column| column["field"] == ID && column["read"] != "")
+    }
+
+    /// Returns the warning that the same file was imported before, if there is one.
+    pub fn imported_before(&self) -> Option<String> {
+        let warnings: Vec<Schema> = serde_json::from_str(&self.warnings.0).unwrap_or_default();
+        let own = warnings.iter().find(|warning| warning["code"] == IMPORTED_BEFORE)?;
+        own["message"].as_str().map(str::to_string)
+    }
+
+    /// Returns what the check noted about the file and its columns, each as a sentence.
     pub fn notes(&self) -> Vec<String> {
         let columns: Vec<Schema> = serde_json::from_str(&self.columns.0).unwrap_or_default();
         let text = |column: &Schema, name: &str| column[name].as_str().unwrap_or_default().to_string();
         let noted = columns.iter().filter(|column| !text(column, "note").is_empty());
-        noted.map(|column| format!("{}: {}.", text(column, "column"), text(column, "note"))).collect()
+        let columns = noted.map(|column| format!("{}: {}.", text(column, "column"), text(column, "note")));
+        self.imported_before().into_iter().chain(columns).collect()
     }
 
     /// Rejects what cannot be done in this status.

@@ -35,6 +35,9 @@ pub struct Entry {
     pub table: String,
     /// The record.
     pub id: String,
+    /// The id that the record has in the file, by which later imports refer to it; or empty. A payment that follows from the
+    /// line of its invoice has the id of that invoice, by which the import of the payments themselves finds it.
+    pub source_id: String,
     /// Its version at that time.
     pub version: i64,
     /// What the line became.
@@ -59,7 +62,7 @@ pub fn payment(tx: &mut Tx, ctx: &Ctx, import: &str, line: i64) -> Result<Option
 pub fn add(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry) -> Result<()> {
     let sql =
         "INSERT INTO import_lines (account_id, import_id, line, part, record_table, record_id, record_version, outcome,
-               message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+               message, source_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
     tx.send(
         sql,
         &[
@@ -72,6 +75,7 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry) -> Result<()> {
             entry.version.into(),
             entry.outcome.wire().into(),
             (&entry.message).into(),
+            (&entry.source_id).into(),
         ],
     )?;
     Ok(())
@@ -98,7 +102,7 @@ pub fn end(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry) -> Result<()> {
 /// Returns up to a number of entries with this outcome, last line first.
 pub fn some(tx: &mut Tx, ctx: &Ctx, import: &str, outcome: Outcome, most: usize) -> Result<Vec<Entry>> {
     let sql = format!(
-        "SELECT line, part, record_table, record_id, record_version, message FROM import_lines
+        "SELECT line, part, record_table, record_id, record_version, message, source_id FROM import_lines
          WHERE account_id = $1 AND import_id = $2 AND outcome = $3 ORDER BY line DESC, part DESC LIMIT {most}"
     );
     tx.all(&sql, &[ctx.account.into(), import.into(), outcome.wire().into()], |row| {
@@ -110,8 +114,47 @@ pub fn some(tx: &mut Tx, ctx: &Ctx, import: &str, outcome: Outcome, most: usize)
             version: row.int(4)?,
             outcome,
             message: row.text(5)?.to_string(),
+            source_id: row.text(6)?.to_string(),
         })
     })
+}
+
+/// A payment that follows from the line of an old invoice, and where it is listed.
+pub struct Assumed {
+    /// The payment.
+    pub id: String,
+    /// Its version at that time.
+    pub version: i64,
+    import: String,
+    line: i64,
+}
+
+/// Returns the payment of an invoice that follows from its line.
+pub fn assumed_payment(tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<Option<Assumed>> {
+    let sql = "SELECT record_id, record_version, import_id, line FROM import_lines
+               WHERE account_id = $1 AND record_table = $2 AND source_id = $3 AND source_id <> '' AND part = $4
+                 AND outcome = $5 ORDER BY import_id DESC, line DESC LIMIT 1";
+    let values =
+        [ctx.account.into(), "payments".into(), invoice.into(), PAYMENT.into(), Outcome::Created.wire().into()];
+    tx.first(sql, &values, |row| {
+        let (id, import) = (row.text(0)?.to_string(), row.text(2)?.to_string());
+        Ok::<_, Error>(Assumed { id, version: row.int(1)?, import, line: row.int(3)? })
+    })
+}
+
+/// Notes that an assumed payment was removed.
+pub fn end_assumed(tx: &mut Tx, ctx: &Ctx, assumed: &Assumed) -> Result<()> {
+    let sql =
+        "UPDATE import_lines SET outcome = $1 WHERE account_id = $2 AND import_id = $3 AND line = $4 AND part = $5";
+    let values = [
+        Outcome::Removed.wire().into(),
+        ctx.account.into(),
+        (&assumed.import).into(),
+        assumed.line.into(),
+        PAYMENT.into(),
+    ];
+    tx.send(sql, &values)?;
+    Ok(())
 }
 
 /// Deletes the entries of an import.
@@ -122,6 +165,18 @@ pub fn forget(tx: &mut Tx, ctx: &Ctx, import: &str) -> Result<()> {
     )?;
     Ok(())
 }
+
+/// The ids of records elsewhere, and what the check warns of.
+pub const SOURCES: Migration = Migration {
+    number: 128,
+    name: "ids of imported records elsewhere",
+    sql: "
+ALTER TABLE import_lines ADD COLUMN source_id TEXT NOT NULL DEFAULT '';
+CREATE INDEX import_lines_source ON import_lines (account_id, record_table, source_id) WHERE source_id <> '';
+ALTER TABLE imports ADD COLUMN warnings TEXT NOT NULL DEFAULT '';
+ALTER TABLE imports ADD COLUMN warning_count BIGINT NOT NULL DEFAULT 0;
+",
+};
 
 /// The table of lines.
 pub const MIGRATION: Migration = Migration {

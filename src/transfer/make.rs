@@ -3,7 +3,7 @@
 use engine::call::Call;
 use engine::contents::Upload;
 use engine::context::Ctx;
-use engine::error::{Class, Code, Error, Result};
+use engine::error::{Class, Code, Error, FieldErrors, Result};
 use engine::json::Json;
 use engine::perform::completed;
 use engine::resource::Method;
@@ -14,13 +14,27 @@ use super::built::Built;
 use super::import::{Existing, Import};
 use super::lines::{self, Entry, Outcome, PAYMENT};
 use super::mapping::Plan;
-use super::{old, subject};
+use super::{moved, old, subject};
 use crate::documents::old as documents;
 use crate::files::{self, Origin};
 
 /// Whether an error is about the server, so that another attempt may succeed.
 pub fn is_ours(error: &Error) -> bool {
     matches!(error.code.declared().class, Class::Internal | Class::Unavailable | Class::Timeout | Class::TooMany)
+}
+
+/// What a line became.
+pub struct Made {
+    /// Whether it is a new record.
+    pub outcome: Outcome,
+    /// What was left out, by field.
+    pub doubts: FieldErrors,
+}
+
+impl From<Outcome> for Made {
+    fn from(outcome: Outcome) -> Made {
+        Made { outcome, doubts: FieldErrors::default() }
+    }
 }
 
 /// Creates or changes the record of a line.
@@ -32,9 +46,9 @@ pub fn make(
     line: i64,
     built: &Built,
     pdf: Option<&Upload>,
-) -> Result<Outcome> {
+) -> Result<Made> {
     if built.left_out.is_some() {
-        return Ok(Outcome::Skipped);
+        return Ok(Outcome::Skipped.into());
     }
     if let Some(problem) = &built.broken {
         return Err(Error::new(Code::ValidationFailed, problem.clone()));
@@ -45,18 +59,35 @@ pub fn make(
         part: 1,
         table: table.to_string(),
         id: id.to_string(),
+        source_id: built.source_id.clone(),
         version,
         outcome,
         message: String::new(),
     };
-    if let Some(id) = existing(tx, ctx, plan, import, built)? {
+    // What the line refers to does not matter if its record is here and stays as it is.
+    let known = moved::same(tx, ctx, table, &built.source_id)?;
+    let built = &match known.is_some() && import.existing == Existing::Skip {
+        true => built.clone(),
+        false => moved::resolved(tx, ctx, plan, built)?,
+    };
+    let known = match known {
+        None => existing(tx, ctx, plan, import, built)?,
+        known => known,
+    };
+    if let Some(id) = known {
         if import.existing == Existing::Skip {
-            return Ok(Outcome::Skipped);
+            if !built.source_id.is_empty() {
+                lines::add(tx, ctx, &import.base.id, &entry(&id, 0, Outcome::Skipped))?;
+            }
+            return Ok(Outcome::Skipped.into());
         }
         built.faults.clone().into_result()?;
         change(tx, ctx, plan, built, &id)?;
         lines::add(tx, ctx, &import.base.id, &entry(&id, 0, Outcome::Updated))?;
-        return Ok(Outcome::Updated);
+        return Ok(Made { outcome: Outcome::Updated, doubts: built.doubts.clone() });
+    }
+    if table == "payments" {
+        old::drop_assumed_payment(tx, ctx, built)?;
     }
     let mut body = built.body.clone();
     let names_client = body.iter().any(|(name, _)| name == "client_id");
@@ -65,29 +96,35 @@ pub fn make(
         && let Some((client, is_new)) = old::client(tx, ctx, &built.client)?
     {
         if is_new {
-            let new = Entry { part: 0, table: "clients".to_string(), ..entry(&client, 1, Outcome::Created) };
+            let table = "clients".to_string();
+            let new = Entry { part: 0, table, source_id: String::new(), ..entry(&client, 1, Outcome::Created) };
             lines::add(tx, ctx, &import.base.id, &new)?;
         }
         body.push(("client_id".to_string(), Json::Text(client)));
     }
     let answer = completed(plan.prepare(&Built { body, ..built.clone() })?(tx, ctx)?)?;
     let made: Value = serde_json::from_slice(&answer.data).unwrap_or_default();
-    let id = made["id"].as_str().unwrap_or_default().to_string();
+    // A payment is answered beside its invoice.
+    let id = made["id"].as_str().or(made["payment"]["id"].as_str()).unwrap_or_default().to_string();
     let mut version = answer.version.unwrap_or(1);
     if old::is_document(plan.resource) && made["meta"]["generation_mode"] == "final" {
-        let payment = old::pay(tx, ctx, &id, built)?;
+        let payment = if table == "invoices" { old::pay(tx, ctx, &made, built)? } else { None };
+        let credited = built.beside.get("credited_invoice_id").map_or("", String::as_str);
+        if let Some(credited) = moved::same(tx, ctx, "invoices", credited)? {
+            documents::link_credit(tx, ctx, &id, &credited)?;
+        }
         let file = pdf.map(|upload| files::add_as(tx, ctx, upload, Origin::Document)).transpose()?;
-        // Every final document starts with revision 1; a payment leads to another.
-        documents::keep_original(tx, ctx, &id, if payment.is_some() { 2 } else { 1 }, file.as_ref())?;
+        documents::keep_original(tx, ctx, table, &id, file.as_ref())?;
         if let Some(payment) = payment {
-            let paid = Entry { part: PAYMENT, table: "payments".to_string(), ..entry(&payment, 1, Outcome::Created) };
+            let (table, source_id) = ("payments".to_string(), id.clone());
+            let paid = Entry { part: PAYMENT, table, source_id, ..entry(&payment, 1, Outcome::Created) };
             lines::add(tx, ctx, &import.base.id, &paid)?;
         }
     }
     // What follows from the creation may have changed the record already.
     version = version.max(version_of(tx, ctx, table, &id)?.unwrap_or(version));
     lines::add(tx, ctx, &import.base.id, &entry(&id, version, Outcome::Created))?;
-    Ok(Outcome::Created)
+    Ok(Made { outcome: Outcome::Created, doubts: built.doubts.clone() })
 }
 
 /// Returns the version of a record.
@@ -99,6 +136,9 @@ pub fn version_of(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<Optio
 /// Returns the record that a line is about, if there is one.
 fn existing(tx: &mut Tx, ctx: &Ctx, plan: &Plan, import: &Import, built: &Built) -> Result<Option<String>> {
     let by = import.match_by.as_str();
+    if by.is_empty() && !built.source_id.is_empty() {
+        return moved::alike(tx, ctx, plan.resource.shape.table, built);
+    }
     let Some((_, Json::Text(value))) = built.body.iter().find(|(name, _)| name == by) else { return Ok(None) };
     let Some(field) = plan.resource.fields.iter().find(|field| field.name == by) else { return Ok(None) };
     if value.contains('\0') {
@@ -121,7 +161,9 @@ fn existing(tx: &mut Tx, ctx: &Ctx, plan: &Plan, import: &Import, built: &Built)
 
 /// Changes a record to what its line says.
 fn change(tx: &mut Tx, ctx: &Ctx, plan: &Plan, built: &Built, id: &str) -> Result<()> {
-    let route = subject::route_of(plan.resource, Method::Patch);
+    // Clients would pay somebody else if a file changed the bank account of the business.
+    let is_fixed = plan.resource.shape.table == "corporate_identities";
+    let route = subject::route_of(plan.resource, Method::Patch).filter(|_| !is_fixed);
     let route = route.ok_or_else(|| Error::new(Code::MethodNotAllowed, "These records cannot be changed."))?;
     let may_change = |name: &str| plan.resource.fields.iter().any(|field| field.name == name && field.rules.patch);
     let body: Vec<(String, Json)> = built.body.iter().filter(|(name, _)| may_change(name)).cloned().collect();

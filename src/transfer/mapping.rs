@@ -13,8 +13,8 @@ use sheets::{Cell, Dates, Decimal, Line};
 
 use super::built::Built;
 use super::sources::{self, Source, SourceTable, folded};
-use super::{convert, old, subject};
-use crate::documents::old as documents;
+use super::{convert, moved, old, subject};
+use crate::documents::old::{self as documents, Past};
 
 /// What a column becomes.
 #[derive(Clone, Copy)]
@@ -23,9 +23,11 @@ pub enum Target {
     Ignored,
     /// A field of the record.
     Field(&'static FieldInfo),
+    /// The id that the record has in the account that it was exported from.
+    Id,
     /// A field of the client of a document, by which it is found or created.
     Client(&'static str),
-    /// What an old document has beside its fields.
+    /// What a line has beside the fields of its record.
     Beside(&'static str, BesideKind),
 }
 
@@ -40,24 +42,39 @@ pub enum BesideKind {
     Date,
 }
 
+/// The name of the id that a record has elsewhere.
+pub const ID: &str = "id";
+
 /// What old documents have beside their fields; the amounts and the payment are those of invoices.
 pub const BESIDE: &[(&str, BesideKind, &str)] = &[
     ("pdf", BesideKind::Text, "The name of the original PDF in the zip file."),
     ("currency", BesideKind::Text, "The currency of the amounts, which must be EUR."),
+    ("sent_at", BesideKind::Date, "The day on which the document was sent."),
     ("paid_at", BesideKind::Date, "The day on which the invoice was paid; otherwise its own date."),
     ("open_amount", BesideKind::Amount, "The amount that is still to be paid."),
     ("paid_amount", BesideKind::Amount, "The amount that was paid."),
+    ("credited_invoice_id", BesideKind::Text, "The invoice that a credit invoice credits, by the `id` of its line."),
 ];
 
 /// Those that every type of document has.
-const OF_ALL_DOCUMENTS: usize = 2;
+const OF_ALL_DOCUMENTS: usize = 3;
 
-/// Returns what the documents of a resource have beside their fields; nothing for other records.
+/// What an export shows of messages and subscriptions, which a request sends in another way.
+const OF_MESSAGES: &[(&str, BesideKind, &str)] = &[
+    ("direction", BesideKind::Text, "`in` for a message from the client, otherwise `out`."),
+    ("author", BesideKind::Text, "The author as an object with a `name` and an `email`."),
+];
+const OF_SUBSCRIPTIONS: &[(&str, BesideKind, &str)] =
+    &[("schedule", BesideKind::Text, "The days of invoices, as an export shows them.")];
+
+/// Returns what the lines of a resource have beside its fields.
 pub fn beside(resource: &'static Resource) -> &'static [(&'static str, BesideKind, &'static str)] {
-    match () {
-        () if !old::is_document(resource) => &[],
-        () if resource.shape.table == "invoices" => BESIDE,
-        () => &BESIDE[..OF_ALL_DOCUMENTS],
+    match resource.shape.table {
+        "invoices" => BESIDE,
+        "ticket_messages" => OF_MESSAGES,
+        "subscriptions" => OF_SUBSCRIPTIONS,
+        _ if old::is_document(resource) => &BESIDE[..OF_ALL_DOCUMENTS],
+        _ => &[],
     }
 }
 
@@ -74,13 +91,14 @@ impl Target {
         if let Some(field) = subject::fields(resource).find(|field| field.name == name) {
             return Some(Target::Field(field));
         }
-        if !old::is_document(resource) {
-            return None;
+        if name == ID {
+            return Some(Target::Id);
         }
-        match name.strip_prefix("client.") {
-            Some(field) => CLIENT_FIELDS.iter().find(|own| **own == field).map(|own| Target::Client(own)),
-            None => beside(resource).iter().find(|own| own.0 == name).map(|own| Target::Beside(own.0, own.1)),
+        if let Some(own) = beside(resource).iter().find(|own| own.0 == name) {
+            return Some(Target::Beside(own.0, own.1));
         }
+        let field = name.strip_prefix("client.").filter(|_| old::is_document(resource))?;
+        CLIENT_FIELDS.iter().find(|own| **own == field).map(|own| Target::Client(own))
     }
 
     /// Returns its name.
@@ -88,6 +106,7 @@ impl Target {
         match self {
             Target::Ignored => String::new(),
             Target::Field(field) => field.name.to_string(),
+            Target::Id => ID.to_string(),
             Target::Client(field) => format!("client.{field}"),
             Target::Beside(name, _) => (*name).to_string(),
         }
@@ -104,6 +123,8 @@ pub fn targets(resource: &'static Resource) -> Vec<(String, String)> {
         let meaning = "The client, which is found by this field or created.";
         targets.extend(CLIENT_FIELDS.iter().map(|name| (format!("client.{name}"), meaning.to_string())));
     }
+    let meaning = "The id of the record in the account that it was exported from, by which other files refer to it.";
+    targets.push((ID.to_string(), meaning.to_string()));
     targets
 }
 
@@ -207,6 +228,7 @@ impl Plan {
                     let value = built.faults.take(field.name, self.value(field, cell));
                     built.body.extend(value.map(|value| (field.name.to_string(), value)));
                 }
+                Target::Id => built.source_id = moved::id_of(&cell.text()),
                 Target::Client(field) => {
                     built.client.insert(*field, cell.text().trim().to_string());
                 }
@@ -269,6 +291,7 @@ impl Plan {
                 Err(_) => String::new(),
             },
             Target::Beside(_, kind) => self.beside(*kind, cell).unwrap_or_default(),
+            Target::Id => moved::id_of(&text),
             Target::Client(_) | Target::Ignored => text.trim().to_string(),
         }
     }
@@ -331,6 +354,7 @@ impl Plan {
         if old::is_document(self.resource) {
             old::complete(self.resource, built);
         }
+        moved::complete(self.resource.shape.table, built);
     }
 
     /// Checks the fields of a line; returns the work that creates its record.
@@ -346,10 +370,11 @@ impl Plan {
         }
         let path = if parent.is_empty() { Vec::new() } else { vec![built.parent.clone()] };
         let call = Call { path, body: Some(Json::Object(built.body.clone())), early: true, ..Call::default() };
-        let paid_at = When(Moment::parse(&format!("{}T12:00:00Z", built.paid_on)));
-        let work = match documents::create(self.resource.shape.table, call.clone(), paid_at) {
+        let noon = |day: &str| When(Moment::parse(&format!("{day}T12:00:00Z")));
+        let past = Past { paid_at: noon(&built.paid_on), sent_at: noon(&built.sent_on) };
+        let work = match documents::create(self.resource.shape.table, call.clone(), past) {
             Ok(Some(work)) => Ok(work),
-            Ok(None) => (self.route.handler)(call),
+            Ok(None) => (moved::route(self.resource, self.route, built).handler)(call),
             Err(error) => Err(error),
         };
         if faults.0.is_empty() {
@@ -398,5 +423,12 @@ fn guessed(
     }
     let wanted = folded(column);
     let by_name = subject::fields(resource).find(|field| folded(field.name) == wanted).map(Target::Field);
-    by_name.or_else(|| Target::named(resource, general?.target(column)?))
+    // What an export shows under another name than a request sends.
+    let shown = || {
+        let beside = beside(resource).iter().find(|own| folded(own.0) == wanted).map(|own| own.0);
+        let own = |field: &&FieldInfo| !field.rules.sent_as.is_empty() && folded(field.name) == wanted;
+        let name = beside.or_else(|| resource.fields.iter().find(own).map(|field| field.rules.sent_as));
+        Target::named(resource, name.or((wanted == ID).then_some(ID))?)
+    };
+    by_name.or_else(shown).or_else(|| Target::named(resource, general?.target(column)?))
 }

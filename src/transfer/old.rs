@@ -9,12 +9,15 @@ use engine::context::Ctx;
 use engine::error::{Error, FieldCode, Result, violation};
 use engine::json::Json;
 use engine::perform::completed;
+use engine::records;
 use engine::resource::Resource;
 use sheets::archive::Archive;
 use store::{Tx, Value};
 
 use super::built::Built;
-use super::subject;
+use super::make::version_of;
+use super::{lines, subject};
+use crate::payments::payment::Payment;
 
 /// Whether the records of a resource are documents.
 pub fn is_document(resource: &Resource) -> bool {
@@ -53,6 +56,7 @@ pub fn complete(resource: &'static Resource, built: &mut Built) {
     }
     built.pdf = built.beside.remove("pdf").unwrap_or_default();
     built.paid_on = built.beside.remove("paid_at").unwrap_or_default();
+    built.sent_on = built.beside.remove("sent_at").unwrap_or_default();
     let currency = built.beside.remove("currency").unwrap_or_default().to_uppercase();
     if !currency.is_empty() && !EURO.contains(&currency.as_str()) {
         let message =
@@ -80,6 +84,13 @@ pub fn complete(resource: &'static Resource, built: &mut Built) {
         || find(&built.body, "generate") == Some(&Json::Bool(true));
     if is_final && find(&built.body, "invoice_date").is_none() && !built.faults.has("invoice_date") {
         built.missing.add("invoice_date", violation(FieldCode::Required, "is required for a final document"));
+    }
+    let dates = (text_of(&built.body, "invoice_date"), text_of(&built.body, "due_date"));
+    if is_final
+        && let (Some(date), Some(due)) = dates
+        && due < date
+    {
+        built.doubts.add("due_date", violation(FieldCode::OutOfRange, "is before invoice_date; it is kept as it is"));
     }
     if is_final && resource.shape.table != "workorders" {
         require_totals(built);
@@ -192,12 +203,17 @@ pub fn original(archive: &mut Archive, built: &Built) -> Result<Option<(String, 
     }
 }
 
-/// Records what was paid of an invoice that is partly paid; returns the payment.
-pub fn pay(tx: &mut Tx, ctx: &Ctx, invoice: &str, built: &Built) -> Result<Option<String>> {
-    let Some(paid) = built.paid_part else { return Ok(None) };
+/// Records what was paid of an old invoice, all or a part of it, so that its payments add up; returns the payment. `made` is
+/// the invoice.
+pub fn pay(tx: &mut Tx, ctx: &Ctx, made: &serde_json::Value, built: &Built) -> Result<Option<String>> {
+    let is_paid =
+        made["payment_status"] == "paid" && made["total_incl_vat"].as_f64().is_some_and(|sum| sum.abs() > 0.0);
+    let Some(invoice) = made["id"].as_str().filter(|_| is_paid || built.paid_part.is_some()) else { return Ok(None) };
     let payments = subject::to_import("payments")?;
     let route = subject::create_route(payments).ok_or_else(|| Error::internal("payments cannot be created"))?;
-    let mut body: Body = vec![("amount".to_string(), Json::Number(amount(paid)))];
+    // Without an amount, it is all that is open.
+    let paid = built.paid_part.map(|paid| ("amount".to_string(), Json::Number(amount(paid))));
+    let mut body: Body = paid.into_iter().collect();
     if !built.paid_on.is_empty() {
         body.push(("date".to_string(), Json::Text(built.paid_on.clone())));
     }
@@ -205,6 +221,23 @@ pub fn pay(tx: &mut Tx, ctx: &Ctx, invoice: &str, built: &Built) -> Result<Optio
     let answer = completed((route.handler)(call)?(tx, ctx)?)?;
     let made: serde_json::Value = serde_json::from_slice(&answer.data).unwrap_or_default();
     Ok(made["payment"]["id"].as_str().map(str::to_string))
+}
+
+/// Removes the payment that follows from the line of an old invoice, now that its payments themselves are imported: the
+/// invoice would be paid twice. One that somebody changed stays.
+pub fn drop_assumed_payment(tx: &mut Tx, ctx: &Ctx, built: &Built) -> Result<()> {
+    let status = text_of(&built.body, "status").unwrap_or_else(|| "paid".to_string());
+    if status != "paid" {
+        return Ok(());
+    }
+    let Some(assumed) = lines::assumed_payment(tx, ctx, &built.parent)? else { return Ok(()) };
+    let Some(version) = version_of(tx, ctx, "payments", &assumed.id)? else { return Ok(()) };
+    if version == assumed.version {
+        let payment: Payment = records::find(tx, ctx, &assumed.id)?;
+        records::remove(tx, ctx, &payment)?;
+        lines::end_assumed(tx, ctx, &assumed)?;
+    }
+    Ok(())
 }
 
 /// Returns an amount in cents, if it has no smaller parts.

@@ -67,7 +67,8 @@ pub fn unended(app: &App, account: Account, resource: &str, file: &OwnFile) -> R
     })
 }
 
-/// Stores the file and an import that was checked, and starts it; returns its id.
+/// Stores the file and an import that was checked, and starts it; returns its id. If the same file was imported before, the
+/// operator wants its records once more.
 pub fn start(app: &App, account: Account, checked: &Import, file: OwnFile, pdfs: Option<OwnFile>) -> Result<String> {
     let (number, caller) = (account.number, app.acting(account, "operator"));
     let file = keep(app, &caller, file)?;
@@ -79,7 +80,7 @@ pub fn start(app: &App, account: Account, checked: &Import, file: OwnFile, pdfs:
         let ctx = caller.writing(tx)?;
         let mut import = import.clone();
         records::add(tx, &ctx, &mut import)?;
-        routes::start(tx, &ctx, &import).map(|import| import.base.id)
+        routes::start(tx, &ctx, &import, true).map(|import| import.base.id)
     })
 }
 

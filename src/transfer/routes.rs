@@ -4,12 +4,13 @@ use engine::app::App;
 use engine::call::{Answer, Call};
 use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, Result};
+use engine::input;
+use engine::input::Input;
 use engine::input::pending::Pending;
-use engine::input::{self, Input};
 use engine::jobs::{self, NewJob};
-use engine::record::{ACTED, CREATED, UPDATED, When};
+use engine::record::{ACTED, Body, CREATED, INPUT, UPDATED, When};
 use engine::records::{self, Work};
-use engine::resource::{Method, Resource, Returns, Verb};
+use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::tables::Logged;
 use store::Tx;
 
@@ -17,7 +18,7 @@ use super::check::Chosen;
 use super::import::{Import, ImportStatus, MIGRATIONS, PROGRESS};
 use super::run::RunImport;
 use super::undo::UndoImport;
-use super::{check, lines, sources, subject};
+use super::{again, check, lines, sources, subject};
 use crate::files::File;
 
 /// The resource of imports.
@@ -34,6 +35,7 @@ pub fn resource() -> Resource {
         .verb(Verb::Delete, delete)
         .extension()
         .route(Method::Post, "/{id}/run", "Run an import", run)
+        .body::<Start>(RequestBody::Maybe)
         .returns(Returns::Item(ACTED))
         .extension()
         .route(Method::Post, "/{id}/undo", "Remove what an import created", undo)
@@ -120,17 +122,32 @@ fn patch(call: Call) -> Result<Work> {
     }))
 }
 
+input! {
+    /// How to run an import.
+    pub struct Start;
+
+    /// Whether to run it although the same file was imported before, so that its records are created once more.
+    again: bool = INPUT.example("false");
+}
+
+impl Body for Start {}
+
 fn run(call: Call) -> Result<Work> {
-    let warnings = input::nothing(&call)?;
+    let (mut wish, mut warnings) = (Start::default(), Vec::new());
+    if call.body.is_some() {
+        let input: Input<Start> = input::create(&call)?;
+        wish = input.record();
+        warnings.extend(input.warnings);
+    }
     Ok(Box::new(move |tx, ctx| {
         let before: Import = records::find_to_change(tx, ctx, &call)?;
-        let import = start(tx, ctx, &before)?;
+        let import = start(tx, ctx, &before, wish.again)?;
         Ok(Answer::record(ctx, &import, ACTED).with_texts("warnings", &warnings))
     }))
 }
 
-/// Starts an import that was checked.
-pub fn start(tx: &mut Tx, ctx: &Ctx, before: &Import) -> Result<Import> {
+/// Starts an import that was checked; `again` if it may create once more what the same file created before.
+pub fn start(tx: &mut Tx, ctx: &Ctx, before: &Import, again: bool) -> Result<Import> {
     before.must_be(&[ImportStatus::Checked], "run")?;
     let file = file_of(tx, ctx, before)?;
     if let Some(other) = unended(tx, ctx, &before.resource, &file.sha256)? {
@@ -143,6 +160,7 @@ pub fn start(tx: &mut Tx, ctx: &Ctx, before: &Import) -> Result<Import> {
     if before.valid_lines == 0 {
         return Err(Error::new(Code::InvalidTransition, "No line of the file can be imported; see `problems`."));
     }
+    again::check(tx, ctx, before, &file.sha256, again)?;
     let mut import = before.clone();
     import.signed(ctx);
     import.status = ImportStatus::Running;

@@ -29,8 +29,8 @@ use super::make::{is_ours, make};
 use super::mapping::Plan;
 use super::sums::{self, SUMMED};
 use super::{old, subject};
-use crate::automation::matching::IMPORT;
 use crate::files::{self, File};
+use crate::mail::IMPORT;
 
 /// Number of lines per transaction: others wait for it.
 const TOGETHER: usize = 100;
@@ -268,8 +268,8 @@ fn commit(
     for (line, built) in built {
         let made = tx.savepoint(|tx| make(tx, &ctx, plan, &import, *line, built, pdfs.get(line)));
         let (count, entry) = match &made {
-            Ok(Outcome::Created) => (&mut import.created, None),
-            Ok(Outcome::Updated) => (&mut import.updated, None),
+            Ok(made) if made.outcome == Outcome::Created => (&mut import.created, None),
+            Ok(made) if made.outcome == Outcome::Updated => (&mut import.updated, None),
             Ok(_) => (&mut import.skipped, built.left_out.clone()),
             Err(error) if is_ours(error) => return Err(error.clone()),
             Err(error) => (&mut import.failed, Some(sentence(plan, error))),
@@ -278,7 +278,7 @@ fn commit(
         if let Some(message) = entry.filter(|_| errors.len() < MAX_ERRORS) {
             errors.push(json!({"line": line, "message": message}));
         }
-        if !matches!(made, Ok(Outcome::Created)) {
+        if !made.is_ok_and(|made| made.outcome == Outcome::Created) {
             for name in source.keys() {
                 left_out.entry(name).or_default();
             }

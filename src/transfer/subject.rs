@@ -2,13 +2,16 @@
 
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, Violation, violation};
-use engine::record::{DETAIL, FieldInfo};
+use engine::record::{DETAIL, FieldInfo, Kind as _, When};
 use engine::registry::registry;
 use engine::resource::{Method, RequestBody, Resource, Route};
 use engine::text::did_you_mean;
 
 /// The areas whose records are not imported: they hold secrets, send mail or act by themselves.
 const NOT_IMPORTED: &[&str] = &["keys", "users", "webhooks", "automation", "files", "settings"];
+
+/// The settings that other records refer to, or that an account would have to type again.
+const SETTINGS: &[&str] = &["tax_rates", "corporate_identities", "custom_fields", "mail_templates"];
 
 /// Returns the resources that can be exported, each once.
 pub fn exported() -> impl Iterator<Item = &'static Resource> {
@@ -17,7 +20,8 @@ pub fn exported() -> impl Iterator<Item = &'static Resource> {
 
 /// Returns the resources that can be imported.
 pub fn imported() -> impl Iterator<Item = &'static Resource> {
-    exported().filter(|resource| !NOT_IMPORTED.contains(&resource.area) && create_route(resource).is_some())
+    let may = |resource: &Resource| SETTINGS.contains(&resource.shape.table) || !NOT_IMPORTED.contains(&resource.area);
+    exported().filter(move |resource| may(resource) && create_route(resource).is_some())
 }
 
 fn list_route(resource: &'static Resource) -> Option<&'static Route> {
@@ -104,22 +108,25 @@ pub struct Column {
     pub name: &'static str,
     /// Whether it is in the `meta` of the record.
     pub in_meta: bool,
+    /// Whether its values are dates or times.
+    pub is_date: bool,
 }
 
 /// Returns the columns of an export: the fields that the API shows of a single record, and its times.
 pub fn columns(resource: &'static Resource) -> Vec<Column> {
     let shape = resource.shape;
-    let mut columns = vec![Column { name: "id", in_meta: false }];
+    let mut columns = vec![Column { name: "id", in_meta: false, is_date: false }];
     for field in &resource.fields {
         let in_meta = field.rules.in_meta;
         let is_shown = field.rules.views.includes(DETAIL) || in_meta && shape.meta.includes(DETAIL);
         if is_shown || field.name == shape.parent {
-            columns.push(Column { name: field.name, in_meta });
+            let is_date = field.is_date() || field.kind == When::NAME;
+            columns.push(Column { name: field.name, in_meta, is_date });
         }
     }
     for (name, shown) in [("created_at", shape.created_at), ("updated_at", shape.updated_at)] {
         if shown.includes(DETAIL) || shape.meta.includes(DETAIL) {
-            columns.push(Column { name, in_meta: !shown.includes(DETAIL) });
+            columns.push(Column { name, in_meta: !shown.includes(DETAIL), is_date: true });
         }
     }
     columns

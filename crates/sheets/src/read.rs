@@ -42,6 +42,9 @@ pub fn header(bytes: &[u8], found: &Found) -> Result<Vec<String>> {
     while names.last().is_some_and(String::is_empty) {
         names.pop();
     }
+    if names.is_empty() && found.format == Format::Jsonl {
+        return Err(malformed("No line of the file is a JSON object with members."));
+    }
     if names.is_empty() {
         return Err(malformed("The file has no header: its first line must name the columns."));
     }
@@ -56,7 +59,8 @@ pub fn read(bytes: &[u8], found: &Found, take: &mut dyn FnMut(Line) -> ControlFl
     let names = header(bytes, found)?;
     let (mut seen, mut is_header, mut excess) = (0, found.format != Format::Jsonl, false);
     let mut each = |number: usize, mut cells: Vec<Cell>, problem: Option<String>| {
-        if cells.iter().all(Cell::is_empty) {
+        let is_unreadable = problem.is_some() && found.format == Format::Jsonl;
+        if cells.iter().all(Cell::is_empty) && !is_unreadable {
             return ControlFlow::Continue(());
         }
         if std::mem::take(&mut is_header) {
@@ -234,11 +238,12 @@ fn excel_cell(value: &DataRef) -> Cell {
     }
 }
 
-/// Reads the lines of a file with a JSON object per line, or with one array of objects.
+/// Reads the lines of a file with a JSON object per line, or with one array of objects. A line that is no object has none of
+/// its members, and a problem.
 fn json_lines(
     bytes: &[u8],
     found: &Found,
-    mut take: impl FnMut(usize, serde_json::Map<String, Value>, &str) -> ControlFlow<()>,
+    mut take: impl FnMut(usize, serde_json::Map<String, Value>, &str, Option<String>) -> ControlFlow<()>,
 ) -> Result<()> {
     let text = decode(bytes, found.encoding);
     let lines = if is_array(&text) { array_lines(&text)? } else { (1..).zip(text.lines()).collect() };
@@ -246,13 +251,22 @@ fn json_lines(
         if line.len() > MAX_LINE {
             return Err(too_large(format!("Line {number} has more than {} MiB.", MAX_LINE / (1024 * 1024))));
         }
-        let object = serde_json::from_str(line)
-            .map_err(|error| malformed(format!("Line {number} is not a JSON object: {error}.")))?;
-        if take(number, object, line).is_break() {
+        let (object, problem) = match serde_json::from_str(line) {
+            Ok(object) => (object, None),
+            Err(error) => (serde_json::Map::new(), Some(not_an_object(&error))),
+        };
+        if take(number, object, line, problem).is_break() {
             return Ok(());
         }
     }
     Ok(())
+}
+
+/// Says what is wrong with a line; the reader counts lines within it, of which there is one.
+fn not_an_object(error: &serde_json::Error) -> String {
+    let sentence = error.to_string();
+    let what = sentence.split(" at line ").next().unwrap_or_default();
+    format!("The line is not a JSON object: {what}, at character {}.", error.column())
 }
 
 /// Returns the objects of a JSON array, each with the line on which it begins.
@@ -271,7 +285,7 @@ fn array_lines(text: &str) -> Result<Vec<(usize, &str)>> {
 
 fn json_names(bytes: &[u8], found: &Found, names: &mut Vec<String>) -> Result<()> {
     let mut known = std::collections::HashSet::new();
-    json_lines(bytes, found, |_, object, _| {
+    json_lines(bytes, found, |_, object, _, _| {
         for name in object.keys().filter(|name| known.insert((*name).clone())).cloned().collect::<Vec<_>>() {
             names.push(name);
         }
@@ -280,7 +294,7 @@ fn json_names(bytes: &[u8], found: &Found, names: &mut Vec<String>) -> Result<()
 }
 
 fn json_rows(bytes: &[u8], found: &Found, names: &[String], take: Take) -> Result<()> {
-    json_lines(bytes, found, |number, object, line| {
+    json_lines(bytes, found, |number, object, line, problem| {
         // The digits of numbers as they are written.
         let raw: std::collections::HashMap<String, &RawValue> = serde_json::from_str(line).unwrap_or_default();
         let cell = |name: &String| match object.get(name) {
@@ -292,7 +306,7 @@ fn json_rows(bytes: &[u8], found: &Found, names: &[String], take: Take) -> Resul
             }
             Some(nested) => Cell::Json(raw.get(name).map_or_else(|| nested.to_string(), |raw| raw.get().to_string())),
         };
-        take(number, names.iter().map(cell).collect(), None)
+        take(number, names.iter().map(cell).collect(), problem)
     })
 }
 
@@ -359,15 +373,25 @@ mod tests {
             (3, vec![text("x"), Cell::Empty, Cell::Json("[1]".into()), Cell::Bool(true)]),
         ];
         assert_eq!(lines, expected);
-        assert!(all(b"{\"a\": 1}\n{\"a\"\n").is_err());
-        assert!(all(b"{\"a\": 1}\n[1]\n").is_err());
+        for second in ["{\"a\"", "[1]", "oops"] {
+            let text = format!("{{\"a\": 1}}\n{second}\n{{\"a\": 3}}\n");
+            let found = detect(text.as_bytes()).unwrap();
+            let mut problems = Vec::new();
+            let count = read(text.as_bytes(), &found, &mut |line| {
+                problems.push((line.number, line.problem));
+                ControlFlow::Continue(())
+            });
+            assert_eq!(count.unwrap(), 3);
+            let [(1, None), (2, Some(problem)), (3, None)] = &problems[..] else { panic!("{problems:?}") };
+            assert!(problem.contains("not a JSON object") && !problem.contains("line 1"), "{problem}");
+        }
     }
 
     #[test]
     fn a_json_array_is_read_by_line() {
         let lines = all(b"[\n  {\"a\": 1},\n  {\n \"a\": 2.50}\n]\n").unwrap();
         assert_eq!(lines, vec![(2, vec![Cell::Number("1".into())]), (3, vec![Cell::Number("2.50".into())])]);
-        assert!(all(b"[{\"a\": 1}, 2]").is_err());
+        assert_eq!(all(b"[{\"a\": 1}, 2]").unwrap().len(), 2);
         assert!(all(b"[{\"a\": 1}").is_err());
     }
 

@@ -178,7 +178,7 @@ fn parts(text: &str) -> Option<([u32; 3], char)> {
 
 /// Whether a spreadsheet would run this text as a formula, apart from apostrophes before it.
 fn is_formula(text: &str) -> bool {
-    text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
+    text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])
 }
 
 /// Puts an apostrophe before a text that a spreadsheet would run as a formula.
@@ -295,9 +295,10 @@ mod tests {
 
     #[test]
     fn formulas_are_defused_and_come_back() {
-        for text in ["=1+1", "+31 6", "-x", "@a", "\tx", "\rx", "'=a", "''=a", "plain", "'quoted'", "", "a=b"] {
+        for text in ["=1+1", "+31 6", "-x", "@a", "\tx", "\rx", "\n=1+1", "'=a", "''=a", "plain", "'quoted'", "", "a=b"]
+        {
             let written = defuse(text);
-            assert!(!written.starts_with(['=', '+', '-', '@', '\t', '\r']), "{text:?}");
+            assert!(!written.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']), "{text:?}");
             assert_eq!(undefuse(&written), text);
         }
     }

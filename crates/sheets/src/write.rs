@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use rust_xlsxwriter::{Format as Style, Workbook, XlsxError};
+use rust_xlsxwriter::{ExcelDateTime, Format as Style, Workbook, XlsxError};
 
-use crate::{Cell, Format, Problem, Result, defuse, too_large};
+use crate::{Cell, Decimal, Format, Problem, Result, defuse, too_large};
 
 /// The number of rows of an Excel sheet, with the header.
 const EXCEL_ROWS: u32 = 1_048_576;
@@ -13,8 +13,8 @@ const EXCEL_CELL: usize = 32_767;
 
 /// Writes a table. JSON Lines are written as they are: see [`Writer::object`].
 pub enum Writer<W: Write> {
-    /// Values with commas.
-    Csv(Box<csv::Writer<W>>),
+    /// Separated values, with the decimal sign of numbers.
+    Csv(Box<csv::Writer<W>>, Decimal),
     /// A workbook, of which rows go to a temporary file.
     Xlsx(Box<Sheet<W>>),
     /// A JSON object per line.
@@ -26,6 +26,8 @@ pub struct Sheet<W> {
     book: Workbook,
     row: u32,
     out: W,
+    day: Style,
+    moment: Style,
 }
 
 impl<W: Write> Writer<W> {
@@ -36,7 +38,7 @@ impl<W: Write> Writer<W> {
             Format::Csv => {
                 let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
                 writer.write_record(columns).map_err(csv_failed)?;
-                Writer::Csv(Box::new(writer))
+                Writer::Csv(Box::new(writer), Decimal::Point)
             }
             Format::Xlsx => {
                 let mut book = Workbook::new();
@@ -46,20 +48,35 @@ impl<W: Write> Writer<W> {
                     sheet.write_string_with_format(0, place, name, &bold).map_err(excel_failed)?;
                 }
                 sheet.set_freeze_panes(1, 0).map_err(excel_failed)?;
-                Writer::Xlsx(Box::new(Sheet { book, row: 1, out }))
+                let shown_as = |code: &str| Style::new().set_num_format(code);
+                let (day, moment) = (shown_as("yyyy-mm-dd"), shown_as("yyyy-mm-dd hh:mm:ss"));
+                Writer::Xlsx(Box::new(Sheet { book, row: 1, out, day, moment }))
             }
         })
     }
 
+    /// Starts a table of CSV as a spreadsheet expects it where the comma is the decimal sign: with semicolons, decimal commas
+    /// and a byte order mark.
+    pub fn with_semicolons(mut out: W, columns: &[String]) -> Result<Writer<W>> {
+        out.write_all("\u{feff}".as_bytes())?;
+        let mut writer = csv::WriterBuilder::new().delimiter(b';').terminator(csv::Terminator::CRLF).from_writer(out);
+        writer.write_record(columns).map_err(csv_failed)?;
+        Ok(Writer::Csv(Box::new(writer), Decimal::Comma))
+    }
+
     /// Writes a row of CSV or Excel. A text that a spreadsheet would run as a formula gets an apostrophe in CSV, and is a text
-    /// in Excel.
+    /// in Excel. A date is one in Excel, and a time is in UTC.
     pub fn row(&mut self, cells: &[Cell]) -> Result<()> {
         match self {
             Writer::Jsonl(_) => Ok(()),
-            Writer::Csv(writer) => {
+            Writer::Csv(writer, decimal) => {
                 for cell in cells {
                     let text = cell.text();
-                    let text = if matches!(cell, Cell::Text(_)) { defuse(&text).into_owned() } else { text };
+                    let text = match (cell, *decimal) {
+                        (Cell::Text(_), _) => defuse(&text).into_owned(),
+                        (Cell::Number(_), Decimal::Comma) => text.replace('.', ","),
+                        _ => text,
+                    };
                     writer.write_field(text).map_err(csv_failed)?;
                 }
                 writer.write_record(None::<&[u8]>).map_err(csv_failed)
@@ -80,7 +97,7 @@ impl<W: Write> Writer<W> {
     /// Writes the rest.
     pub fn finish(self) -> Result<W> {
         match self {
-            Writer::Csv(writer) => {
+            Writer::Csv(writer, _) => {
                 let inner = writer.into_inner().map_err(|error| Problem::Io(io::Error::other(error.to_string())));
                 let mut out = inner?;
                 out.flush()?;
@@ -121,13 +138,21 @@ impl<W> Sheet<W> {
                     // Excel would round it.
                     _ => sheet.write_string(self.row, place, digits),
                 },
-                Cell::Text(text) | Cell::Date(text) | Cell::Json(text) if text.chars().count() > EXCEL_CELL => {
+                Cell::Date(text) => match ExcelDateTime::parse_from_str(text) {
+                    Ok(date) => {
+                        let style = if text.len() > "2026-05-04".len() { &self.moment } else { &self.day };
+                        sheet.write_datetime_with_format(self.row, place, &date, style)
+                    }
+                    // Excel has no dates before 1900.
+                    Err(_) => sheet.write_string(self.row, place, text),
+                },
+                Cell::Text(text) | Cell::Json(text) if text.chars().count() > EXCEL_CELL => {
                     return Err(too_large(format!(
                         "Row {} has a text of more than {EXCEL_CELL} characters, which Excel does not allow. Export as CSV or JSON Lines.",
                         self.row + 1
                     )));
                 }
-                Cell::Text(text) | Cell::Date(text) | Cell::Json(text) => sheet.write_string(self.row, place, text),
+                Cell::Text(text) | Cell::Json(text) => sheet.write_string(self.row, place, text),
             }
             .map_err(excel_failed)?;
         }
@@ -164,6 +189,36 @@ mod tests {
             writer.row(&cells).unwrap();
         }
         writer.finish().unwrap()
+    }
+
+    #[test]
+    fn dates_are_dates_in_excel_and_come_back() {
+        let columns = ["day".to_string(), "moment".to_string(), "early".to_string()];
+        let mut writer = Writer::new(Format::Xlsx, Vec::new(), &columns).unwrap();
+        let written = ["2026-05-04", "2026-05-20T06:41:07.000Z", "1815-06-18"].map(|text| Cell::Date(text.to_string()));
+        writer.row(&written).unwrap();
+        let bytes = writer.finish().unwrap();
+        let found = detect(&bytes).unwrap();
+        let mut cells = Vec::new();
+        read(&bytes, &found, &mut |line| {
+            cells = line.cells;
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        let date = |text: &str| Cell::Date(text.to_string());
+        let early = Cell::Text("1815-06-18".to_string());
+        assert_eq!(cells, [date("2026-05-04"), date("2026-05-20T06:41:07Z"), early]);
+    }
+
+    #[test]
+    fn semicolons_come_with_decimal_commas_and_a_mark() {
+        let columns = ["name".to_string(), "price".to_string()];
+        let mut writer = Writer::with_semicolons(Vec::new(), &columns).unwrap();
+        writer.row(&[Cell::Text("a;b".to_string()), Cell::Number("-12.5".to_string())]).unwrap();
+        let bytes = writer.finish().unwrap();
+        assert_eq!(String::from_utf8(bytes.clone()).unwrap(), "\u{feff}name;price\r\n\"a;b\";-12,5\r\n");
+        let found = detect(&bytes).unwrap();
+        assert_eq!((found.separator, header(&bytes, &found).unwrap()), (';', columns.to_vec()));
     }
 
     #[test]

@@ -1,0 +1,246 @@
+//! The exports of one account are imported into another, in the order of their dependencies.
+
+use serde_json::{Value, json};
+
+use super::{checked, exported, run, total, with};
+use crate::on_both;
+use crate::support::{Client, Db, Server};
+
+on_both![
+    an_account_moves_with_its_exports,
+    what_a_record_can_be_without_is_a_warning,
+    an_export_that_was_changed_updates_its_own_account,
+    imported_messages_are_not_mailed,
+    settings_are_imported_without_their_powers,
+];
+
+/// The order of docs/import.md, of what this test creates.
+const ORDER: &[&str] = &[
+    "custom_fields",
+    "tax_rates",
+    "payment_terms",
+    "corporate_identities",
+    "pipelines",
+    "phases",
+    "deal_sources",
+    "ticket_statuses",
+    "ticket_channels",
+    "clients",
+    "client_links",
+    "products",
+    "projects",
+    "deals",
+    "tickets",
+    "ticket_messages",
+    "quotes",
+    "workorders",
+    "invoices",
+    "payments",
+    "subscriptions",
+    "project_hours",
+    "tasks",
+    "notes",
+];
+
+/// Creates a record; returns its id.
+fn made(client: &Client, path: &str, body: Value) -> String {
+    client.post(path, body).expect(201).id()
+}
+
+/// Creates a bit of everything, each referring to what came before.
+fn fill(client: &Client) {
+    let field = json!({"entity": "client", "key": "colour", "label": "Colour", "type": "text"});
+    made(client, "/v1/custom-fields", field);
+    made(client, "/v1/tax-rates", json!({"code": "LU17", "label": "Luxembourg", "type": "standard", "amount": 17}));
+    let identity = made(client, "/v1/corporate-identities", json!({"name": "De Werkplaats"}));
+    let company = json!({"company_name": "De Ster", "email": "info@ster.example", "custom_fields": {"colour": "red"}});
+    let company = made(client, "/v1/clients", company);
+    let person = made(client, "/v1/clients", json!({"type": "private", "firstname": "Anna", "lastname": "Vries"}));
+    let link = json!({"client_id": person, "function": "Owner"});
+    client.post(&format!("/v1/clients/{company}/links"), link).expect(201);
+    let product = made(client, "/v1/products", json!({"name": "Boiler", "price": 1000}));
+    let project = made(client, "/v1/projects", json!({"name": "Heating", "client_id": company}));
+    let pipeline = client.get("/v1/pipelines").data()[0]["id"].clone();
+    let deal = json!({"title": "Boilers", "client_id": company, "pipeline_id": pipeline});
+    let deal = made(client, "/v1/deals", deal);
+    let ticket = json!({"subject": "Cold", "client_id": company, "project_id": project});
+    let ticket = made(client, "/v1/tickets", ticket);
+    let message = json!({"type": "note", "body": "Call them", "author_name": "Esra"});
+    client.post(&format!("/v1/tickets/{ticket}/messages"), message).expect(201);
+    let message = json!({"body": "It is cold", "author_name": "Anna"});
+    client.post(&format!("/v1/tickets/{ticket}/messages/inbound"), message).expect(201);
+    let rows =
+        json!([{"name": "Boiler", "quantity": 1, "unit_price": 1000, "vat_code": "LU17", "product_id": product}]);
+    let document = json!({"title": "Boiler", "client_id": company, "project_id": project, "deal_id": deal,
+        "corporate_identity_id": identity, "rows": rows, "generate": true});
+    made(client, "/v1/quotes", document.clone());
+    made(client, "/v1/workorders", document.clone());
+    let invoice = made(client, "/v1/invoices", document.clone());
+    let payment = json!({"amount": 500, "date": "2026-05-04"});
+    client.post(&format!("/v1/invoices/{invoice}/payments"), payment).expect(201);
+    let paid = made(client, "/v1/invoices", document.clone());
+    for amount in [170, 1000] {
+        client.post(&format!("/v1/invoices/{paid}/payments"), json!({"amount": amount})).expect(201);
+    }
+    let credited = made(client, "/v1/invoices", document);
+    client.act(&format!("/v1/invoices/{credited}/credit")).expect(201);
+    let lines =
+        json!([{"title": "Service", "quantity": 1, "unit_price": 25, "vat_code": "LU17", "product_id": product}]);
+    let subscription = json!({"client_id": company, "title": "Service", "frequency": "monthly", "status": "draft",
+        "lines": lines});
+    made(client, "/v1/subscriptions", subscription);
+    let hours = json!({"date": "2026-05-04", "hours": 2, "activity_name": "Pipes"});
+    client.post(&format!("/v1/projects/{project}/hours"), hours).expect(201);
+    made(client, "/v1/tasks", json!({"title": "Call", "client_id": company, "deal_id": deal}));
+    made(client, "/v1/notes", json!({"body": "Likes tea", "invoice_id": invoice}));
+}
+
+fn an_account_moves_with_its_exports(db: Db) {
+    let server = Server::start(db);
+    let source = server.client();
+    fill(&source);
+    for format in ["csv", "csv_semicolon", "xlsx", "jsonl"] {
+        let target = server.client();
+        let mut emptied = Vec::new();
+        for resource in ORDER {
+            let file = exported(&source, json!({"resource": resource, "format": format}));
+            let import = checked(&target, resource, "x.table", &file.bytes);
+            assert_eq!(import["problems"], json!([]), "{resource} {format}: {import:#}");
+            emptied.extend(import["warnings"].as_array().unwrap().iter().map(|one| one["field"].clone()));
+            let done = run(&server, &target, &import);
+            let counts = ["created", "skipped"].map(|name| done[name].as_i64().unwrap());
+            let ended = (&done["status"], &done["failed"], counts[0] + counts[1]);
+            assert_eq!(ended, (&json!("done"), &json!(0), import["lines"].as_i64().unwrap()), "{resource}: {done:#}");
+        }
+        assert_eq!(emptied, Vec::<Value>::new(), "{format}");
+        let the = |path: &str| target.get(path).expect(200).data()[0].clone();
+        let one = |path: &str| {
+            let id = the(path)["id"].as_str().unwrap().to_string();
+            target.get(&format!("{}/{id}", path.split('?').next().unwrap())).expect(200).data()
+        };
+        let (company, product) = (the("/v1/clients?search=Ster")["id"].clone(), the("/v1/products")["id"].clone());
+        assert_eq!(one("/v1/clients?search=Ster")["custom_fields"], json!({"colour": "red"}));
+        for path in ["/v1/invoices?payment_status=partial", "/v1/quotes", "/v1/workorders"] {
+            let document = one(path);
+            assert_eq!((&document["client_id"], &document["rows"][0]["product_id"]), (&company, &product), "{path}");
+            assert_eq!(document["meta"]["deal_id"], the("/v1/deals")["id"], "{path}");
+            assert_eq!(document["meta"]["project_id"], the("/v1/projects")["id"], "{path}");
+            let identity = target.get("/v1/corporate-identities").data();
+            let own = identity.as_array().unwrap().iter().find(|one| one["name"] == "De Werkplaats").unwrap();
+            assert_eq!(document["meta"]["corporate_identity_id"], own["id"], "{path}");
+        }
+        // The payments take the place of those that follow from the invoices.
+        let partial = one("/v1/invoices?payment_status=partial");
+        assert_eq!((&partial["meta"]["paid_amount"], &partial["meta"]["open_amount"]), (&json!(500), &json!(670)));
+        let paid = one("/v1/invoices?payment_status=paid");
+        assert_eq!(paid["meta"]["paid_amount"], 1170);
+        let payments = format!("/v1/invoices/{}/payments", paid["id"].as_str().unwrap());
+        assert_eq!(target.get(&payments).expect(200).data().as_array().unwrap().len(), 2);
+        let credited = one("/v1/invoices?payment_status=credited&is_credit=false");
+        let credit = one("/v1/invoices?is_credit=true");
+        assert_eq!((&credited["meta"]["credited_amount"], &credit["total_incl_vat"]), (&json!(1170), &json!(-1170)));
+        assert_eq!(credit["meta"]["credited_invoice_id"], credited["id"]);
+        let ticket = the("/v1/tickets")["id"].as_str().unwrap().to_string();
+        let messages = target.get(&format!("/v1/tickets/{ticket}/messages")).expect(200).data();
+        let said: Vec<(&Value, &Value)> =
+            messages.as_array().unwrap().iter().map(|one| (&one["direction"], &one["author"]["name"])).collect();
+        assert!(said.contains(&(&json!("in"), &json!("Anna"))) && said.contains(&(&json!("out"), &json!("Esra"))));
+        // Once more changes nothing: the lines are about what is there.
+        for resource in ["clients", "products", "invoices", "payments"] {
+            let file = exported(&source, json!({"resource": resource, "format": format}));
+            let done = run(&server, &target, &checked(&target, resource, "x.table", &file.bytes));
+            assert_eq!((&done["created"], &done["failed"]), (&json!(0), &json!(0)), "{done:#}");
+        }
+    }
+}
+
+fn what_a_record_can_be_without_is_a_warning(db: Db) {
+    let server = Server::start(db);
+    let source = server.client();
+    fill(&source);
+    let (target, jsonl) = (server.client(), json!({"resource": "invoices", "format": "jsonl"}));
+    let invoices = exported(&source, jsonl);
+    let import = checked(&target, "invoices", "x.jsonl", &invoices.bytes);
+    assert!(import["problems"].to_string().contains("does not match a record in clients"), "{import:#}");
+    assert_eq!(import["valid_lines"], 0);
+    for resource in ["tax_rates", "clients"] {
+        let file = exported(&source, json!({"resource": resource, "format": "jsonl"}));
+        run(&server, &target, &checked(&target, resource, "x.jsonl", &file.bytes));
+    }
+    let import = checked(&target, "invoices", "x.jsonl", &invoices.bytes);
+    assert_eq!((&import["problems"], &import["valid_lines"]), (&json!([]), &json!(4)), "{import:#}");
+    assert_eq!(import["warning_count"], 16, "{import:#}");
+    let warnings = import["warnings"].as_array().unwrap();
+    let of_first: Vec<(&str, &str)> = warnings
+        .iter()
+        .filter(|one| one["line"] == 1)
+        .map(|one| (one["column"].as_str().unwrap(), one["message"].as_str().unwrap()))
+        .collect();
+    assert!(
+        of_first.contains(&("project_id", "does not match a record in projects; it is left empty")),
+        "{of_first:?}"
+    );
+    assert!(of_first.iter().any(|(column, message)| *column == "rows" && message.contains("products")), "{of_first:?}");
+    let done = run(&server, &target, &import);
+    assert_eq!((&done["created"], &done["failed"]), (&json!(4), &json!(0)), "{done:#}");
+    // What somebody typed is no export: a wrong id stays a problem.
+    let typed = checked(&target, "projects", "x.csv", b"name,client_id\nHeating,none\n");
+    assert_eq!((&typed["valid_lines"], &typed["warnings"]), (&json!(0), &json!([])), "{typed:#}");
+}
+
+fn an_export_that_was_changed_updates_its_own_account(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    client.post("/v1/products", json!({"name": "Hosting", "price": 10})).expect(201);
+    let file = exported(&client, json!({"resource": "products"})).text.replace(",10,", ",12.5,");
+    let body = json!({"resource": "products", "existing": "update"});
+    let import = with(&client, body, "x.csv", file.as_bytes()).expect(201).data();
+    let done = run(&server, &client, &import);
+    assert_eq!((&done["updated"], &done["created"]), (&json!(1), &json!(0)), "{done:#}");
+    assert_eq!(client.get("/v1/products").data()[0]["price"], 12.5);
+    let done = run(&server, &client, &checked(&client, "products", "x.csv", file.as_bytes()));
+    assert_eq!((&done["skipped"], total(&client, "/v1/products")), (&json!(1), 1), "{done:#}");
+}
+
+fn imported_messages_are_not_mailed(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let ticket = json!({"subject": "Cold", "client_email": "anna@example.com"});
+    let ticket = client.post("/v1/tickets", ticket).expect(201).id();
+    let csv = format!(
+        "ticket_id,direction,type,body,author\n{ticket},in,reply,It is cold,\"{{\"\"name\"\":\"\"Anna\"\"}}\"\n{ticket},out,reply,We come,\"{{\"\"name\"\":\"\"Esra\"\"}}\"\n"
+    );
+    let import = checked(&client, "ticket_messages", "x.csv", csv.as_bytes());
+    assert_eq!(import["problems"], json!([]), "{import:#}");
+    let done = run(&server, &client, &import);
+    assert_eq!(done["created"], 2, "{done:#}");
+    assert_eq!(client.get("/v1/mails").expect(200).data(), json!([]));
+    let messages = client.get(&format!("/v1/tickets/{ticket}/messages")).expect(200).data();
+    assert_eq!(messages.as_array().unwrap().len(), 2);
+}
+
+fn settings_are_imported_without_their_powers(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let csv = b"name,is_default,iban\nDe Werkplaats,true,NL91ABNA0417164300\n";
+    let import = checked(&client, "corporate_identities", "x.csv", csv);
+    assert_eq!(import["warnings"][0]["field"], "is_default", "{import:#}");
+    let done = run(&server, &client, &import);
+    assert_eq!(done["created"], 1, "{done:#}");
+    let all = client.get("/v1/corporate-identities").expect(200).data();
+    let made = all.as_array().unwrap().iter().find(|one| one["name"] == "De Werkplaats").unwrap();
+    assert_eq!(made["is_default"], false);
+    // Nor does an import change where clients pay.
+    let file = exported(&client, json!({"resource": "corporate_identities", "format": "jsonl"})).text;
+    let file = file.replace("NL91ABNA0417164300", "NL20INGB0001234567");
+    let body = json!({"resource": "corporate_identities", "existing": "update"});
+    let import = with(&client, body, "x.jsonl", file.as_bytes()).expect(201).data();
+    assert_eq!(import["valid_lines"], 0, "{import:#}");
+    let template = "{\"send_type\": \"invoice\", \"language\": \"nl\", \"subject\": \"Factuur {number}\", \"message\": \"Hierbij factuur {number}.\"}\n";
+    let done = run(&server, &client, &checked(&client, "mail_templates", "x.jsonl", template.as_bytes()));
+    assert_eq!(done["created"], 1, "{done:#}");
+    let file = client.upload("x.csv", b"name\nx\n").expect(201).id();
+    for resource in ["settings", "email_domains", "batches", "files"] {
+        client.post("/v1/imports", json!({"resource": resource, "file_id": file})).expect(422);
+    }
+}
