@@ -144,7 +144,7 @@ function ofTable(table, rest) {
   const [id = "", part = ""] = rest;
   const many = tableName(table.key);
   if (!can(table, "list")) return forbidden(many);
-  if (table.key === "exports") return { key: `exports ${id}`, title: many, load: async () => { const { Exports } = await import("./screens/exports.js"); return () => h(Exports, { table, adding: id === "new" }); } };
+  if (table.key === "exports") return { key: `exports ${id}`, title: many, load: async () => { const { Exports } = await import("./export.js"); return () => h(Exports, { table, adding: id === "new" }); } };
   if (id === "") return list(table, many);
   if (id === "new" || part === "edit") return editor(table, id === "new" ? null : id, tableName(table.key, 1));
   return page(table, id, part, tableName(table.key, 1));

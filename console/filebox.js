@@ -57,7 +57,7 @@ export async function uploadAll(files, { next, then }) {
     }
     next();
   }
-  const uploaded = done.length === 1 ? t("file.uploaded", { name: done[0] }) : t("file.n_uploaded", { n: done.length });
+  const uploaded = done.length === 1 ? t("file.uploaded", { name: done[0] ?? "" }) : t("file.n_uploaded", { n: done.length });
   if (failed.length === 0 && done.length > 0) say(uploaded);
   else if (failed.length === 1) say(failed[0] ?? "", { error: true, detail: done.length > 0 ? uploaded : undefined });
   else if (failed.length > 1) say(t("file.n_failed", { n: failed.length }), { error: true, detail: [...failed, ...(done.length > 0 ? [uploaded] : [])].join("\n") });

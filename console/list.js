@@ -388,7 +388,7 @@ function tellWhole(event) {
 function Heading({ table, field, first: isFirst, roomy, long, sort, order }) {
   const name = field.name === "firstname" && table.names?.includes("lastname") ? t("field.contact") : fieldName(table.key, field.name);
   const numeric = widthOf(table, field) + roomy + (long ? " long" : "") + (isFirst ? " first" : "");
-  const style = long ? { width: `${long}px` } : undefined;
+  const style = long ? { width: `${long / 16}rem` } : undefined;
   if (!field.sort && !table.sorts?.includes(field.name)) return th({ class: numeric, style, scope: "col" }, name);
   const sorted = sort === field.name;
   const first = ["text", "choice", "link", "email"].includes(field.kind) ? "asc" : "desc";
@@ -420,7 +420,7 @@ function Selection({ table, rows, selected }) {
   if (ids.size === 0) return null;
   const sum = amount ? rows.filter((row) => ids.has(row.id)).reduce((total, row) => total + cents(valueOf(row, amount)), 0n) : null;
   return div({ class: "selection", role: "status" }, span(null, t("list.chosen", { n: ids.size })), sum !== null ? span({ class: "sum" }, moneyOfCents(sum)) : null,
-    actionsOf(table).map((action) => h(Button, { key: action, small: true, icon: ACTIONS[action], onClick: () => run(action) }, word([`several.${action}`], action))),
+    actionsOf(table).filter((action) => action !== "delete" || !FINAL.has(table.key) || rows.some((row) => ids.has(row.id) && row.payment_status === "draft")).map((action) => h(Button, { key: action, small: true, icon: ACTIONS[action], onClick: () => run(action) }, word([`several.${action}`], action))),
     h(Button, { small: true, quiet: true, onClick: () => void (selected.value = new Set()) }, t("list.unchoose")));
   /** @param {string} action */
   function run(action) {
@@ -430,6 +430,8 @@ function Selection({ table, rows, selected }) {
   }
 }
 
+/** Of these, drafts alone can be deleted. */
+const FINAL = new Set(["invoices", "quotes", "workorders"]);
 /** @type {Record<string, string>} */
 const ACTIONS = { complete: "check", export: "download", delete: "trash" };
 

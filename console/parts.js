@@ -10,7 +10,7 @@ import { choiceName, detailText, errorText, fieldName, lastOf, said, t, tableNam
 
 /** @typedef {import("./html.js").Children} Children */
 
-const narrow = matchMedia("(max-width: 720px)");
+const narrow = matchMedia("(max-width: 45em)");
 /** Whether rows are cards and sheets replace menus, as the style has it. */
 export const onPhone = signal(narrow.matches);
 narrow.addEventListener("change", () => { onPhone.value = narrow.matches; });

@@ -27,7 +27,10 @@ function Several({ table, action, records, done, close }) {
       const path = itemPath(table, id);
       try {
         await (deletes ? remove(path, { keep: true }) : post(`${path}/${action}`, undefined, { keep: true }));
-      } catch (error) { failed.push(`${name}: ${sentenceOf(error)}`); }
+      } catch (error) {
+        const why = sentenceOf(error);
+        failed.push(why.includes(name) ? why : `${name}: ${why}`);
+      }
     }
     reloadAll();
     done();

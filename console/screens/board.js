@@ -95,8 +95,8 @@ export function Board({ table }) {
       can(table, "create") ? h(Button, { primary: true, icon: "plus", href: `/deals/new${chosen ? `?pipeline_id=${chosen.id}` : ""}` }, word(["new.deals"], "")) : null),
     (pipelines?.length ?? 0) > 1 ? h(Tabs, { label: tableName("pipelines"), items: (pipelines ?? []).map((one) => ({ href: `/deals?pipeline_id=${one.id}`, label: given(one.name), current: one.id === chosen?.id })) }) : null,
     loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
+    loaded.answer && phases && own.length === 0 && shown.length > 0 ? div({ class: "notice" }, span(null, t("board.no_phases")), adds) : null,
     !loaded.answer || !phases ? h(Skeleton, { rows: 8 }) : shown.length === 0 ? h(Empty, { icon: "deals", title: t("board.no_phases"), text: t("board.no_phases_text") }, adds) : div({ class: "board" }, shown.map(column)),
-    own.length === 0 && shown.length > 0 ? div({ class: "actions" }, adds) : null,
     dragged.value ? div({ class: "drop-ends" }, dropEnd("win"), dropEnd("lose")) : null);
   /** @param {"win" | "lose"} how */
   function dropEnd(how) {

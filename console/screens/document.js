@@ -51,7 +51,7 @@ function Final({ table, item, etag }) {
 /** The document as it is printed, or its rows; a phone shows the rows.
  * @param {{ table: Table, item: Item, pdf: string }} properties */
 function Sheet({ table, item, pdf }) {
-  const [shown, setShown] = useState(matchMedia("(max-width: 1080px)").matches ? "rows" : chosen("sheet", "pdf"));
+  const [shown, setShown] = useState(matchMedia("(max-width: 67.5em)").matches ? "rows" : chosen("sheet", "pdf"));
   /** @param {string} name @param {string} label */
   const one = (name, label) => button({ type: "button", "aria-pressed": shown === name, onClick: () => { setShown(name); choose("sheet", name); } }, label);
   return div({ class: "column-main" }, div({ class: "sheet-switch", role: "group", "aria-label": t("document.view") }, one("pdf", "PDF"), one("rows", t("rows.title"))),
