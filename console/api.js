@@ -26,6 +26,35 @@ export const outdated = signal(false);
 /** The ids of what is deleted, or will be unless somebody undoes it. */
 export const gone = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 
+/** @typedef {{ id: string, path: string, etag?: string }} Deletion */
+const DELETING = "deleting";
+
+/** What is to be deleted, kept for the page after a reload.
+ * @returns {Deletion[]} */
+export function deletions() {
+  try { return JSON.parse(sessionStorage.getItem(DELETING) ?? "[]"); } catch { return []; }
+}
+
+/** @param {string} id @param {Deletion} [deletion] */
+export function keepDeletion(id, deletion) {
+  const rest = deletions().filter((one) => one.id !== id);
+  try { sessionStorage.setItem(DELETING, JSON.stringify(deletion ? [...rest, deletion] : rest)); } catch {}
+}
+
+/** Finishes what the page before had begun to delete: its request may be lost, or later than those of this page.
+ * @param {(error: unknown) => void} refused */
+export function finishDeletions(refused) {
+  const begun = deletions();
+  gone.value = new Set(begun.map((one) => one.id));
+  for (const { id, path, etag } of begun) {
+    remove(path, { etag, quiet: true }).catch((error) => {
+      if (error instanceof ApiError && error.status === 404) return;
+      gone.value = new Set([...gone.value].filter((one) => one !== id));
+      refused(error);
+    }).finally(() => keepDeletion(id));
+  }
+}
+
 const MAX_TRIES = 5;
 let leaving = false;
 const version = document.documentElement.dataset.version ?? "";
@@ -44,9 +73,14 @@ export const put = (path, body, options) => write("PUT", path, { ...options, bod
 /** @param {string} path @param {Options} [options] */
 export const remove = (path, options) => write("DELETE", path, options);
 
+/** What the server takes of a file. */
+export const MAX_FILE = 25 * 1024 * 1024;
+
 /** Uploads a file. It is not retried: a file has no idempotency key.
  * @param {File} file @returns {Promise<Answer>} */
 export async function uploadFile(file) {
+  // The server would break the connection off, which says nothing.
+  if (file.size > MAX_FILE) throw new ApiError(413, "file_too_large", file.name, [{ field: "file", code: "file_too_large", message: "", count: file.size }]);
   const body = new FormData();
   body.set("file", file);
   busy.value++;
@@ -149,6 +183,8 @@ async function once(method, path, options) {
       body: options.body === undefined ? undefined : JSON.stringify(options.body),
       signal: options.abort,
       credentials: "same-origin",
+      // A delete is sent while the page is left.
+      keepalive: method === "DELETE",
     });
   } catch (error) {
     if (options.abort?.aborted) throw error;

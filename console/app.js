@@ -1,11 +1,11 @@
 // The start: the words, the schema and the caller, then the frame and the screen of the address.
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { busy, outdated } from "./api.js";
+import { busy, finishDeletions, outdated } from "./api.js";
 import { chosen } from "./drafts.js";
 import { a, div, h, main, span, strong } from "./html.js";
 import { startKeys } from "./keys.js";
-import { Button, Problem, Progress, Skeleton, Toasts } from "./parts.js";
+import { Button, Problem, Progress, Skeleton, Toasts, sayError } from "./parts.js";
 import { place, startRouter } from "./router.js";
 import { can, loadSchema, me, tableAt } from "./schema.js";
 import { Side, TopBar } from "./shell.js";
@@ -15,6 +15,7 @@ async function start() {
   await Promise.all([loadSchema(), loadWords()]);
   applyTheme();
   startRouter();
+  finishDeletions(sayError);
   startKeys();
   // With its screen, so that the frame is not painted without it first.
   await open(routeOf(place.value.path)).catch(() => {});
@@ -143,6 +144,7 @@ function ofTable(table, rest) {
   const [id = "", part = ""] = rest;
   const many = tableName(table.key);
   if (!can(table, "list")) return forbidden(many);
+  if (table.key === "exports") return { key: `exports ${id}`, title: many, load: async () => { const { Exports } = await import("./export.js"); return () => h(Exports, { table, adding: id === "new" }); } };
   if (id === "") return list(table, many);
   if (id === "new" || part === "edit") return editor(table, id === "new" ? null : id, tableName(table.key, 1));
   return page(table, id, part, tableName(table.key, 1));

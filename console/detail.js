@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { post, remove, useLoad } from "./api.js";
 import { Deliveries } from "./deliveries.js";
+import { endDeal } from "./deal.js";
 import { confirm } from "./dialog.js";
 import { a, div, h, p, span } from "./html.js";
 import { useKeys } from "./keys.js";
@@ -34,7 +35,7 @@ function Record({ table, item, etag }) {
   const edits = can(table, "patch");
   const editing = `${table.address}/${item.id}/edit`;
   const status = tasteOf(table.key).status ?? "status";
-  useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(editing) }] : []);
+  useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(editing) }, ...(table.key === "deals" && item.status === "open" ? /** @type {const} */ (["win", "lose"]).map((how) => ({ key: how[0] ?? "", label: t(`action.${how}`), run: () => void endDeal(item, how) })) : [])] : []);
   const fields = table.fields.filter((field) => field.in?.includes("detail") && !["custom", "data", "rows", "lines"].includes(field.kind) && field.name !== status && field.name !== "updated_at" && field.name !== "created_at" && !["txt_name", "txt_value"].includes(field.name));
   return div({ class: "page" },
     h(Head, { title: ownName(table.key, titleOf(table, item)) || tableName(table.key, 1), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: status, value: item[status] }) },
@@ -45,6 +46,7 @@ function Record({ table, item, etag }) {
       div({ class: "column-main" }, groupsOf(table, fields.filter((field) => hasValue(valueOf(item, field.name)))).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
         h(Facts, { facts: group.map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), field.name === table.names?.[0] && field.kind === "text" ? ownName(table.key, String(valueOf(item, field.name))) : h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
         table.key === "deals" ? h(OfDeal, { item }) : null,
+        table.key === "pipelines" ? h(Phases, { item }) : null,
         table.key === "email_domains" ? h(DnsRecord, { item }) : null,
         table.key === "webhook_endpoints" ? h(Deliveries, { id: item.id }) : null),
       div({ class: "column-side" }, table.key === "deals" ? h(Notes, { about: "deal_id", id: item.id }) : null, h(History, { table, item }))));
@@ -56,6 +58,14 @@ function OfDeal({ item }) {
   const [shown, setShown] = useState(/** @type {typeof import("./related.js") | null} */ (null));
   useEffect(() => { void import("./related.js").then(setShown); }, []);
   return shown ? [h(shown.RelatedRecords, { key: "tasks", table: "tasks", link: "deal_id", item, always: true }), h(shown.Documents, { key: "documents", path: `/v1/deals/${item.id}`, link: "deal_id", item })] : null;
+}
+
+/** The phases of a pipeline.
+ * @param {{ item: Item }} properties */
+function Phases({ item }) {
+  const [shown, setShown] = useState(/** @type {typeof import("./related.js") | null} */ (null));
+  useEffect(() => { void import("./related.js").then(setShown); }, []);
+  return shown ? h(shown.RelatedRecords, { table: "phases", link: "pipeline_id", item, always: true }) : null;
 }
 
 /** What the owner of a domain adds at their provider, to copy.
@@ -77,7 +87,8 @@ function Actions({ table, item, etag }) {
   async function run(action) {
     const path = action.path.replace("{id}", item.id);
     const send = async () => { const answer = await post(path, action.takes?.length ? {} : undefined, { etag }); showOnce(answer); say(doneText(table.key, action.name)); };
-    if (["complete", "reopen", "verify", "test", "retry"].includes(action.name)) await send().catch(sayError);
+    if (table.key === "deals" && (action.name === "win" || action.name === "lose")) await endDeal(item, action.name);
+    else if (["complete", "reopen", "verify", "test", "retry"].includes(action.name)) await send().catch(sayError);
     else confirm({ title: actionName(table.key, action.name), text: word([`confirm.${table.key}.${action.name}`, `confirm.${action.name}`], t("confirm.text")), action: actionName(table.key, action.name), run: send });
   }
 }
@@ -101,6 +112,15 @@ function fits(action, item) {
 
 /** @param {Table} table @param {Item} item @param {string} etag */
 export function removeItem(table, item, etag) {
-  go(table.address);
-  deleteLater(t("deleted", { name: titleOf(table, item) }), item.id, () => remove(itemPath(table, item.id), { etag }));
+  const name = ownName(table.key, titleOf(table, item)) || tableName(table.key, 1);
+  const path = itemPath(table, item.id);
+  const done = () => { go(table.address); say(t("deleted", { name })); };
+  // What others may refer to is deleted at once, so that a refusal is heard at once.
+  if (REFERRED.has(table.key)) confirm({ title: t("delete_one", { name }), text: t("delete_one.text"), action: t("delete"), danger: true, run: async () => { await remove(path, { etag, keep: true }); done(); } });
+  else {
+    go(table.address);
+    deleteLater(t("deleted", { name }), item.id, path, etag);
+  }
 }
+
+const REFERRED = new Set(["phases", "pipelines", "tax_rates", "corporate_identities", "ticket_statuses", "users", "files"]);

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { LinkBox } from "./combobox.js";
 import { DayBox } from "./field.js";
 import { button, div, form, h, input, label } from "./html.js";
-import { Icon } from "./parts.js";
+import { Icon, usePopover } from "./parts.js";
 import { setQuery } from "./router.js";
 import { choiceName, fieldName, t } from "./words.js";
 
@@ -26,5 +26,7 @@ export function FilterBox({ table, field, parameters, close }) {
     : form({ onSubmit: (event) => { event.preventDefault(); close(); } }, input({ type: "text", value, "aria-label": fieldName(table.key, field.name), onChange: (event) => set({ [name]: event.currentTarget.value.trim() }) }));
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector("input, button"))?.focus(), []);
-  return div({ ref: box, class: "filter-box", role: "dialog", "aria-label": fieldName(table.key, field.name) }, div({ class: "soft" }, fieldName(table.key, field.name)), inside);
+  // Beside its chip, or beside the menu that it came from.
+  usePopover(box, ".filter-box", true, "left", () => document.getElementById(`chip-${field.name}`) ?? box.current?.parentElement?.querySelector(".menu > button"));
+  return div({ ref: box }, div({ class: "filter-box", popover: "manual", role: "dialog", "aria-label": fieldName(table.key, field.name) }, div({ class: "soft" }, fieldName(table.key, field.name)), inside));
 }

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { nearDay } from "./format.js";
 import { button, div, h, input, label, span } from "./html.js";
-import { Button, Icon, Menu, sayError, useOutside } from "./parts.js";
+import { Button, Icon, Menu, sayError, useOutside, usePopover } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { place, setQuery } from "./router.js";
 import { choiceName, fieldName, loadRest, t } from "./words.js";
@@ -18,9 +18,12 @@ export function Filters({ table, searching }) {
   const [adding, setAdding] = useState("");
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   useOutside(box, adding !== "", () => setAdding(""));
-  const tabbed = new Set((tasteOf(table.key).tabs ?? []).flatMap(([, query]) => [...new URLSearchParams(query).keys()]));
+  const tabs = (tasteOf(table.key).tabs ?? []).map(([, query]) => query).filter(Boolean);
+  const tabbed = new Set(tabs.flatMap((query) => [...new URLSearchParams(query).keys()]));
   const fields = filtersOf(table);
-  const active = fields.filter((field) => isActive(field, parameters) && !(field.filter && tabbed.has(field.filter)));
+  // What no tab says is said by a chip.
+  const untold = !tabs.some((query) => isOf(query, parameters));
+  const active = fields.filter((field) => isActive(field, parameters) && (untold || !(field.filter && tabbed.has(field.filter))));
   const rest = fields.filter((field) => !isActive(field, parameters) && !(field.filter && tabbed.has(field.filter)));
   const open = fields.find((field) => field.name === adding);
   // The focus goes back to the chip, or to the menu that the filter came from.
@@ -52,6 +55,10 @@ function Box(properties) {
   return shown ? h(shown.FilterBox, properties) : null;
 }
 
+/** Whether an address has the filters of a tab; the order does not matter.
+ * @param {string} query @param {URLSearchParams} now */
+export const isOf = (query, now) => [...new URLSearchParams(query)].every(([name, value]) => ["sort", "order"].includes(name) || (value.startsWith("{") ? now.has(name) : now.get(name) === value));
+
 /** @param {Field} field @param {URLSearchParams} parameters */
 const isActive = (field, parameters) => Boolean(field.filter && parameters.get(field.filter)) || Boolean(field.range?.some((name) => parameters.get(name)));
 
@@ -80,7 +87,7 @@ function Chip({ table, field, parameters, onOpen }) {
   const shown = field.range?.length && !value ? [from, to].map((one) => one || "…").join(" – ")
     : field.refers ? h(PlainName, { table: field.refers, id: value })
     : field.kind === "boolean" ? (/^(1|true)$/.test(value) ? t("yes") : t("no"))
-    : field.kind === "choice" ? choiceName(table.key, field.name, value) : value;
+    : field.kind === "choice" ? value.split(",").map((one) => choiceName(table.key, field.name, one)).join(", ") : value;
   return span({ class: "chip wide-only" }, button({ type: "button", id: `chip-${field.name}`, onClick: onOpen }, span({ class: "soft" }, `${fieldName(table.key, field.name)}: `), shown),
     button({ type: "button", class: "chip-close", "aria-label": `${t("list.remove_filter")}: ${fieldName(table.key, field.name)}`, onClick: () => setQuery(Object.fromEntries([...names.map((name) => [name, ""]), ["page", ""]])) }, h(Icon, { name: "close" })));
 }
@@ -89,11 +96,12 @@ function Chip({ table, field, parameters, onOpen }) {
 export function ColumnChooser({ table, open, columns, onChange }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   useOutside(box, open.value, () => { open.value = false; });
+  usePopover(box, ".menu-list", open.value, "right");
   const all = table.fields.filter((field) => field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind));
   /** @param {string} name */
   const toggle = (name) => onChange(columns.value.includes(name) ? columns.value.filter((one) => one !== name) : all.map((field) => field.name).filter((one) => one === name || columns.value.includes(one)));
   return div({ class: "menu wide-only", ref: box },
-    h(Button, { icon: "columns", quiet: true, label: t("list.columns"), onClick: () => { open.value = !open.value; } }),
-    open.value ? div({ class: "menu-list right columns-list" }, all.map((field) => label({ key: field.name },
+    h(Button, { icon: "columns", quiet: true, label: t("list.columns"), open: open.value, onClick: () => { open.value = !open.value; } }),
+    open.value ? div({ class: "menu-list columns-list", popover: "manual" }, all.map((field) => label({ key: field.name },
       input({ type: "checkbox", checked: columns.value.includes(field.name), disabled: columns.value.length === 1 && columns.value[0] === field.name, onChange: () => toggle(field.name) }), fieldName(table.key, field.name)))) : null);
 }

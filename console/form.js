@@ -79,6 +79,7 @@ function Editing({ table, item, etag }) {
     try {
       const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key });
       dropDraft(draftName);
+      if (!item && table.key === "pipelines") await addPhases(answer.data.id);
       saySaved(answer);
       showOnce(answer);
       const id = answer.data?.id ?? item?.id;
@@ -116,6 +117,14 @@ function Editing({ table, item, etag }) {
     table.key === "corporate_identities" ? h(Preview, { values: values.value }) : null,
     div({ class: "form-foot" }, h(Button, { href: item ? `${table.address}/${item.id}` : table.address }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))));
 }
+
+/** A pipeline begins with the phases that a new account has; everybody reads these in their own language.
+ * @param {string} pipeline */
+async function addPhases(pipeline) {
+  for (const [place, name] of PHASES.entries()) await post("/v1/phases", { pipeline_id: pipeline, name, order: place + 1 });
+}
+
+const PHASES = ["New", "Contact", "Proposal", "Negotiation", "Closing"];
 
 /** The account's own fields of this kind of record.
  * @param {Table} table @returns {(Field & { key: string, label: string })[]} */

@@ -43,7 +43,8 @@ export function startKeys() {
     const found = open.find((shortcut) => shortcut.key === pair) ?? open.find((shortcut) => shortcut.key === pressed);
     before = pressed;
     beforeAt = Date.now();
-    if (!found) return;
+    // Enter presses the button that has the focus.
+    if (!found || (pressed === "Enter" && event.target instanceof Element && event.target.closest("a, button, summary"))) return;
     event.preventDefault();
     before = "";
     found.run(event);

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post, useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
 import { figure, useFigures } from "./figures.js";
-import { ColumnChooser, Filters, hasFilters } from "./filters.js";
+import { ColumnChooser, Filters, hasFilters, isOf } from "./filters.js";
 import { count, daysUntil, money, moneyOfCents, plusDays, today } from "./format.js";
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
@@ -84,8 +84,7 @@ function StatusTabs({ table, tabs: given }) {
   const counts = useCounts(table, tabs);
   const names = tabs.map(([, query]) => new URLSearchParams(query).keys().next().value).filter(Boolean);
   const items = tabs.map(([name, query]) => {
-    const [parameter, value] = [...new URLSearchParams(query)][0] ?? ["", ""];
-    const current = parameter ? now.get(parameter) === value : names.every((one) => !now.get(one ?? ""));
+    const current = query ? isOf(query, now) : names.every((one) => !now.get(one ?? ""));
     return { href: table.address + (query ? `?${query}` : ""), label: word([`tab.${table.key}.${name}`, `tab.${name}`, `status.${name}`], name), count: counts[name], current };
   });
   const own = viewsOf(table);
@@ -145,6 +144,7 @@ function ListCard({ table, loaded, add }) {
       h(Filters, { table, searching }),
       div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
       h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table)) }),
+      exportable(table) ? h(Button, { icon: "download", quiet: true, label: t("list.export"), class: "wide-only", onClick: () => exportList(table, listFilters()) }) : null,
       h(ColumnChooser, { table, open: choosing, columns, onChange: (names) => { columns.value = names; choose(`columns.${table.key}`, names); } })),
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
@@ -155,9 +155,26 @@ function ListCard({ table, loaded, add }) {
     (meta.pages ?? 1) > 1 ? h(Pages, { meta }) : null);
 }
 
+/** @param {Table} table */
+const exportable = (table) => tables.exports !== undefined && can(tables.exports, "create") && table.key !== "exports";
+
+/** @param {Table} table @param {Record<string, string>} filters */
+const exportList = (table, filters) => void Promise.all([import("./export.js"), loadRest()]).then(([{ openExport }]) => openExport(table.key, filters), sayError);
+
+/** The filters of the address: what is shown, without the order and the page. */
+const listFilters = () => Object.fromEntries([...new URLSearchParams(viewQuery())].filter(([name]) => !["sort", "order", "view", "per_page"].includes(name)));
+
+/** What can be done with several records of a list at once.
+ * @param {Table} table @returns {string[]} */
+const actionsOf = (table) => [...(table.key === "tasks" && can(table, "patch") ? ["complete"] : []), ...(exportable(table) ? ["export"] : []), ...(can(table, "delete") ? ["delete"] : [])];
+
 /** The amount that adds up. Subscriptions are for a month, a quarter or a year, so theirs do not.
  * @param {Table} table */
 const summed = (table) => (table.key === "subscriptions" ? undefined : tasteOf(table.key).amount);
+
+/** Won, lost and open deals are no sum together.
+ * @param {Table} table */
+const addsUp = (table) => table.key !== "deals" || Boolean(new URLSearchParams(place.value.query).get("status"));
 
 /** What all records of the list add up to, asked when the page is drawn.
  * @param {Table} table @param {boolean} several */
@@ -166,7 +183,7 @@ function useSum(table, several) {
   const query = viewQuery();
   // Invoices also say how much of it is still to be paid.
   const open = table.key === "invoices" ? "open_amount" : "";
-  const sums = useLoad(amount && several ? `${table.path}?per_page=1&sums=${amount}${open ? `,${open}` : ""}${query ? `&${query}` : ""}` : null).answer?.meta.sums;
+  const sums = useLoad(amount && several && addsUp(table) ? `${table.path}?per_page=1&sums=${amount}${open ? `,${open}` : ""}${query ? `&${query}` : ""}` : null).answer?.meta.sums;
   if (!amount || sums?.[amount] === undefined) return "";
   return money(sums[amount]) + (open && sums[open] ? ` · ${t("list.open_sum", { amount: money(sums[open]) })}` : "");
 }
@@ -212,6 +229,7 @@ function Rows({ table, rows, columns, selected, dim }) {
   const fields = columns.filter((name) => name !== "status" || !byDeadline(table)).map((name) => fieldOf(table, name)).filter((field) => field !== undefined);
   const taste = tasteOf(table.key);
   const opens = "get" in table.verbs;
+  const picks = actionsOf(table).length > 0;
   // Who chose the columns sees them all.
   const roomy = chosen(`columns.${table.key}`, null) ? NONE : taste.roomy ?? NONE;
   /** @param {number} place */
@@ -236,7 +254,7 @@ function Rows({ table, rows, columns, selected, dim }) {
     { key: "k", label: t("list.previous"), run: () => focus(at.current - 1) },
     { key: "ArrowDown", label: "", run: () => focus(at.current + 1) },
     { key: "ArrowUp", label: "", run: () => focus(at.current - 1) },
-    { key: "x", label: t("list.choose"), run: () => { const row = current(); if (row) toggle(row.id); } },
+    ...(picks ? [{ key: "x", label: t("list.choose"), run: () => { const row = current(); if (row) toggle(row.id); } }] : []),
     { key: "Enter", label: t("list.open"), run: () => { const row = current(); if (row && opens) go(`${table.address}/${row.id}`); } },
   ]);
   const all = rows.length > 0 && rows.every((row) => selected.value.has(row.id));
@@ -249,10 +267,10 @@ function Rows({ table, rows, columns, selected, dim }) {
   return div({ class: fields.length > 8 ? "table-box scrolls" : "table-box", role: "region", "aria-label": tableName(table.key), tabIndex: -1 },
     tableElement({ "aria-label": tableName(table.key), class: ["table", dim && "dim", fields.length < 7 && "few"].filter(Boolean).join(" ") },
       thead(null, tr(null,
-        th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
+        !picks ? null : th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
         fields.map((field, column) => h(Heading, { key: field.name, table, field, first: column === 0, roomy: roomyClass(roomy, field), long: field.kind === "amount" ? longest(rows.map((row) => valueOf(row, field.name))) : 0, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
-      tbody({ ref: body, onMouseOver: tellWhole }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length),
-        h(Row, { key: row.id, table, row, place, stop: place === Math.max(0, at.current), fields: latest.current.fields, roomy, opens, selected, actions })]))));
+      tbody({ ref: body, onMouseOver: tellWhole }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length - (picks ? 0 : 1)),
+        h(Row, { key: row.id, table, row, place, stop: place === Math.max(0, at.current), fields: latest.current.fields, roomy, opens, picks, selected, actions })]))));
 }
 
 /** The width of a column whose amounts need more than others: they are never cut.
@@ -290,8 +308,8 @@ const REST_OF_ROWS_AFTER = 50;
 /** @typedef {{ focused: (place: number) => void, toggle: (id: string, several: boolean) => void }} RowActions */
 
 /** It reads signals, so it is drawn again only if they or its properties change.
- * @param {{ table: Table, row: Item, place: number, stop: boolean, fields: Field[], roomy: string[], opens: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
-function Row({ table, row, place, stop, fields, roomy, opens, selected, actions }) {
+ * @param {{ table: Table, row: Item, place: number, stop: boolean, fields: Field[], roomy: string[], opens: boolean, picks: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
+function Row({ table, row, place, stop, fields, roomy, opens, picks, selected, actions }) {
   const taste = tasteOf(table.key);
   const chosen = selected.value.has(row.id);
   const phone = onPhone.value;
@@ -303,10 +321,14 @@ function Row({ table, row, place, stop, fields, roomy, opens, selected, actions 
       if (opens && !getSelection()?.toString()) go(`${table.address}/${row.id}`);
     },
   },
-    td({ class: "pick" }, input({ type: "checkbox", checked: chosen, "aria-label": t("list.choose_one", { name: titleOf(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
+    !picks ? null : td({ class: "pick" }, input({ type: "checkbox", checked: chosen, "aria-label": t("list.choose_one", { name: calledIn(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
     fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column) + roomyClass(roomy, field) }, cell(table, row, field, column, opens))),
     phone ? td({ class: "card-line", "aria-hidden": "true" }, cardLine(table, row)) : null);
 }
+
+/** The name of a record in its row; the technical number of a draft is none.
+ * @param {Table} table @param {Item} row */
+const calledIn = (table, row) => (String(row.number ?? "").startsWith("DRAFT-") ? `${t("document.draft")}: ${row.title || row.client_company_name || ""}` : ownName(table.key, titleOf(table, row)));
 
 /** The name of a group of tasks, before its first one.
  * @param {Table} table @param {Item} row @param {Item | undefined} before @param {number} columns */
@@ -366,7 +388,7 @@ function tellWhole(event) {
 function Heading({ table, field, first: isFirst, roomy, long, sort, order }) {
   const name = field.name === "firstname" && table.names?.includes("lastname") ? t("field.contact") : fieldName(table.key, field.name);
   const numeric = widthOf(table, field) + roomy + (long ? " long" : "") + (isFirst ? " first" : "");
-  const style = long ? { width: `${long}px` } : undefined;
+  const style = long ? { width: `${long / 16}rem` } : undefined;
   if (!field.sort && !table.sorts?.includes(field.name)) return th({ class: numeric, style, scope: "col" }, name);
   const sorted = sort === field.name;
   const first = ["text", "choice", "link", "email"].includes(field.kind) ? "asc" : "desc";
@@ -398,8 +420,20 @@ function Selection({ table, rows, selected }) {
   if (ids.size === 0) return null;
   const sum = amount ? rows.filter((row) => ids.has(row.id)).reduce((total, row) => total + cents(valueOf(row, amount)), 0n) : null;
   return div({ class: "selection", role: "status" }, span(null, t("list.chosen", { n: ids.size })), sum !== null ? span({ class: "sum" }, moneyOfCents(sum)) : null,
+    actionsOf(table).filter((action) => action !== "delete" || !FINAL.has(table.key) || rows.some((row) => ids.has(row.id) && row.payment_status === "draft")).map((action) => h(Button, { key: action, small: true, icon: ACTIONS[action], onClick: () => run(action) }, word([`several.${action}`], action))),
     h(Button, { small: true, quiet: true, onClick: () => void (selected.value = new Set()) }, t("list.unchoose")));
+  /** @param {string} action */
+  function run(action) {
+    const some = rows.filter((row) => ids.has(row.id));
+    if (action === "export") exportList(table, { id: [...ids].join() });
+    else void Promise.all([import("./several.js"), loadRest()]).then(([{ openSeveral }]) => openSeveral(table, action, some.map((row) => ({ id: row.id, name: calledIn(table, row) })), () => { selected.value = new Set(); }), sayError);
+  }
 }
+
+/** Of these, drafts alone can be deleted. */
+const FINAL = new Set(["invoices", "quotes", "workorders"]);
+/** @type {Record<string, string>} */
+const ACTIONS = { complete: "check", export: "download", delete: "trash" };
 
 /** @param {{ meta: Record<string, any> }} properties */
 function Pages({ meta }) {

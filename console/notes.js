@@ -1,6 +1,6 @@
 // Notes about a client, an invoice, a project or a deal.
 import { useMemo, useState } from "preact/hooks";
-import { formKey, post, remove, useLoad } from "./api.js";
+import { formKey, post, useLoad } from "./api.js";
 import { dropDraft, keepDraft, readDraft } from "./drafts.js";
 import { div, form, h, li, textarea, ul } from "./html.js";
 import { Button, Card, Moment, deleteLater, say, sayError } from "./parts.js";
@@ -19,7 +19,7 @@ export function Notes({ about, id }) {
   const notes = /** @type {Item[]} */ (loaded.answer.data);
   if (notes.length === 0 && !edits) return null;
   /** @param {Item} note */
-  const drop = (note) => deleteLater(t("deleted", { name: tableName("notes", 1) }), note.id, () => remove(`/v1/notes/${note.id}`));
+  const drop = (note) => deleteLater(t("deleted", { name: tableName("notes", 1) }), note.id, `/v1/notes/${note.id}`);
   return h(Card, { title: tableName("notes"), class: "notes" }, edits ? h(NewNote, { about, id }) : null,
     notes.length > 0 ? ul({ class: "lines" }, notes.map((note) => li({ key: note.id }, div(null, div({ class: "note-body" }, note.body), div({ class: "soft" }, h(Moment, { at: note.created_at }))),
       edits ? h(Button, { small: true, quiet: true, icon: "trash", label: t("delete"), onClick: () => drop(note) }) : null))) : null);

@@ -1,8 +1,8 @@
 // The small parts that screens are made of.
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError, gone } from "./api.js";
-import { moment, ago } from "./format.js";
+import { ApiError, MAX_FILE, gone, keepDeletion, remove } from "./api.js";
+import { moment, ago, size } from "./format.js";
 import { a, button, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
 import { me } from "./schema.js";
@@ -10,19 +10,19 @@ import { choiceName, detailText, errorText, fieldName, lastOf, said, t, tableNam
 
 /** @typedef {import("./html.js").Children} Children */
 
-const narrow = matchMedia("(max-width: 720px)");
+const narrow = matchMedia("(max-width: 45em)");
 /** Whether rows are cards and sheets replace menus, as the style has it. */
 export const onPhone = signal(narrow.matches);
 narrow.addEventListener("change", () => { onPhone.value = narrow.matches; });
 
 /** @param {{ icon?: string, primary?: boolean, danger?: boolean, quiet?: boolean, small?: boolean, href?: string, type?: "button" | "submit",
- *   disabled?: boolean, busy?: boolean, label?: string, name?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, download?: string, class?: string }} properties `name` tells buttons with the same word apart; it begins with that word. */
-export function Button({ icon, primary, danger, quiet, small, href, type = "button", disabled, busy, label, name: full, onClick, children, form, target, download, class: extra = "" }) {
+ *   disabled?: boolean, busy?: boolean, open?: boolean, label?: string, name?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, download?: string, class?: string }} properties `name` tells buttons with the same word apart; it begins with that word. */
+export function Button({ icon, primary, danger, quiet, small, href, type = "button", disabled, busy, open, label, name: full, onClick, children, form, target, download, class: extra = "" }) {
   const classes = ["button", primary && "primary", danger && "danger", quiet && "quiet", small && "small", !children && "square", busy && "busy", extra].filter(Boolean).join(" ");
   const inside = [icon ? h(Icon, { name: icon }) : null, children ? span(null, children) : null];
   const name = full ?? (children ? undefined : label);
   if (href) return a({ class: classes, href, "aria-label": name, title: label, target, download }, inside);
-  return button({ class: classes, type, disabled: disabled || busy, "aria-busy": busy || undefined, "aria-label": name, title: label, onClick, form }, inside);
+  return button({ class: classes, type, disabled: disabled || busy, "aria-busy": busy || undefined, "aria-expanded": open, "aria-label": name, title: label, onClick, form }, inside);
 }
 
 /** A status: a tone and a word.
@@ -100,7 +100,7 @@ const requestOf = (error) => (error?.requestId && error.status >= 500 ? `${t("er
 
 /** What is wrong with the fields, as far as it makes a sentence without them.
  * @param {ApiError | null} error */
-const told = (error) => (error?.code === "validation_failed" ? [...new Set(error.details.map((one) => said(one.message)))].filter(Boolean).join(" ") : "");
+const told = (error) => (error?.code === "file_too_large" ? t("file.too_large", { name: error.message, size: size(error.details[0]?.count ?? 0), most: size(MAX_FILE) }) : error?.code === "validation_failed" ? [...new Set(error.details.map((one) => said(one.message)))].filter(Boolean).join(" ") : "");
 
 /** What the server adds to an error whose code says too little.
  * @param {ApiError | null} error */
@@ -130,19 +130,7 @@ export function Menu({ label, name, icon, items, primary, quiet, showLabel, chil
   useEffect(() => {
     if (open) /** @type {HTMLElement | null} */ (box.current?.querySelector("[role=menuitem]"))?.focus();
   }, [open]);
-  // The list stays within the window.
-  useLayoutEffect(() => {
-    const list = /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".menu-list"));
-    const button = box.current?.getBoundingClientRect();
-    if (!list || !button) return;
-    const { left, right, height } = list.getBoundingClientRect();
-    const [above, below] = [button.top - EDGE, innerHeight - button.bottom - EDGE];
-    const upward = height > below && above > below;
-    if (upward) Object.assign(list.style, { top: "auto", bottom: "calc(100% + 4px)" });
-    if (height > below) list.style.maxHeight = `${upward ? above : below}px`;
-    if (left < EDGE) list.style.right = `${left - EDGE}px`;
-    else if (right > innerWidth - EDGE) list.style.left = `${innerWidth - EDGE - right}px`;
-  }, [open]);
+  usePopover(box, ".menu-list", open, align);
   const shown = items.filter((item) => !item.hidden);
   if (shown.length === 0) return null;
   /** @param {KeyboardEvent} event */
@@ -165,11 +153,39 @@ export function Menu({ label, name, icon, items, primary, quiet, showLabel, chil
   return div({ class: `menu ${extra}`, ref: box, onKeyDown },
     button({ type: "button", class: classes, "aria-haspopup": "menu", "aria-expanded": open, "aria-label": name ?? (showLabel || children ? undefined : label), title: showLabel || children ? undefined : label, onClick: () => setOpen(!open) },
       icon ? h(Icon, { name: icon }) : null, children ?? (showLabel ? span(null, label) : null), showLabel ? h(Icon, { name: "down", class: "caret" }) : null),
-    open ? ul({ class: `menu-list ${align}`, role: "menu", "aria-label": label }, shown.map((item) =>
+    open ? ul({ class: "menu-list", popover: "manual", role: "menu", "aria-label": label }, shown.map((item) =>
       li({ key: item.label, role: "none" }, item.href
         ? a({ role: "menuitem", tabIndex: -1, href: item.href, target: item.target, onClick: () => setOpen(false) }, item.icon ? h(Icon, { name: item.icon }) : null, item.label)
         : button({ role: "menuitem", tabIndex: -1, type: "button", class: item.danger ? "danger" : "", onClick: () => { setOpen(false); item.run?.(); } },
           item.icon ? h(Icon, { name: item.icon }) : null, span(null, item.label, item.note ? span({ class: "soft" }, ` ${item.note}`) : null))))) : null);
+}
+
+/** Shows the list of a box over everything, beside its button and within the window: a card would cut it off.
+ * @param {{ current: HTMLElement | null }} box @param {string} which @param {boolean} open @param {"left" | "right"} align @param {() => Element | null | undefined} [beside] */
+export function usePopover(box, which, open, align, beside) {
+  useLayoutEffect(() => {
+    const list = /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(which));
+    if (!open || !list) return;
+    list.showPopover?.();
+    const put = () => {
+      const button = (beside?.() ?? box.current)?.getBoundingClientRect();
+      if (!button) return;
+      list.style.maxHeight = "";
+      const { width, height } = list.getBoundingClientRect();
+      const [above, below] = [button.top - EDGE, innerHeight - button.bottom - EDGE];
+      const upward = height > below && above > below;
+      const most = Math.min(height, upward ? above : below);
+      const left = align === "right" ? button.right - width : button.left;
+      Object.assign(list.style, { maxHeight: height > most ? `${most}px` : "", top: `${upward ? button.top - 4 - most : button.bottom + 4}px`, left: `${Math.max(EDGE, Math.min(left, innerWidth - EDGE - width))}px` });
+    };
+    put();
+    const sized = new ResizeObserver(put);
+    sized.observe(list);
+    const scrolled = (/** @type {Event} */ event) => { if (!(event.target instanceof Node && list.contains(event.target))) put(); };
+    addEventListener("scroll", scrolled, true);
+    addEventListener("resize", put);
+    return () => { sized.disconnect(); removeEventListener("scroll", scrolled, true); removeEventListener("resize", put); };
+  }, [open]);
 }
 
 /** Calls back when something outside a box is pressed.
@@ -200,7 +216,10 @@ const SHOWN = 6000;
  * @param {string} text @param {{ undo?: () => void, error?: boolean, stays?: boolean, detail?: string, icon?: string, link?: { href: string, label: string } }} [options] */
 export function say(text, options = {}) {
   const id = ++lastToast;
-  toasts.value = [...toasts.value.slice(-3), { id, text, error: options.error ?? false, undo: options.undo, detail: options.detail, icon: options.icon, link: options.link }];
+  // An error stays until somebody has read it; the same one is said once.
+  const before = toasts.value.filter((one) => !(one.error && options.error && one.text === text && one.detail === options.detail));
+  const done = before.filter((one) => !one.error).slice(-3);
+  toasts.value = [...before.filter((one) => one.error || done.includes(one)), { id, text, error: options.error ?? false, undo: options.undo, detail: options.detail, icon: options.icon, link: options.link }];
   if (!options.error && !options.stays) setTimeout(() => unsay(id), SHOWN);
   return () => unsay(id);
 }
@@ -216,9 +235,16 @@ export function saySaved(answer) {
  * @param {unknown} error */
 export function sayError(error) {
   const known = error instanceof ApiError ? error : null;
+  say(sentenceOf(error), { error: true, detail: [more(known), requestOf(known)].filter(Boolean).join(" · ") });
+}
+
+/** An error in one sentence.
+ * @param {unknown} error */
+export function sentenceOf(error) {
+  const known = error instanceof ApiError ? error : null;
   const first = known?.code === "validation_failed" ? known.details[0] : undefined;
   const sentence = told(known) || errorText(known ?? { message: error instanceof Error ? error.message : String(error) });
-  say(first && !told(known) ? `${sentence} ${fieldName("", lastOf(first.field))}: ${detailText(first)}` : sentence, { error: true, detail: [more(known), requestOf(known)].filter(Boolean).join(" · ") });
+  return first && !told(known) ? `${sentence} ${fieldName("", lastOf(first.field))}: ${detailText(first)}` : sentence;
 }
 
 /** @param {number} id */
@@ -232,20 +258,27 @@ export const Toasts = () => div({ class: "toasts" }, toasts.value.map((toast) =>
     button({ type: "button", class: "button quiet square small", "aria-label": t("close"), onClick: () => unsay(toast.id) }, h(Icon, { name: "close" })))));
 
 /** Deletes after six seconds in which it can be undone; at once when the page is left. Lists are without it meanwhile.
- * @param {string} text @param {string} id @param {() => Promise<unknown>} send */
-export function deleteLater(text, id, send) {
-  let open = true;
+ * @param {string} text @param {string} id @param {string} path @param {string} [etag] */
+export function deleteLater(text, id, path, etag) {
   const back = () => void (gone.value = new Set([...gone.value].filter((one) => one !== id)));
   gone.value = new Set([...gone.value, id]);
-  const run = () => {
-    if (!open) return;
-    open = false;
+  keepDeletion(id, { id, path, etag });
+  const close = () => {
+    clearTimeout(timer);
     removeEventListener("pagehide", run);
-    send().catch((error) => { back(); sayError(error); });
+    document.removeEventListener("visibilitychange", hidden);
   };
+  const run = () => {
+    close();
+    unsaid();
+    remove(path, { etag }).then(() => keepDeletion(id), (error) => { keepDeletion(id); back(); sayError(error); });
+  };
+  // A page out of sight may never come back.
+  const hidden = () => { if (document.hidden) run(); };
   const timer = setTimeout(run, SHOWN);
   addEventListener("pagehide", run);
-  say(text, { undo: () => { open = false; clearTimeout(timer); removeEventListener("pagehide", run); back(); say(t("undone")); } });
+  document.addEventListener("visibilitychange", hidden);
+  const unsaid = say(text, { undo: () => { close(); keepDeletion(id); back(); say(t("undone")); } });
 }
 
 // Icons of 16 by 16, drawn with lines of one and a half.

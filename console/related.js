@@ -31,10 +31,10 @@ export function Documents({ path, link, item }) {
  * @param {{ table: string, link: string, item: Item, always?: boolean }} properties `always`: also if there are none. */
 export function RelatedRecords({ table: key, link, item, always }) {
   const table = tables[key];
-  const loaded = useLoad(table && can(table, "list") ? `${table.path}?${link}=${item.id}&per_page=20` : null);
+  const loaded = useLoad(table && can(table, "list") ? `${table.path}?${link}=${item.id}${table.pages ? "&per_page=20" : ""}` : null);
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
   if (!table || !loaded.answer || (rows.length === 0 && !always)) return null;
-  const add = can(table, "create") ? h(Button, { small: true, icon: "plus", href: `${table.address}/new?${link}=${item.id}${item.client_id ? `&client_id=${item.client_id}` : ""}`, name: `${t("new")}: ${tableName(key, 1).toLowerCase()}` }, t("new")) : null;
-  return h(Card, { title: [tableName(key), rows.length ? span({ key: "count", class: "count" }, ` ${loaded.answer.meta.total}`) : null], actions: rows.length ? add : null },
+  const add = can(table, "create") ? h(Button, { small: true, icon: "plus", href: `${table.address}/new?${link}=${item.id}${item.client_id ? `&client_id=${item.client_id}` : ""}${key === "phases" ? `&order=${rows.length + 1}` : ""}`, name: `${t("new")}: ${tableName(key, 1).toLowerCase()}` }, t("new")) : null;
+  return h(Card, { title: [tableName(key), rows.length ? span({ key: "count", class: "count" }, ` ${loaded.answer.meta.total ?? rows.length}`) : null], actions: rows.length ? add : null },
     rows.length === 0 ? h(Empty, { icon: key, title: word([`related.no_${key}`], t("client.nothing")) }, add) : ul({ class: "related" }, rows.map((row) => li({ key: row.id }, a({ href: `${table.address}/${row.id}` }, h(RelatedLine, { table, row }))))));
 }

@@ -38,6 +38,8 @@ const TASTE = {
   corporate_identities: { columns: ["name", "primary_color", "secondary_color", "is_default"], groups: [["look", ["name", "logo_file_id", "primary_color", "secondary_color", "footer", "is_default"]], ["address", ["address", "zipcode", "city", "country", "email", "phone", "website"]], ["bank", ["iban", "bic", "vat_number", "company_registration_number"]]] },
   keys: { icon: "link", columns: ["name", "hint", "scopes", "last_used_at", "expires_at", "revoked_at"], card: { title: "name", sub: ["hint"] } },
   custom_fields: { columns: ["label", "entity", "key", "type", "options"], starts: { entity: "client", type: "text" } },
+  // The server puts a new one last.
+  pipelines: { starts: { order: "" } },
   phases: { columns: ["name", "pipeline_id", "order"], card: { title: "name", sub: ["pipeline_id"] } },
   payment_terms: { columns: ["label", "code", "days"], card: { title: "label", sub: [] } },
   email_domains: { starts: { type: "sending" } },

@@ -71,12 +71,14 @@ export function restoreScroll() {
   wentBack.value = false;
   requestAnimationFrame(() => {
     scrollTo(0, history.state?.scroll ?? 0);
-    if (history.state?.row) document.getElementById(history.state.row)?.focus({ preventScroll: true });
+    const row = document.getElementById(history.state?.row ?? "");
+    // A card of the board has its focus on its link.
+    (row?.matches("tr") ? row : row?.querySelector("a"))?.focus({ preventScroll: true });
   });
 }
 
 function keepScroll() {
-  const row = document.activeElement?.closest("tr[id]")?.id ?? history.state?.row;
+  const row = document.activeElement?.closest("tr[id], .deal[id]")?.id ?? history.state?.row;
   history.replaceState({ ...history.state, scroll: scrollY, row }, "");
 }
 

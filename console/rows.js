@@ -113,7 +113,7 @@ export function RowsEditor({ rows, rates, onChange, disabled }) {
   latest.current = { changed, remove: removeRow, drop: (from, to) => { const row = rows.value[from]; if (row) move(row, to - from); }, keyDown: onKeyDown };
   const actions = useMemo(() => /** @type {RowActions} */ ({ changed: () => latest.current?.changed(), remove: (row) => latest.current?.remove(row), drop: (from, to) => latest.current?.drop(from, to), keyDown: (event, row, place) => latest.current?.keyDown(event, row, place) }), []);
   return div({ class: "rows", ref: box, role: "table", "aria-label": t("rows.title") },
-    div({ class: "rows-head", role: "row" }, ["", t("rows.description"), t("rows.quantity"), t("field.unit"), t("field.price"), t("field.vat_rate"), t("field.amount"), ""].map((name, place) => span({ key: place, role: "columnheader" }, name))),
+    div({ class: "rows-head", role: "row" }, ["rows.move", "rows.description", "rows.quantity", "field.unit", "field.price", "field.vat_rate", "field.amount", "rows.remove"].map((name, place) => span({ key: name, role: "columnheader" }, place % 7 === 0 ? span({ class: "hidden" }, t(/** @type {any} */ (name))) : t(/** @type {any} */ (name))))),
     rows.value.map((row, place) => h(RowLine, { key: row.key, row, place, rates, actions, disabled, last: place === rows.value.length - 1 })));
 }
 

@@ -49,7 +49,15 @@ export function Value({ table, field, value, plain }) {
 
 /** The type of a file as people know it: application/pdf is a PDF.
  * @param {string} type */
-export const fileType = (type) => (/^(application|image|text)\/(pdf|png|jpeg|gif|webp|csv|xml|zip)$/.exec(type)?.[2] ?? "").toUpperCase() || type;
+export function fileType(type) {
+  if (type === "application/pdf") return "PDF";
+  const kind = FILE_TYPES.find(([, pattern]) => pattern.test(type))?.[0] ?? "other";
+  const short = /^(image|text|application)\/(png|jpeg|gif|webp|csv|xml|zip)$/.exec(type)?.[2];
+  return t(/** @type {any} */ (`file.type.${kind}`)) + (short ? ` (${short.toUpperCase()})` : "");
+}
+
+/** @type {[string, RegExp][]} */
+const FILE_TYPES = [["image", /^image/], ["audio", /^audio/], ["video", /^video/], ["sheet", /csv|excel|spreadsheet/], ["document", /word|opendocument|rtf/], ["archive", /zip|tar|compress/], ["program", /msdownload|executable|x-sh|mach-binary|java-archive/], ["text", /^text|json|xml/]];
 
 /** @param {string} table @param {string} name */
 const isStatus = (table, name) => tasteOf(table).status === name || name === "status" || name === "priority" && table === "deals";
@@ -168,7 +176,7 @@ export function RelatedLine({ table, row }) {
   const status = taste.status ?? "status";
   const amount = taste.amount ? valueOf(row, taste.amount) : undefined;
   const when = row.invoice_date ?? row.deadline ?? row.next_generate ?? row.expected_close_date ?? (row.created_at ? dayOf(row.created_at) : "");
-  return div({ class: "related-line" }, span({ class: "related-name" }, row.title ?? row.subject ?? row.name ?? titleOf(table, row)),
+  return div({ class: "related-line" }, span({ class: "related-name" }, row.title ?? row.subject ?? ownName(table.key, row.name ?? titleOf(table, row))),
     span({ class: "soft related-sub" }, [row.number && !String(row.number).startsWith("DRAFT-") ? shortNumber(row.number) : "", when ? day(when) : ""].filter(Boolean).join(" · ")),
     span({ class: "related-end" }, amount !== undefined ? span({ class: "amount" }, money(amount)) : null, h(Pill, { table: table.key, field: status, value: row[status] })));
 }

@@ -28,7 +28,7 @@ function Views({ table, close }) {
     say(t("saved"));
   };
   return h(Dialog, { title: t("views.title"), action: now ? t("views.rename") : t("views.save"), close, run, disabled: !name.trim() || !query },
-    query ? div({ class: "field" }, label({ for: "view-name" }, t("views.name")), h(TextBox, { id: "view-name", value: name, length: MAX_NAME, placeholder: t("views.example"), onChange: setName }), p({ class: "help" }, t("views.help"))) : p(null, t("views.nothing")),
+    query ? div({ class: "field" }, label({ for: "view-name" }, t("views.name")), h(TextBox, { id: "view-name", value: name, length: MAX_NAME, placeholder: t("views.example"), onChange: setName }), p({ class: "help" }, t("views.help"), " ", t("views.length", { n: MAX_NAME }))) : p(null, t("views.nothing")),
     views.length === 0 ? null : ul({ class: "lines" }, views.map((view) => li({ key: view.name },
       span(null, view.name), span({ class: "line-end" }, h(Button, { small: true, onClick: () => { close(); go(`${table.address}?${view.query}`); } }, t("list.open")), h(Button, { small: true, quiet: true, icon: "trash", label: `${t("delete")}: ${view.name}`, onClick: () => keep(views.filter((one) => one !== view)) }))))));
 }

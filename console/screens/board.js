@@ -1,13 +1,15 @@
 // Deals as a board: a column per phase, cards that are dragged, moved by keys or by their menu. A move can be undone.
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { post, useLoad } from "../api.js";
+import { endDeal, sayLate } from "../deal.js";
 import { daysUntil, money, moneyOfCents, nearDay } from "../format.js";
 import { a, article, div, h, h2, p, section, span, strong } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
-import { Button, Empty, Head, Menu, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
-import { go, place } from "../router.js";
-import { can, may, valueOf } from "../schema.js";
+import { Button, Empty, Head, Menu, Pill, Problem, Skeleton, Tabs, say } from "../parts.js";
+import { go, place, restoreScroll } from "../router.js";
+import { can, may, tables, valueOf } from "../schema.js";
 import { given, t, tableName, word } from "../words.js";
 import { LinkName } from "../value.js";
 
@@ -30,34 +32,37 @@ export function Board({ table }) {
   const edits = can(table, "patch");
   const own = (phases ?? []).filter((phase) => phase.pipeline_id === chosen?.id).sort((one, other) => one.order - other.order);
   const deals = (/** @type {Item[]} */ (loaded.answer?.data ?? [])).map((deal) => /** @type {Item} */ ({ ...deal, phase_id: moved.value[deal.id] ?? deal.phase_id })).filter((deal) => moved.value[deal.id] !== "gone");
+  const known = new Set(own.map((phase) => phase.id));
+  // A deal of a pipeline without phases has none, nor has one whose phase is gone.
+  const shown = deals.some((deal) => !known.has(deal.phase_id)) ? [{ id: "", name: t("board.no_phase") }, ...own] : own;
+  const adds = tables.phases && can(tables.phases, "create") && chosen ? h(Button, { icon: "plus", href: `${tables.phases.address}/new?pipeline_id=${chosen.id}&order=${own.length + 1}` }, t("board.add_phase")) : null;
   const current = () => deals.find((deal) => deal.id === document.activeElement?.closest(".deal")?.id.slice(5));
 
-  /** @param {Item} deal @param {string} phase */
-  const move = async (deal, phase) => {
+  /** Shows a deal where the server has it.
+   * @param {Item} deal */
+  const back = (deal) => { const { [deal.id]: _, ...rest } = moved.value; moved.value = rest; };
+  /** @param {Item} deal @param {string} phase @param {string} [etag] The version that an undo is about. */
+  const move = async (deal, phase, etag) => {
     if (!phase || phase === deal.phase_id) return;
     const before = deal.phase_id;
     moved.value = { ...moved.value, [deal.id]: phase };
-    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(`[id="deal-${deal.id}"] a`))?.focus());
+    requestAnimationFrame(() => focusCard(`deal-${deal.id}`));
     try {
-      await post(`/v1/deals/${deal.id}/move`, { phase_id: phase });
-      say(t("board.moved", { phase: given(own.find((one) => one.id === phase)?.name) }), { undo: () => void move({ ...deal, phase_id: phase }, before) });
+      const answer = await post(`/v1/deals/${deal.id}/move`, { phase_id: phase }, { etag });
+      const name = given(own.find((one) => one.id === phase)?.name);
+      say(t("board.moved", { title: deal.title, phase: name }), before ? { undo: () => void move({ ...deal, phase_id: phase }, before, answer.etag) } : {});
     } catch (error) {
-      moved.value = { ...moved.value, [deal.id]: before };
-      sayError(error);
+      back(deal);
+      sayLate(deal, error);
     }
   };
   /** @param {Item | undefined} deal @param {"win" | "lose"} how */
   const end = async (deal, how) => {
     if (!deal) return;
+    const next = nextCard(`deal-${deal.id}`);
     moved.value = { ...moved.value, [deal.id]: "gone" };
-    const back = () => { const { [deal.id]: _, ...rest } = moved.value; moved.value = rest; };
-    try {
-      await post(`/v1/deals/${deal.id}/${how}`, undefined);
-      say(t(how === "win" ? "board.won" : "board.lost", { title: deal.title }), { undo: () => void post(`/v1/deals/${deal.id}/move`, { phase_id: deal.phase_id, status: "open" }).then(back, sayError) });
-    } catch (error) {
-      back();
-      sayError(error);
-    }
+    requestAnimationFrame(() => focusCard(next));
+    if (!(await endDeal(deal, how, () => back(deal)))) back(deal);
   };
   /** @param {number} step */
   const moveCurrent = (step) => {
@@ -72,13 +77,14 @@ export function Board({ table }) {
     { key: "t", label: t("board.task"), run: () => { const deal = current(); if (deal) go(`/tasks/new?deal_id=${deal.id}${deal.client_id ? `&client_id=${deal.client_id}` : ""}`); } },
     { key: "w", label: t("action.win"), run: () => void end(current(), "win") }, { key: "l", label: t("action.lose"), run: () => void end(current(), "lose") },
   ] : []);
+  useEffect(() => { if (loaded.answer && phases) restoreScroll(); }, [loaded.answer !== null && phases !== undefined]);
   /** @param {Item} phase */
   const column = (phase) => {
-    const cards = deals.filter((deal) => deal.phase_id === phase.id);
+    const cards = deals.filter((deal) => (phase.id ? deal.phase_id === phase.id : !known.has(deal.phase_id)));
     const sum = cards.reduce((total, deal) => total + cents(deal.amount), 0n);
     return section({ key: phase.id, class: "phase", "aria-label": given(phase.name),
       onDragOver: (event) => { event.preventDefault(); event.currentTarget.classList.add("over"); }, onDragLeave: (event) => event.currentTarget.classList.remove("over"),
-      onDrop: (event) => { event.preventDefault(); event.currentTarget.classList.remove("over"); const deal = deals.find((one) => one.id === dragged.value); dragged.value = ""; if (deal) void move(deal, phase.id); } },
+      onDrop: (event) => { event.preventDefault(); event.currentTarget.classList.remove("over"); const deal = deals.find((one) => one.id === dragged.value); dragged.value = ""; if (deal && phase.id) void move(deal, phase.id); } },
       div({ class: "phase-head" }, h2(null, given(phase.name), span({ class: "count" }, ` ${cards.length}`)), span({ class: "phase-sum" }, moneyOfCents(sum))),
       cards.map((deal) => h(Card, { key: deal.id, deal, phases: own, edits, dragged, move, end, alone: followed !== null && !followed.has(deal.id) })),
       first && cards.length === 0 && phase === own[0] ? h(Example, null) : cards.length === 0 ? div({ class: "phase-empty" }, t("board.empty")) : null);
@@ -89,7 +95,8 @@ export function Board({ table }) {
       can(table, "create") ? h(Button, { primary: true, icon: "plus", href: `/deals/new${chosen ? `?pipeline_id=${chosen.id}` : ""}` }, word(["new.deals"], "")) : null),
     (pipelines?.length ?? 0) > 1 ? h(Tabs, { label: tableName("pipelines"), items: (pipelines ?? []).map((one) => ({ href: `/deals?pipeline_id=${one.id}`, label: given(one.name), current: one.id === chosen?.id })) }) : null,
     loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
-    !loaded.answer || !phases ? h(Skeleton, { rows: 8 }) : own.length === 0 ? h(Empty, { icon: "deals", title: t("client.nothing") }) : div({ class: "board" }, own.map(column)),
+    loaded.answer && phases && own.length === 0 && shown.length > 0 ? div({ class: "notice" }, span(null, t("board.no_phases")), adds) : null,
+    !loaded.answer || !phases ? h(Skeleton, { rows: 8 }) : shown.length === 0 ? h(Empty, { icon: "deals", title: t("board.no_phases"), text: t("board.no_phases_text") }, adds) : div({ class: "board" }, shown.map(column)),
     dragged.value ? div({ class: "drop-ends" }, dropEnd("win"), dropEnd("lose")) : null);
   /** @param {"win" | "lose"} how */
   function dropEnd(how) {
@@ -97,8 +104,20 @@ export function Board({ table }) {
   }
 }
 
+/** @param {string} id */
+const focusCard = (id) => /** @type {HTMLElement | null} */ (id ? document.querySelector(`[id="${id}"] a`) : document.querySelector("main h1"))?.focus();
+
+/** The card that takes the place of one: the one below it, else the one above it, else any.
+ * @param {string} id */
+function nextCard(id) {
+  const card = document.getElementById(id);
+  const all = [...(card?.closest(".phase")?.querySelectorAll(".deal[id]") ?? [])];
+  const at = card ? all.indexOf(card) : -1;
+  return (all[at + 1] ?? all[at - 1] ?? [...document.querySelectorAll(".deal[id]")].find((one) => one !== card))?.id ?? "";
+}
+
 /** What a card looks like, and what it is for, until there is one. */
-const Example = () => [article({ key: "example", class: "deal example" }, strong(null, t("board.example")), div({ class: "deal-line" }, span(null), span({ class: "amount" }, money("1500")))),
+const Example = () => [article({ key: "example", class: "deal example" }, strong(null, t("board.example")), div({ class: "deal-line" }, span({ class: "amount" }, money("1500")))),
   p({ key: "text", class: "phase-empty" }, word(["empty.deals.text"], ""))];
 
 /** Moves the focus to the next card in a direction.
@@ -119,8 +138,8 @@ function Card({ deal, phases, edits, dragged, move, end, alone }) {
   return article({ class: "deal", id: `deal-${deal.id}`, draggable: edits,
     onDragStart: (event) => { event.dataTransfer?.setData("text/plain", deal.id); setTimeout(() => { dragged.value = deal.id; }); }, onDragEnd: () => { dragged.value = ""; } },
     a({ href: `/deals/${deal.id}`, draggable: false }, deal.title), span({ class: "soft" }, h(LinkName, { table: "clients", id: deal.client_id, plain: true })),
-    div({ class: "deal-line" }, deal.expected_close_date ? span({ class: late ? "late" : "soft" }, nearDay(deal.expected_close_date)) : span(null), span({ class: "amount" }, money(deal.amount))),
-    deal.priority === "high" || alone ? div({ class: "deal-line start" }, deal.priority === "high" ? h(Pill, { table: "deals", field: "priority", value: "high" }) : null, alone ? span({ class: "pill wait" }, t("board.no_followup")) : null) : null,
+    div({ class: "deal-line" }, span({ class: "amount" }, money(deal.amount))),
+    deal.expected_close_date || deal.priority === "high" || alone ? div({ class: "deal-line start" }, deal.expected_close_date ? span({ class: late ? "late" : "soft" }, nearDay(deal.expected_close_date)) : null, deal.priority === "high" ? h(Pill, { table: "deals", field: "priority", value: "high" }) : null, alone ? span({ class: "pill wait" }, t("board.no_followup")) : null) : null,
     edits ? h(Menu, { label: `${deal.title}: ${t("board.move")}`, icon: "more", quiet: true, items: [
       ...phases.filter((phase) => phase.id !== deal.phase_id).map((phase) => ({ label: given(phase.name), icon: "right", run: () => void move(deal, phase.id) })),
       { label: t("action.win"), icon: "check", run: () => void end(deal, "win") }, { label: t("action.lose"), icon: "close", run: () => void end(deal, "lose") },

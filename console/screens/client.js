@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useLoad } from "../api.js";
 import { Missing } from "../missing.js";
 import { groupsOf, useCustomFields } from "../form.js";
-import { day, dayOf, iban, money, moneyOfCents, today } from "../format.js";
+import { day, dayOf, iban, moneyOfCents, plusDays, today } from "../format.js";
 import { History } from "../history.js";
 import { mergeMenu } from "../merge.js";
 import { Notes } from "../notes.js";
@@ -14,7 +14,7 @@ import { Button, Card, Empty, Facts, Head, Menu, Skeleton, Tabs } from "../parts
 import { Mandate } from "./mandate.js";
 import { People } from "./people.js";
 import { go } from "../router.js";
-import { can, itemPath, may, tables, titleOf, valueOf } from "../schema.js";
+import { can, fieldOf, itemPath, may, tables, titleOf, valueOf } from "../schema.js";
 import { RelatedLine, Value, countryName } from "../value.js";
 import { NEW_KEYS } from "../shell.js";
 import { fieldName, t, tableName, word } from "../words.js";
@@ -61,21 +61,20 @@ function Files({ id }) {
 
 /** @param {{ id: string }} properties */
 function Sums({ id }) {
-  const all = useLoad(`/v1/invoices?client_id=${id}&per_page=1&sums=open_amount`).answer;
-  const overdue = useLoad(`/v1/invoices?client_id=${id}&payment_status=overdue&per_page=1&sums=open_amount`).answer;
-  const since = `client_id=${id}&date_from=${today().slice(0, 4)}-01-01&per_page=1&sums=total_incl_vat`;
-  const year = useLoad(`/v1/invoices?${since}`).answer;
-  const drafts = useLoad(`/v1/invoices?${since}&payment_status=draft`).answer;
-  const due = cents(all?.meta.sums?.open_amount);
-  const late = cents(overdue?.meta.sums?.open_amount);
-  const invoiced = cents(year?.meta.sums?.total_incl_vat) - cents(drafts?.meta.sums?.total_incl_vat);
+  const statuses = (tables.invoices ? fieldOf(tables.invoices, "payment_status")?.choices : undefined) ?? [];
+  const open = `client_id=${id}&payment_status=open,overdue,partial`;
   return div({ class: "tiles" },
-    tile(t("client.open"), due, `/invoices?client_id=${id}&payment_status=open`, ""), tile(t("client.overdue"), late, `/invoices?client_id=${id}&payment_status=overdue`, late > 0n ? "bad" : ""),
-    tile(t("client.paid_year"), invoiced, `/invoices?client_id=${id}`, ""));
+    h(Tile, { name: t("client.open"), query: open, sum: "open_amount" }),
+    h(Tile, { name: t("client.overdue"), query: `${open}&due_date_to=${plusDays(today(), -1)}&collected=false`, sum: "open_amount", bad: true }),
+    h(Tile, { name: t("client.paid_year"), query: `client_id=${id}&date_from=${today().slice(0, 4)}-01-01&payment_status=${statuses.filter((one) => one !== "draft").join()}`, sum: "total_incl_vat" }));
 }
 
-/** @param {string} name @param {bigint} amount @param {string} href @param {string} tone */
-const tile = (name, amount, href, tone) => a({ class: `tile ${tone}`, href }, span({ class: "soft" }, name), strong(null, moneyOfCents(amount)));
+/** What the invoices of a list add up to, and the way to that list.
+ * @param {{ name: string, query: string, sum: string, bad?: boolean }} properties */
+function Tile({ name, query, sum, bad }) {
+  const amount = cents(useLoad(`/v1/invoices?${query}&per_page=1&sums=${sum}`).answer?.meta.sums?.[sum]);
+  return a({ class: bad && amount > 0n ? "tile bad" : "tile", href: `/invoices?${query}` }, span({ class: "soft" }, name), strong(null, moneyOfCents(amount)));
+}
 
 /** Records of one kind that belong to the client.
  * @param {{ table: string, id: string, few: boolean, alone: boolean }} properties */

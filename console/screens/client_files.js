@@ -1,9 +1,10 @@
 // The files of a client: uploaded here, and opened on their own page.
 import { useRef, useState } from "preact/hooks";
-import { patch, uploadFile, useLoad } from "../api.js";
+import { patch, useLoad } from "../api.js";
+import { uploadAll } from "../filebox.js";
 import { size } from "../format.js";
 import { a, div, h, input, li, span, ul } from "../html.js";
-import { Button, Card, Empty, Moment, Problem, Skeleton, say, sayError } from "../parts.js";
+import { Button, Card, Empty, Moment, Problem, Skeleton } from "../parts.js";
 import { can, tables } from "../schema.js";
 import { fileType } from "../value.js";
 import { t, tableName } from "../words.js";
@@ -23,14 +24,7 @@ export function ClientFiles({ id }) {
   const upload = async (files) => {
     const all = [...(files ?? [])];
     setLeft((before) => before + all.length);
-    for (const file of all) {
-      try {
-        const made = await uploadFile(file);
-        await patch(`/v1/files/${made.data.id}`, { client_id: id });
-        say(t("file.uploaded", { name: file.name }));
-      } catch (error) { sayError(error); }
-      setLeft((before) => before - 1);
-    }
+    await uploadAll(all, { next: () => setLeft((before) => before - 1), then: (file) => patch(`/v1/files/${file}`, { client_id: id }) });
   };
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
   const button = edits ? h(Button, { small: rows.length > 0, primary: rows.length === 0, icon: "upload", busy: left > 0, onClick: () => box.current?.click() }, left ? t("file.n_left", { n: left }) : t("file.upload")) : null;

@@ -1,6 +1,6 @@
 // The page of a document: as it is printed on the left; status, money and history on the right. A draft opens in the editor.
 import { useState } from "preact/hooks";
-import { post, remove, useLoad } from "../api.js";
+import { post, useLoad } from "../api.js";
 import { Missing } from "../missing.js";
 import { confirm } from "../dialog.js";
 import { choose, chosen } from "../drafts.js";
@@ -51,7 +51,7 @@ function Final({ table, item, etag }) {
 /** The document as it is printed, or its rows; a phone shows the rows.
  * @param {{ table: Table, item: Item, pdf: string }} properties */
 function Sheet({ table, item, pdf }) {
-  const [shown, setShown] = useState(matchMedia("(max-width: 1080px)").matches ? "rows" : chosen("sheet", "pdf"));
+  const [shown, setShown] = useState(matchMedia("(max-width: 67.5em)").matches ? "rows" : chosen("sheet", "pdf"));
   /** @param {string} name @param {string} label */
   const one = (name, label) => button({ type: "button", "aria-pressed": shown === name, onClick: () => { setShown(name); choose("sheet", name); } }, label);
   return div({ class: "column-main" }, div({ class: "sheet-switch", role: "group", "aria-label": t("document.view") }, one("pdf", "PDF"), one("rows", t("rows.title"))),
@@ -146,7 +146,7 @@ function Payments({ item }) {
   const payments = /** @type {Item[]} */ (useLoad(`/v1/invoices/${item.id}/payments`).answer?.data ?? []);
   if (payments.length === 0) return null;
   /** @param {Item} payment */
-  const drop = (payment) => deleteLater(t("deleted", { name: money(payment.amount) }), payment.id, () => remove(`/v1/invoices/${item.id}/payments/${payment.id}`));
+  const drop = (payment) => deleteLater(t("deleted", { name: money(payment.amount) }), payment.id, `/v1/invoices/${item.id}/payments/${payment.id}`);
   return h(Card, { title: t("table.payments", { n: 2 }) }, ul({ class: "lines" }, payments.map((payment) => {
     const method = isCollected(payment) ? "directdebit" : payment.method;
     return li({ key: payment.id },

@@ -208,7 +208,7 @@ function Editing({ table, item, etag, allRates }) {
 /** The page as it will be printed, as far as it is saved; on wide screens only.
  * @param {{ table: Table, item: Item }} properties */
 function DraftPreview({ table, item }) {
-  if (!matchMedia("(min-width: 1680px)").matches) return null;
+  if (!matchMedia("(min-width: 105em)").matches) return null;
   return div({ class: "editor-preview" }, h(PdfSheet, { src: pdfOf(table, item), title: t("document.preview") }));
 }
 
@@ -226,7 +226,7 @@ const MAX_PREVIEWED = 60;
 /** A new document as it looks so far, on wide screens: it has no PDF before it is saved.
  * @param {{ table: Table, values: import("@preact/signals").Signal<Item>, rows: import("@preact/signals").Signal<import("../rows.js").EditedRow[]>, rates: import("../rows.js").Rate[], totals: import("@preact/signals").ReadonlySignal<import("../money.js").Totals> }} properties */
 function NewPreview({ table, values, rows, rates, totals }) {
-  if (!matchMedia("(min-width: 1680px)").matches) return null;
+  if (!matchMedia("(min-width: 105em)").matches) return null;
   const { net, tax, gross } = totals.value;
   const client = values.value.client_id ? linked("clients", values.value.client_id).value : null;
   const shown = rows.value.filter((row) => !isBlank(row)).slice(0, MAX_PREVIEWED).map((row) => ({ name: row.name.value, ...rowBody(row, "name", rates), vat_rate: rates.find((rate) => rate.code === row.vat.value)?.rate ?? row.vat.value, total_excl_vat: fromCents(lineTotal(row.quantity.value || "1", row.price.value)) }));

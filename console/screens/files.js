@@ -1,14 +1,15 @@
 // Files: the list with dropping and uploading, and a page with a preview.
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { uploadFile, useLoad } from "../api.js";
+import { useLoad } from "../api.js";
 import { removeItem } from "../detail.js";
+import { uploadAll } from "../filebox.js";
 import { Missing } from "../missing.js";
 import { moment, size } from "../format.js";
 import { a, div, h, img, input, span } from "../html.js";
 import { ListPage } from "../list.js";
 import { PdfSheet } from "../paper.js";
-import { Button, Card, Facts, Head, Menu, Skeleton, say, sayError } from "../parts.js";
+import { Button, Card, Facts, Head, Menu, Skeleton } from "../parts.js";
 import { can, itemPath } from "../schema.js";
 import { LinkName, fileType } from "../value.js";
 import { t, tableName } from "../words.js";
@@ -24,13 +25,7 @@ export function Files({ table }) {
   const upload = async (files) => {
     const all = [...(files ?? [])];
     left.value += all.length;
-    for (const file of all) {
-      try {
-        await uploadFile(file);
-        say(t("file.uploaded", { name: file.name }));
-      } catch (error) { sayError(error); }
-      left.value--;
-    }
+    await uploadAll(all, { next: () => { left.value--; } });
   };
   const edits = can(table, "create");
   return div({ class: over.value ? "dropping over" : "dropping", onDragOver: (event) => { if (!edits) return; event.preventDefault(); over.value = true; }, onDragLeave: () => { over.value = false; }, onDrop: (event) => { event.preventDefault(); over.value = false; void upload(event.dataTransfer?.files); } },
@@ -48,7 +43,7 @@ export function FilePage({ table, id }) {
   const type = item.content_type ?? item.meta?.content_type ?? "";
   const content = `/console/v1/files/${id}/content`;
   return div({ class: "page" },
-    h(Head, { title: item.name, over: a({ href: table.address }, tableName(table.key)) }, h(Button, { icon: "download", href: content, target: "_blank" }, t("file.open")),
+    h(Head, { title: item.name, over: a({ href: table.address }, tableName(table.key)) }, h(Button, { icon: "files", href: content, target: "_blank" }, t("file.open")), h(Button, { icon: "download", href: content, download: item.name }, t("file.download")),
       h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
     div({ class: "columns" },
       div({ class: "column-main" }, type.startsWith("image/") ? h(Card, null, img({ class: "preview", src: content, alt: item.name })) : type === "application/pdf" ? h(PdfSheet, { src: content, title: item.name }) : h(Card, null, span({ class: "soft" }, t("file.no_preview")))),

@@ -87,7 +87,7 @@ function OpenByAge() {
 }
 
 function Tasks() {
-  const loaded = useLoad(`/v1/tasks?status=open&deadline_to=${plusDays(today(), 7)}&sort=deadline&order=asc&per_page=8`);
+  const loaded = useLoad(`/v1/tasks?status=open&deadline_to=${plusDays(today(), (7 - new Date(today()).getUTCDay()) % 7)}&sort=deadline&order=asc&per_page=8`);
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []).filter((row) => row.deadline);
   /** @param {Item} task */
   const tick = async (task) => {

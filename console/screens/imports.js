@@ -1,6 +1,6 @@
 // Imports: a file is chosen, checked and shown as it was understood; it runs when somebody says so, and can be undone.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { formKey, patch, post, remove, uploadFile, useLoad } from "../api.js";
+import { formKey, patch, post, uploadFile, useLoad } from "../api.js";
 import { Missing } from "../missing.js";
 import { confirm } from "../dialog.js";
 import { ChoiceBox } from "../field.js";
@@ -110,7 +110,7 @@ export function ImportPage({ table, id }) {
       edits && item.status === "checked" ? h(Button, { primary: true, icon: "check", disabled: item.valid_lines === 0, onClick: run }, t("import.run_n", { n: item.valid_lines, count: count(item.valid_lines) })) : null,
       item.status === "done" && tables[item.resource] ? h(Button, { primary: true, href: tables[item.resource]?.address }, t("import.show", { many: tableName(item.resource).toLowerCase(), Many: tableName(item.resource) })) : null,
       edits && ["done", "failed"].includes(item.status) && item.created > 0 ? h(Button, { onClick: undo }, t("import.undo")) : null,
-      h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: moving || !can(table, "delete"), run: () => { go(table.address); deleteLater(t("deleted", { name: tableName("imports", 1) }), id, () => remove(itemPath(table, id), { etag })); } }] })),
+      h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: moving || !can(table, "delete"), run: () => { go(table.address); deleteLater(t("deleted", { name: tableName("imports", 1) }), id, itemPath(table, id), etag); } }] })),
     item.failure ? div({ class: "problem", role: "alert" }, h(Icon, { name: "alert" }), div(null, strong(null, t("import.stopped")), p(null, said(item.failure) || item.failure))) : null,
     moving ? h(Running, { item }) : null,
     item.status === "checked" ? h(Checked, { table, item, etag, edits }) : h(Result, { item }));

@@ -1,6 +1,6 @@
 // The page of a project: budget against hours and invoices, hours with their approval, tasks and documents.
 import { useMemo, useState } from "preact/hooks";
-import { formKey, post, remove, useLoad } from "../api.js";
+import { formKey, post, useLoad } from "../api.js";
 import { Missing } from "../missing.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { DayBox, TextBox } from "../field.js";
@@ -64,7 +64,7 @@ function HourLine({ project, row, edits }) {
   return li(null, div(null, div(null, row.activity_name || t("project.work")), div({ class: "soft" }, nearDay(row.date))), span({ class: "line-end" }, h(Pill, { table: "hours", field: "status", value: row.status }), strong({ class: "amount" }, hours(row.minutes)),
     edits && row.status !== "approved" ? h(Menu, { label: t("more"), icon: "more", quiet: true, items: [
       { label: t("hours.submit"), icon: "send", hidden: row.status === "submitted", run: () => act("submit") }, { label: t("action.approve"), icon: "check", hidden: row.status !== "submitted", run: () => act("approve") }, { label: t("hours.reject"), icon: "close", hidden: row.status !== "submitted", run: () => act("reject") },
-      { label: t("delete"), icon: "trash", danger: true, run: () => deleteLater(t("deleted", { name: hours(row.minutes) }), row.id, () => remove(path)) },
+      { label: t("delete"), icon: "trash", danger: true, run: () => deleteLater(t("deleted", { name: hours(row.minutes) }), row.id, path) },
     ] }) : null));
 }
 

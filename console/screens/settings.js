@@ -23,7 +23,7 @@ const SUBJECTS = [
 ];
 /** Subjects that are no table: the key of their words, the address, the icon, the scope. @type {Record<string, [string, string, string, string][]>} */
 const PAGES = {
-  business: [["account", "/settings/account", "home", "settings.read"], ["timers", "/settings/timers", "hours", "settings.read"], ["imports", "/imports", "download", "files.read"]],
+  business: [["account", "/settings/account", "home", "settings.read"], ["timers", "/settings/timers", "hours", "settings.read"], ["imports", "/imports", "upload", "files.read"], ["exports", "/exports", "download", "files.read"]],
   money: [["documents", "/settings/documents", "quotes", "settings.read"], ["payments", "/settings/payments", "pay", "settings.read"]],
   support: [["sending", "/settings/sending", "send", "settings.read"], ["mails", "/settings/mail", "mail", "invoices.read"]],
   access: [["security", "/settings/security", "settings", "settings.read"], ["audit", "/settings/audit", "hours", "audit.read"]],

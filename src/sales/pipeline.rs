@@ -20,7 +20,7 @@ record! {
     name: String = REQUIRED.names().example("\"Sales\"");
     /// Whether new deals can start in this pipeline.
     active: bool = INPUT.default("true").example("true");
-    /// Sort position.
+    /// Sort position; a new pipeline without one goes last.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").shown(NOWHERE).example("1");
 }
 
@@ -104,6 +104,11 @@ fn create(call: Call) -> Result<Work> {
     let input: Input<Pipeline> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mut pipeline = input.record();
+        if !input.has("order") {
+            // The first one is where new deals start: another one does not take its place by itself.
+            let last = in_order::<Pipeline>(tx, ctx)?.last().map_or(0, |last| last.order);
+            pipeline.order = (last + 1).min(1_000_000);
+        }
         records::add(tx, ctx, &mut pipeline)?;
         let answer = Answer::created(ctx, &pipeline, CREATED).with_texts("warnings", &input.warnings);
         with_phases(tx, ctx, answer, &pipeline.base.id)

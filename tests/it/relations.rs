@@ -301,6 +301,8 @@ fn a_pipeline_is_shown_with_its_phases(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let made = client.post("/v1/pipelines", json!({"name": "Partners"})).expect(201);
+    // Without a position it goes last, so new deals start where they did.
+    assert_eq!(client.get("/v1/pipelines").data()[1]["name"], "Partners");
     assert_eq!(keys(&made.data()), ["id", "name", "active", "phases"]);
     assert_eq!(made.data()["phases"], json!([]));
     let path = format!("/v1/pipelines/{}", made.id());

@@ -127,6 +127,14 @@ fn every_path_of_the_api_exists() {
     assert!(paths.len() > 40 && wrong.is_empty(), "{wrong:#?}");
 }
 
+/// The console says of a file that it is too large before it is sent.
+#[test]
+fn the_console_knows_how_large_a_file_may_be() {
+    let api = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("console/api.js")).unwrap();
+    let most = format!("MAX_FILE = {} * 1024 * 1024;", engine::contents::MAX_SIZE / 1024 / 1024);
+    assert!(api.contains(&most), "{most}");
+}
+
 #[test]
 fn no_file_of_the_console_has_more_than_600_lines() {
     for path in files().iter().filter(|path| path.extension().is_some_and(|own| own == "js")) {

@@ -7,6 +7,7 @@ mod fields;
 mod flows;
 mod hurried;
 mod keyboard;
+mod lists;
 mod mistakes;
 mod owner;
 mod pictures;

@@ -33,6 +33,7 @@ const SCREENS: [&str; 39] = [
     "/hours",
     "/hours?view=approve",
     "/files",
+    "/exports",
     "/imports",
     "/imports/new",
     "/flows",

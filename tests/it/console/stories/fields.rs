@@ -107,8 +107,19 @@ fn every_form_has_every_field(browser: &mut Chromium) {
     let schema = "fetch(`${document.documentElement.dataset.assets}/schema.json`).then((answer) => answer.json())";
     let schema = browser.evaluate(schema);
     // These have an editor of their own.
-    let own =
-        ["invoices", "quotes", "workorders", "subscriptions", "flows", "files", "users", "keys", "batches", "imports"];
+    let own = [
+        "invoices",
+        "quotes",
+        "workorders",
+        "subscriptions",
+        "flows",
+        "files",
+        "users",
+        "keys",
+        "batches",
+        "imports",
+        "exports",
+    ];
     browser.go("/settings");
     browser.settles("/settings");
     let links = browser.evaluate("[...document.querySelectorAll('a[href]')].map((link) => link.getAttribute('href'))");

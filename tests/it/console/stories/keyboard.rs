@@ -96,7 +96,7 @@ fn a_deal_is_moved(browser: &mut Chromium, client: &Client, customer: &str) {
     browser.key("ArrowDown");
     browser.wait_until("document.activeElement.closest('.deal') !== null");
     browser.key("Ctrl+Shift+ArrowRight");
-    browser.sees("Verplaatst naar");
+    browser.sees("Nieuwe keuken verplaatst naar");
     let moved = client.get(&format!("/v1/deals/{id}")).data()["phase_id"].clone();
     assert_ne!(moved, first);
     // The card keeps the focus.

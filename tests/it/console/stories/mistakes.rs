@@ -19,6 +19,7 @@ fn mistakes_are_corrected() {
     let own = browser.new_tab(&olga.cookie, 1280, 860);
     a_payment_is_corrected_and_deleted(&mut browser, &client);
     a_deleted_record_comes_back(&mut browser, &client);
+    a_delete_survives_a_reload(&mut browser, &client);
     a_note_names_its_author(&mut browser, &client);
     browser.check();
     browser.close_tab(own);
@@ -66,6 +67,23 @@ fn a_deleted_record_comes_back(browser: &mut Chromium, client: &Client) {
     browser.press("button", "Ongedaan maken");
     browser.wait_until("document.querySelectorAll('tbody tr[id]').length === 2");
     client.get(&format!("/v1/tasks/{task}")).expect(200);
+}
+
+/// Whoever deletes and leaves the page at once has deleted.
+fn a_delete_survives_a_reload(browser: &mut Chromium, client: &Client) {
+    let task = client.post("/v1/tasks", json!({"title": "Oud"})).expect(201).id();
+    browser.open(&format!("/tasks/{task}"));
+    browser.settles(&format!("/tasks/{task}"));
+    browser.press("button", "Meer");
+    browser.press("menuitem", "Verwijderen");
+    browser.sees("Oud verwijderd.");
+    browser.open("/tasks");
+    browser.settles("/tasks");
+    browser.wait_until("document.querySelectorAll('tbody tr[id]').length === 2");
+    browser.wait_until("sessionStorage.deleting === '[]'");
+    client.get(&format!("/v1/tasks/{task}")).expect(404);
+    // The page asks once more for what the one before it may have deleted already.
+    browser.take_problems();
 }
 
 fn a_note_names_its_author(browser: &mut Chromium, client: &Client) {

@@ -1,0 +1,146 @@
+//! What is done with a list: following a sum to its invoices, menus on a short list, several records at once, exports, uploads;
+//! and the board of a new pipeline.
+
+use serde_json::json;
+
+use super::super::browser::Chromium;
+use super::super::client;
+use crate::people::owner;
+use crate::support::{Client, Db, Server};
+
+#[test]
+fn lists_are_worked_with() {
+    let server = Server::start(Db::sqlite());
+    server.leaves_jobs();
+    let client = client(&server);
+    let olga = owner(&server, &client, "olga@a.example");
+    let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    let browser = &mut browser;
+    browser.new_tab(&olga.cookie, 1280, 860);
+    let customer = client.post("/v1/clients", json!({"company_name": "Bakkerij De Ster"})).expect(201).id();
+    a_sum_leads_to_its_invoices(browser, &client, &customer);
+    a_menu_is_not_cut_off(browser);
+    several_tasks_are_done_and_deleted(browser, &client);
+    a_list_is_exported(browser, &client);
+    a_large_file_is_named(browser, &client);
+    a_new_pipeline_has_phases(browser, &client, &customer);
+    an_old_undo_changes_nothing(browser, &client, &customer);
+    browser.check();
+}
+
+fn a_sum_leads_to_its_invoices(browser: &mut Chromium, client: &Client, customer: &str) {
+    let rows = json!([{"name": "Oven", "unit_price": 100, "vat_rate": "21"}]);
+    let invoice = json!({"title": "Oven", "client_id": customer, "rows": rows, "generation_mode": "final"});
+    let part = client.post("/v1/invoices", invoice.clone()).expect(201).id();
+    client.post("/v1/invoices", invoice).expect(201);
+    client.post(&format!("/v1/invoices/{part}/payments"), json!({"amount": 21})).expect(201);
+    browser.open(&format!("/clients/{customer}"));
+    browser.wait_until("document.querySelector('.tile strong')?.innerText.includes('221,00') === true");
+    browser.evaluate("document.querySelector('.tile').click()");
+    browser.settles("/invoices");
+    browser.wait_until("document.querySelectorAll('tbody tr[id]').length === 2");
+    browser.wait_until("/open €\\s221,00/.test(document.querySelector('.list-sum').innerText)");
+    browser.sees("Open, Verlopen, Deels betaald");
+}
+
+fn a_menu_is_not_cut_off(browser: &mut Chromium) {
+    browser.key("c");
+    browser.wait_until("document.querySelector('.columns-list') !== null");
+    // The last column that fits can be pressed, though the card has two rows.
+    let last = "[...document.querySelectorAll('.columns-list label')].findLast((one) => one.getBoundingClientRect().bottom < innerHeight - 20)";
+    let hit = format!(
+        "(() => {{ const {{ left, top }} = {last}.getBoundingClientRect(); return document.elementFromPoint(left + 12, top + 12).closest('.columns-list') !== null && top > 500; }})()"
+    );
+    assert_eq!(browser.evaluate(&hit), true);
+    browser.key("c");
+    browser.wait_until("document.querySelector('.columns-list') === null");
+}
+
+fn several_tasks_are_done_and_deleted(browser: &mut Chromium, client: &Client) {
+    for title in ["Bellen", "Mailen"] {
+        client.post("/v1/tasks", json!({"title": title})).expect(201);
+    }
+    let choose_all = "document.querySelector('thead .pick input').click()";
+    browser.open("/tasks?status=open");
+    browser.wait_until("document.querySelectorAll('tbody tr[id]').length === 2");
+    browser.evaluate(choose_all);
+    browser.press("button", "Afvinken");
+    browser.sees("2 taken afvinken?");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    browser.sees("2 afgevinkt.");
+    browser.open("/tasks");
+    browser.wait_until("document.querySelectorAll('tbody tr[id]').length === 2");
+    browser.evaluate(choose_all);
+    browser.press("button", "Verwijderen");
+    browser.sees("2 taken verwijderen?");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    browser.sees("2 verwijderd.");
+    assert_eq!(client.get("/v1/tasks").json()["meta"]["total"], 0);
+}
+
+fn a_list_is_exported(browser: &mut Chromium, client: &Client) {
+    browser.open("/invoices?payment_status=partial");
+    browser.settles("/invoices");
+    browser.press("button", "Exporteren");
+    browser.sees("Facturen exporteren");
+    // The file is left where it is: the link alone is looked at.
+    browser.evaluate("HTMLAnchorElement.prototype.click = function () { window.followed = this.href; }; 0");
+    browser.press("button", "Downloaden");
+    browser.wait_until("/exports\\/.+\\/file$/.test(window.followed ?? '')");
+    let export = client.get("/v1/exports").data()[0].clone();
+    assert_eq!((&export["format"], &export["filters"]), (&json!("xlsx"), &json!({"payment_status": "partial"})));
+    browser.open("/exports");
+    browser.sees("gefilterd");
+}
+
+/// Several files give one message, and what went wrong stays.
+fn a_large_file_is_named(browser: &mut Chromium, client: &Client) {
+    browser.open("/files");
+    browser.settles("/files");
+    browser.evaluate(
+        "(() => { const files = new DataTransfer();
+           files.items.add(new File([new Uint8Array(30 * 1024 * 1024)], 'groot.bin'));
+           for (const name of ['een.txt', 'twee.txt']) files.items.add(new File([name], name));
+           document.querySelector('.dropping').dispatchEvent(new DragEvent('drop', { dataTransfer: files, bubbles: true, cancelable: true })); })()",
+    );
+    browser.sees("groot.bin is 30 MB; het maximum is 25 MB.");
+    browser.sees("2 bestanden geüpload.");
+    assert_eq!(browser.evaluate("document.querySelectorAll('.toast').length"), 1);
+    assert_eq!(client.get("/v1/files?origin=uploaded").json()["meta"]["total"], 2);
+}
+
+fn a_new_pipeline_has_phases(browser: &mut Chromium, client: &Client, customer: &str) {
+    browser.open("/settings/pipelines/new");
+    browser.settles("/settings/pipelines/new");
+    browser.type_in("f-name", "Onderhoud");
+    browser.press("button", "Opslaan");
+    browser.sees("Afronding");
+    // The first one is still where new deals start.
+    let pipelines = client.get("/v1/pipelines").data();
+    assert_eq!((&pipelines[0]["name"], &pipelines[1]["name"]), (&json!("Sales"), &json!("Onderhoud")));
+    assert_eq!(pipelines[1]["phases"].as_array().unwrap().len(), 5);
+    let empty = client.post("/v1/pipelines", json!({"name": "Leeg"})).expect(201).id();
+    browser.open(&format!("/deals?pipeline_id={empty}"));
+    browser.sees("Fase toevoegen");
+    client.post("/v1/deals", json!({"title": "Dak", "client_id": customer, "pipeline_id": empty})).expect(201);
+    browser.open(&format!("/deals?pipeline_id={empty}"));
+    browser.sees("Geen fase");
+    browser.sees("Dak");
+}
+
+fn an_old_undo_changes_nothing(browser: &mut Chromium, client: &Client, customer: &str) {
+    let deal = client.post("/v1/deals", json!({"title": "Keuken", "client_id": customer})).expect(201).id();
+    client.post("/v1/deals", json!({"title": "Badkamer", "client_id": customer})).expect(201);
+    browser.open("/deals");
+    browser.sees("Keuken");
+    browser.evaluate(&format!("document.querySelector('[id=\"deal-{deal}\"] a').focus()"));
+    browser.key("Ctrl+Shift+ArrowRight");
+    browser.sees("Keuken verplaatst naar");
+    browser.key("l");
+    browser.sees("Keuken is verloren");
+    browser.wait_until("document.activeElement.closest('.deal')?.innerText.includes('Badkamer') === true");
+    browser.evaluate("document.querySelector('.toast .link').click()");
+    browser.sees("Keuken is daarna gewijzigd");
+    browser.take_problems();
+    assert_eq!(client.get(&format!("/v1/deals/{deal}")).data()["status"], "lost");
+}
