@@ -59,7 +59,7 @@ export function RecordName({ change, before }) {
   const name = table && change.data ? given(shortNumber(titleOf(table, change.data))) : "";
   const kind = table ? tableName(table.key, 1) : word([`entity.${change.entity_type}`], change.entity_type.replace(/_/g, " "));
   const opens = table && "get" in table.verbs && !table.parent && !change.type.endsWith(".deleted") && table.key !== "settings";
-  return div({ class: "change-what" }, span({ class: "soft" }, `${kind}: `), changeName(change, before), name ? [" · ", opens ? a({ key: "name", href: `${table.address}/${change.entity_id}` }, name) : name] : null);
+  return div({ class: "change-what" }, kind ? span({ class: "soft" }, `${kind}: `) : null, changeName(change, before), name ? [" · ", opens ? a({ key: "name", href: `${table.address}/${change.entity_id}` }, name) : name] : null);
 }
 
 /** One line for what happened at once: "sent" says more than the "updated" that comes with it.

@@ -120,7 +120,7 @@ function ask() {
 }
 
 /** Records that a new account has already. */
-const NAMED = new Set(["pipelines", "phases", "deal_sources", "flows", "payment_terms"]);
+const NAMED = new Set(["pipelines", "phases", "deal_sources", "flows", "payment_terms", "keys"]);
 
 /** A name in the reader's language, if a new account has a record with it.
  * @param {string} table @param {string} name */

@@ -2,7 +2,7 @@
 // What was submitted is approved in a view of its own.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, patch, post, remove, useLoad } from "../api.js";
+import { get, patch, post, reached, remove, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { Dialog, confirm, openDialog } from "../dialog.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
@@ -179,6 +179,12 @@ function Cell({ line, date, typed, setTyped, entries, day, user, edits, saved })
       if (box.current?.value === typed || !box.current) setTyped(null);
     } catch (error) { sayError(error); } finally { saving.current = false; }
   };
+  // What could not be saved without a connection is saved when it is back.
+  const wasReached = useRef(true);
+  useEffect(() => {
+    if (reached.value && !wasReached.current && document.activeElement !== box.current) void save();
+    wasReached.current = reached.value;
+  }, [reached.value]);
   /** The next cell of the week; the last one stays. */
   const onward = () => {
     const all = /** @type {HTMLElement[]} */ ([...(box.current?.closest("tbody")?.querySelectorAll("td input") ?? [])]);
