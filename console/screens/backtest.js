@@ -52,7 +52,7 @@ function Would({ step }) {
  * @param {{ run: Item, from: number }} properties `from` is the step that asks. */
 export function Approving({ run, from }) {
   const [mails, setMails] = useState(/** @type {Item[]} */ ([]));
-  useEffect(() => { void mailsOf(run, from).then(setMails, () => {}); }, [run.id]);
+  useEffect(() => { if (may("automation.write")) void mailsOf(run, from).then(setMails, () => {}); }, [run.id]);
   const hours = useLoad(mails.length > 0 && may("settings.read") ? "/v1/settings" : null).answer?.data;
   return mails.map((mail, place) => h(Card, { key: place, title: t("approving.mail") },
     h(Facts, { facts: [[t("mails.to"), mail.to], [t("field.subject"), mail.subject], [t("approving.attachment"), mail.attachment]] }),
