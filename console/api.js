@@ -21,6 +21,8 @@ export class ApiError extends Error {
 
 /** The number of requests that somebody waits for. */
 export const busy = signal(0);
+/** Whether the server answered last time. */
+export const reached = signal(true);
 /** Whether the server has another version than this page. */
 export const outdated = signal(false);
 /** The ids of what is deleted, or will be unless somebody undoes it. */
@@ -195,11 +197,22 @@ async function once(method, path, options) {
 
 /** @returns {never} */
 function lost() {
+  if (reached.value) setTimeout(lookAgain, LOOK_AGAIN);
+  reached.value = false;
   throw new ApiError(0, "connection_lost", "The server cannot be reached.");
+}
+
+const LOOK_AGAIN = 5000;
+/** When the server is back, what is on the screen is loaded again. */
+async function lookAgain() {
+  if (!reached.value) await fetch("/console/v1/me").then((response) => { reached.value = response.status < 502; }, () => {});
+  if (reached.value) reloadAll({ live: true });
+  else setTimeout(lookAgain, LOOK_AGAIN);
 }
 
 /** @param {Response} response @returns {Promise<Answer>} */
 async function readResponse(response) {
+  reached.value = true;
   const served = response.headers.get("X-Kantoor-Version");
   if (served && version && served !== version) outdated.value = true;
   const text = await response.text();

@@ -6,7 +6,7 @@ import { a, button, div, h, span, table as tableElement, tbody, td, th, thead, t
 import { Icon, Moment } from "./parts.js";
 import { tables, titleOf } from "./schema.js";
 import { Value, shortNumber } from "./value.js";
-import { fieldName, t, tableName, word } from "./words.js";
+import { fieldName, given, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./api.js").Item} Item */
 
@@ -36,7 +36,7 @@ export function actorName(change) {
   if (change.actor_type === "visitor") return word([`actor.${change.actor}`], t("actor.visitor"));
   if (change.actor_type === "operator") return t("actor.operator");
   if (change.actor_type === "flow") return t("actor.flow", { name: change.actor_name || "" });
-  if (change.actor_type === "key") return [t("actor.key"), change.actor_name].filter(Boolean).join(" ");
+  if (change.actor_type === "key") return [t("actor.key"), given(change.actor_name)].filter(Boolean).join(" ");
   return change.actor_name || t("actor.unknown");
 }
 
@@ -56,15 +56,20 @@ export function ChangeLine({ change, before, children }) {
  * @param {{ change: Item, before?: Item }} properties */
 export function RecordName({ change, before }) {
   const table = tableOf(change.entity_type);
-  const name = table && change.data ? shortNumber(titleOf(table, change.data)) : "";
+  const name = table && change.data ? given(shortNumber(titleOf(table, change.data))) : "";
   const kind = table ? tableName(table.key, 1) : word([`entity.${change.entity_type}`], change.entity_type.replace(/_/g, " "));
   const opens = table && "get" in table.verbs && !table.parent && !change.type.endsWith(".deleted") && table.key !== "settings";
-  return div({ class: "change-what" }, span({ class: "soft" }, `${kind}: `), changeName(change, before), name ? [" · ", opens ? a({ key: "name", href: `${table.address}/${change.entity_id}` }, name) : name] : null);
+  return div({ class: "change-what" }, kind ? span({ class: "soft" }, `${kind}: `) : null, changeName(change, before), name ? [" · ", opens ? a({ key: "name", href: `${table.address}/${change.entity_id}` }, name) : name] : null);
 }
 
 /** One line for what happened at once: "sent" says more than the "updated" that comes with it.
  * @param {Item[]} changes */
 export const told = (changes) => changes.filter((change) => !isNewDraft(change) && (!isPlain(change) || !changes.some((other) => other !== change && other.entity_id === change.entity_id && other.timestamp === change.timestamp && (!isPlain(other) || other.seq > change.seq))));
+
+/** What Kantoor noticed again and again, one after the other, is told once: the latest time.
+ * @param {Item[]} changes */
+export const merged = (changes) => changes.filter((change, place) => !NOTICED.test(change.type) || changes[place - 1]?.type !== change.type || changes[place - 1]?.entity_id !== change.entity_id);
+const NOTICED = /\.(no_followup|inactive|stalled|stale|silent|phase_idle|close_due|unanswered|payment_overdue)$/;
 
 /** @param {Item} change */
 const isPlain = (change) => change.type.endsWith(".updated") || change.type === "quote.phase_changed";

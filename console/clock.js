@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { get, post } from "./api.js";
 import { DayBox } from "./field.js";
-import { moment } from "./format.js";
+import { day, moment } from "./format.js";
 import { div, form, h, span, strong } from "./html.js";
 import { Button, say, sayError } from "./parts.js";
 import { me } from "./schema.js";
@@ -42,6 +42,6 @@ export function ClockBar() {
   };
   return div({ class: "clock", role: "region", "aria-label": t("clock.title") }, strong(null, t("clock.title")), span(null, moment(now)),
     STEPS.map(([word, step]) => h(Button, { key: word, small: true, busy, onClick: () => void advance(step(now)) }, t(/** @type {any} */ (word)))),
-    form({ class: "clock-to", onSubmit: (event) => { event.preventDefault(); if (to) void advance(`${to}T${now.slice(11)}`); } },
+    form({ class: "clock-to", onSubmit: (event) => { event.preventDefault(); if (to && to <= now.slice(0, 10)) say(t("clock.later", { day: day(now.slice(0, 10)) }), { error: true }); else if (to) void advance(`${to}T${now.slice(11)}`); } },
       h(DayBox, { id: "clock-to", label: t("clock.to"), placeholder: t("clock.to"), value: to, onChange: setTo }), h(Button, { type: "submit", small: true, busy, disabled: !to }, t("clock.advance"))));
 }

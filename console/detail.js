@@ -1,8 +1,8 @@
 // The generic page of a record: facts by group, linked records, and the actions that its state and the scopes allow.
 import { useEffect, useState } from "preact/hooks";
 import { post, remove, useLoad } from "./api.js";
-import { Deliveries } from "./deliveries.js";
 import { endDeal } from "./deal.js";
+import { Deliveries, sendTest } from "./deliveries.js";
 import { confirm } from "./dialog.js";
 import { a, div, h, p, span } from "./html.js";
 import { useKeys } from "./keys.js";
@@ -12,11 +12,11 @@ import { mergeMenu } from "./merge.js";
 import { Missing } from "./missing.js";
 import { Notes } from "./notes.js";
 import { CopyBox, showOnce } from "./once.js";
-import { Button, Card, Facts, Head, Menu, Pill, Skeleton, deleteLater, say, sayError } from "./parts.js";
+import { Button, Card, Facts, Head, Menu, Pill, Skeleton, deleteLater, say, useTurn } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go } from "./router.js";
 import { can, itemPath, may, me, titleOf, valueOf } from "./schema.js";
-import { Value, ownName } from "./value.js";
+import { LinkName, Value, ownName } from "./value.js";
 import { actionName, doneText, fieldName, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
@@ -36,7 +36,7 @@ function Record({ table, item, etag }) {
   const editing = `${table.address}/${item.id}/edit`;
   const status = tasteOf(table.key).status ?? "status";
   useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(editing) }, ...(table.key === "deals" && item.status === "open" ? /** @type {const} */ (["win", "lose"]).map((how) => ({ key: how[0] ?? "", label: t(`action.${how}`), run: () => void endDeal(item, how) })) : [])] : []);
-  const fields = table.fields.filter((field) => field.in?.includes("detail") && !["custom", "data", "rows", "lines"].includes(field.kind) && field.name !== status && field.name !== "updated_at" && field.name !== "created_at" && !["txt_name", "txt_value"].includes(field.name));
+  const fields = table.fields.filter((field) => field.in?.includes("detail") && !["custom", "data", "rows", "lines"].includes(field.kind) && field.name !== status && field.name !== "updated_at" && field.name !== "created_at" && !["txt_name", "txt_value", "author_type"].includes(field.name));
   return div({ class: "page" },
     h(Head, { title: ownName(table.key, titleOf(table, item)) || tableName(table.key, 1), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: status, value: item[status] }) },
       h(Actions, { table, item, etag }), edits ? h(Button, { icon: "edit", href: editing }, t("edit")) : null,
@@ -44,12 +44,18 @@ function Record({ table, item, etag }) {
         : [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
     div({ class: "columns" },
       div({ class: "column-main" }, groupsOf(table, fields.filter((field) => hasValue(valueOf(item, field.name)))).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
-        h(Facts, { facts: group.map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), field.name === table.names?.[0] && field.kind === "text" ? ownName(table.key, String(valueOf(item, field.name))) : h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
+        h(Facts, { facts: group.map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), field.name === table.names?.[0] && field.kind === "text" ? ownName(table.key, String(valueOf(item, field.name))) : field.name === "author_id" ? h(Author, { item }) : h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
         table.key === "deals" ? h(OfDeal, { item }) : null,
         table.key === "pipelines" ? h(Phases, { item }) : null,
         table.key === "email_domains" ? h(DnsRecord, { item }) : null,
         table.key === "webhook_endpoints" ? h(Deliveries, { id: item.id }) : null),
       div({ class: "column-side" }, table.key === "deals" ? h(Notes, { about: "deal_id", id: item.id }) : null, h(History, { table, item }))));
+}
+
+/** @param {{ item: Item }} properties */
+function Author({ item }) {
+  const type = valueOf(item, "author_type");
+  return type === "operator" ? t("actor.operator") : h(LinkName, { table: type === "key" ? "keys" : "users", id: valueOf(item, "author_id") });
 }
 
 /** The tasks and documents of a deal, loaded when one is opened.
@@ -81,14 +87,16 @@ const hasValue = (value) => value !== null && value !== undefined && value !== "
 /** Actions without a body that the state allows.
  * @param {{ table: Table, item: Item, etag: string }} properties */
 function Actions({ table, item, etag }) {
+  const [busy, take] = useTurn();
   const actions = (table.actions ?? []).filter((action) => may(action.scope) && (!action.takes?.length || BARE.includes(action.name)) && !action.name.includes("/") && fits(action.name, item));
-  return actions.length === 0 ? null : div({ class: "actions" }, actions.map((action) => h(Button, { key: action.name, primary: action.name === "complete" || action.name === "approve", onClick: () => run(action) }, actionName(table.key, action.name))));
+  return actions.length === 0 ? null : div({ class: "actions" }, actions.map((action) => h(Button, { key: action.name, primary: action.name === "complete" || action.name === "approve", busy, onClick: () => run(action) }, actionName(table.key, action.name))));
   /** @param {import("./schema.js").Action} action */
-  async function run(action) {
+  function run(action) {
     const path = action.path.replace("{id}", item.id);
     const send = async () => { const answer = await post(path, action.takes?.length ? {} : undefined, { etag }); showOnce(answer); say(doneText(table.key, action.name)); };
-    if (table.key === "deals" && (action.name === "win" || action.name === "lose")) await endDeal(item, action.name);
-    else if (["complete", "reopen", "verify", "test", "retry"].includes(action.name)) await send().catch(sayError);
+    if (table.key === "deals" && (action.name === "win" || action.name === "lose")) { const how = action.name; take(() => endDeal(item, how)); }
+    else if (table.key === "webhook_endpoints" && action.name === "test") take(() => sendTest(itemPath(table, item.id)));
+    else if (["complete", "reopen", "verify", "test", "retry"].includes(action.name)) take(send);
     else confirm({ title: actionName(table.key, action.name), text: word([`confirm.${table.key}.${action.name}`, `confirm.${action.name}`], t("confirm.text")), action: actionName(table.key, action.name), run: send });
   }
 }

@@ -44,7 +44,7 @@ const Dialogs = () => div(null, open.value.map((one) => div({ key: one.id }, one
  * @param {import("./html.js").View} [properties.other] A button in the place of "cancel".
  * @param {boolean} [properties.single] Whether there is nothing to cancel.
  * @param {() => void} properties.close
- * @param {() => Promise<unknown>} properties.run Closes the dialog when it succeeds; an error is shown in it, unless it is null.
+ * @param {() => Promise<unknown>} properties.run Closes the dialog when it succeeds, unless it returns false; an error is shown in it, unless it is null.
  * @param {import("./html.js").Children} [properties.children]
  * @param {boolean} [properties.disabled]
  */
@@ -70,8 +70,8 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
     setBusy(true);
     setError(null);
     try {
-      await run();
-      close();
+      if ((await run()) === false) setBusy(false);
+      else close();
     } catch (problem) {
       setError(problem);
       setBusy(false);

@@ -1,9 +1,9 @@
 // The small parts that screens are made of.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError, MAX_FILE, gone, keepDeletion, remove } from "./api.js";
+import { ApiError, MAX_FILE, gone, keepDeletion, reached, remove } from "./api.js";
 import { moment, ago, size } from "./format.js";
-import { a, button, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, svg, time, ul } from "./html.js";
+import { a, button, details, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, summary, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
 import { me } from "./schema.js";
 import { choiceName, detailText, errorText, fieldName, lastOf, said, t, tableName } from "./words.js";
@@ -23,6 +23,22 @@ export function Button({ icon, primary, danger, quiet, small, href, type = "butt
   const name = full ?? (children ? undefined : label);
   if (href) return a({ class: classes, href, "aria-label": name, title: label, target, download }, inside);
   return button({ class: classes, type, disabled: disabled || busy, "aria-busy": busy || undefined, "aria-expanded": open, "aria-label": name, title: label, onClick, form }, inside);
+}
+
+/** How soon a second click may follow the first one without being meant. */
+const DOUBLE_CLICK = 500;
+
+/** One thing at a time: what is asked while the last one runs, or just after it, is a double click.
+ * @returns {[boolean, (work: () => Promise<unknown>) => void]} */
+export function useTurn() {
+  const taken = useRef(false);
+  const [busy, setBusy] = useState(false);
+  return [busy, (work) => {
+    if (taken.current) return;
+    taken.current = true;
+    setBusy(true);
+    void work().catch(sayError).finally(() => setTimeout(() => { taken.current = false; setBusy(false); }, DOUBLE_CLICK));
+  }];
 }
 
 /** A status: a tone and a word.
@@ -90,7 +106,7 @@ export function Problem({ error, retry }) {
   const known = error instanceof ApiError ? error : null;
   return div({ class: "problem", role: "alert" }, h(Icon, { name: "alert" }),
     div(null, strong(null, told(known) || errorText(known ?? { message: error instanceof Error ? error.message : "" })), more(known) ? p(null, more(known)) : null,
-      requestOf(known) ? p({ class: "soft" }, requestOf(known)) : null),
+      requestOf(known) ? details({ class: "soft" }, summary(null, t("error.details")), requestOf(known)) : null),
     retry ? h(Button, { small: true, onClick: retry }, t("again")) : null);
 }
 
@@ -207,19 +223,19 @@ export function useOutside(box, open, close) {
 
 // Messages at the bottom of the page.
 
-/** @typedef {{ id: number, text: string, error: boolean, undo?: () => void, detail?: string, icon?: string, link?: { href: string, label: string } }} Toast */
+/** @typedef {{ id: number, text: string, error: boolean, lost?: boolean, undo?: () => void, detail?: string, request?: string, icon?: string, link?: { href: string, label: string } }} Toast */
 const toasts = signal(/** @type {Toast[]} */ ([]));
 let lastToast = 0;
 const SHOWN = 6000;
 
 /** Says that something is done, for six seconds.
- * @param {string} text @param {{ undo?: () => void, error?: boolean, stays?: boolean, detail?: string, icon?: string, link?: { href: string, label: string } }} [options] */
+ * @param {string} text @param {{ undo?: () => void, error?: boolean, lost?: boolean, stays?: boolean, detail?: string, request?: string, icon?: string, link?: { href: string, label: string } }} [options] */
 export function say(text, options = {}) {
   const id = ++lastToast;
   // An error stays until somebody has read it; the same one is said once.
   const before = toasts.value.filter((one) => !(one.error && options.error && one.text === text && one.detail === options.detail));
   const done = before.filter((one) => !one.error).slice(-3);
-  toasts.value = [...before.filter((one) => one.error || done.includes(one)), { id, text, error: options.error ?? false, undo: options.undo, detail: options.detail, icon: options.icon, link: options.link }];
+  toasts.value = [...before.filter((one) => one.error || done.includes(one)), { id, text, error: options.error ?? false, lost: options.lost, undo: options.undo, detail: options.detail, request: options.request, icon: options.icon, link: options.link }];
   if (!options.error && !options.stays) setTimeout(() => unsay(id), SHOWN);
   return () => unsay(id);
 }
@@ -235,7 +251,7 @@ export function saySaved(answer) {
  * @param {unknown} error */
 export function sayError(error) {
   const known = error instanceof ApiError ? error : null;
-  say(sentenceOf(error), { error: true, detail: [more(known), requestOf(known)].filter(Boolean).join(" · ") });
+  say(sentenceOf(error), { error: true, lost: known?.status === 0, detail: more(known), request: requestOf(known) });
 }
 
 /** An error in one sentence.
@@ -247,12 +263,20 @@ export function sentenceOf(error) {
   return first && !told(known) ? `${sentence} ${fieldName("", lastOf(first.field))}: ${detailText(first)}` : sentence;
 }
 
+// A lost connection is no longer a problem once it is back.
+effect(() => {
+  if (!reached.value || !toasts.peek().some((toast) => toast.lost)) return;
+  const others = toasts.peek().filter((toast) => !toast.lost);
+  toasts.value = others;
+  say(t("error.reached"));
+});
+
 /** @param {number} id */
 const unsay = (id) => void (toasts.value = toasts.value.filter((toast) => toast.id !== id));
 
 export const Toasts = () => div({ class: "toasts" }, toasts.value.map((toast) =>
   div({ key: toast.id, class: toast.error ? "toast bad" : "toast", role: toast.error ? "alert" : "status" },
-    h(Icon, { name: toast.icon ?? (toast.error ? "alert" : "check") }), div(null, toast.text, toast.detail ? div({ class: "soft" }, toast.detail) : null),
+    h(Icon, { name: toast.icon ?? (toast.error ? "alert" : "check") }), div(null, toast.text, toast.detail ? div({ class: "soft" }, toast.detail) : null, toast.request ? details({ class: "soft" }, summary(null, t("error.details")), toast.request) : null),
     toast.link ? a({ class: "link", href: toast.link.href, onClick: () => unsay(toast.id) }, toast.link.label) : null,
     toast.undo ? button({ type: "button", class: "link", onClick: () => { unsay(toast.id); toast.undo?.(); } }, t("undo")) : null,
     button({ type: "button", class: "button quiet square small", "aria-label": t("close"), onClick: () => unsay(toast.id) }, h(Icon, { name: "close" })))));

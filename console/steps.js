@@ -42,6 +42,9 @@ export function stepFields(step) {
 /** @param {string} type */
 export const stepName = (type) => word([`step.${type}`], type.replace(/_/g, " "));
 
+/** @param {string} type @param {string} field */
+export const stepFieldName = (type, field) => word([`field.steps.${type}.${field}`], fieldName("steps", field));
+
 /** A step in one line.
  * @param {Item} step */
 export function stepLine(step) {

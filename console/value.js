@@ -38,7 +38,7 @@ export function Value({ table, field, value, plain }) {
     case "iban": return iban(value);
     case "country": return countryName(value);
     case "color": return span({ class: "swatch-line" }, span({ class: "swatch", style: { backgroundColor: value } }), value);
-    case "texts": return Array.isArray(value) ? (field.name === "scopes" ? scopesText(value) : value.map((one) => word([`choice.${field.name}.${one}`], one)).join(", ")) : String(value);
+    case "texts": return Array.isArray(value) ? (field.name === "scopes" ? scopesText(value) : value.map((one) => word([`choice.${field.name}.${one}`], field.name === "events" ? eventsName(one) : one)).join(", ")) : String(value);
     case "custom": return null;
     case "data": case "rows": case "lines": return null;
     default: if (field.name === "content_type") return fileType(String(value));
@@ -46,6 +46,10 @@ export function Value({ table, field, value, plain }) {
       return isStatus(table, field.name) ? h(Pill, { table, field: field.name, value }) : String(value);
   }
 }
+
+/** Events as people say them: those of invoices for invoice.*.
+ * @param {string} pattern */
+const eventsName = (pattern) => { const kind = Object.values(tables).find((table) => !table.parent && `${table.events}.*` === pattern); return kind ? tableName(kind.key) : pattern; };
 
 /** The type of a file as people know it: application/pdf is a PDF.
  * @param {string} type */
@@ -124,7 +128,7 @@ function ask() {
 }
 
 /** Records that a new account has already. */
-const NAMED = new Set(["pipelines", "phases", "deal_sources", "flows", "payment_terms"]);
+const NAMED = new Set(["pipelines", "phases", "deal_sources", "flows", "payment_terms", "keys"]);
 
 /** A name in the reader's language, if a new account has a record with it.
  * @param {string} table @param {string} name */

@@ -16,7 +16,7 @@ import { useKeys } from "../keys.js";
 import { Missing } from "../missing.js";
 import { fromCents, lineTotal } from "../money.js";
 import { Paper, PdfSheet } from "../paper.js";
-import { Button, Card, Head, Menu, Pill, Restored, Skeleton, say } from "../parts.js";
+import { Button, Card, Head, Menu, Pill, Restored, Skeleton, onPhone, say } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
@@ -151,8 +151,15 @@ function Editing({ table, item, etag, allRates }) {
     say(t("saved"));
     if (!item) go(`${table.address}/${saved.data.id}`, { replace: true });
   };
+  /** What is missing is said before anything is asked. */
+  const hasRows = () => {
+    if (bodyRows().length > 0) return true;
+    say(t("document.no_rows"), { error: true });
+    /** @type {HTMLElement | null} */ (document.querySelector(".editor .cell-name input"))?.focus();
+    return false;
+  };
   /** @param {boolean} send */
-  const finalize = (send) => unreadable() ? undefined : confirm({
+  const finalize = (send) => unreadable() || !hasRows() ? undefined : confirm({
     title: t("document.finalize_title", { one: tableName(table.key, 1).toLowerCase(), One: tableName(table.key, 1) }), text: h(NextNumber, { table, number: base.current.item?.number ?? "", date: values.value.invoice_date }), action: send ? t("document.finalize_send") : t("action.finalize"),
     run: async () => {
       const saved = await save();
@@ -167,6 +174,7 @@ function Editing({ table, item, etag, allRates }) {
     { key: "Ctrl+s", label: t("document.save"), run: () => void saveAndSay(), always: true },
     { key: "Ctrl+Enter", label: t("action.finalize"), run: () => finalize(true) },
   ]);
+  useEffect(() => { if (!item && !values.value.client_id && !onPhone.value) document.getElementById("f-client_id")?.focus({ preventScroll: true }); }, []);
   const client = values.value.client_id ? linked("clients", values.value.client_id).value : null;
   useEffect(() => {
     // The terms of the client fill in the date until somebody does.

@@ -12,7 +12,7 @@ import { Missing } from "../missing.js";
 import { Button, Card, Head, Icon, Menu, Restored, Skeleton, saySaved } from "../parts.js";
 import { go, place } from "../router.js";
 import { itemPath } from "../schema.js";
-import { EVENTS, OPERATORS, STEP_TYPES, stepFields, stepName } from "../steps.js";
+import { EVENTS, OPERATORS, STEP_TYPES, stepFieldName, stepFields, stepName } from "../steps.js";
 import { choiceName, detailText, fieldName, t, tableName, word } from "../words.js";
 import { STEP_ICONS } from "./flow.js";
 import { DurationBox, FieldBox, FieldPicker, ScheduleBox, useEventFields } from "./flow_fields.js";
@@ -40,7 +40,17 @@ function Editing({ table, item, etag }) {
   const key = useMemo(formKey, []);
   const asJson = useSignal(false);
   /** @param {Item} changes */
-  const set = (changes) => { flow.value = { ...flow.value, ...changes }; touched.value = true; keepDraft(draftName, () => plain(flow.value)); };
+  const set = (changes) => { forget(Object.keys(changes)); change(changes); };
+  /** @param {Item} changes */
+  const change = (changes) => { flow.value = { ...flow.value, ...changes }; touched.value = true; keepDraft(draftName, () => plain(flow.value)); };
+  /** What was wrong with a field is gone once it is changed.
+   * @param {string[]} paths */
+  const forget = (paths) => {
+    const problem = error.value;
+    if (!(problem instanceof ApiError)) return;
+    const left = problem.details.filter((one) => !paths.some((path) => one.field === path || one.field.startsWith(`${path}[`) || one.field.startsWith(`${path}.`)));
+    if (left.length < problem.details.length) error.value = left.length ? new ApiError(problem.status, problem.code, problem.message, left, problem.requestId) : null;
+  };
   /** Shows the flow as it is on the server.
    * @param {Item | null} now @param {string} version */
   const follow = (now, version) => { base.current = { item: now, etag: version }; flow.value = withKeys(beginning(now)); touched.value = false; };
@@ -49,7 +59,7 @@ function Editing({ table, item, etag }) {
   const steps = /** @type {Item[]} */ (flow.value.steps);
   const fields = useEventFields(flow.value.trigger_type === "event" ? flow.value.trigger_key : "");
   /** @param {number} at @param {Item} changes */
-  const setStep = (at, changes) => set({ steps: steps.map((step, place) => (place === at ? { ...step, ...changes } : step)) });
+  const setStep = (at, changes) => { forget(Object.keys(changes).map((name) => `steps[${at}].${name}`)); change({ steps: steps.map((step, place) => (place === at ? { ...step, ...changes } : step)) }); };
   /** @param {number} at @param {string} type */
   const insert = (at, type) => set({ steps: [...steps.slice(0, at), { type, key: newKey(), ...(type === "condition" ? { conditions: [{ field: "record.", op: "eq", value: "" }] } : {}) }, ...steps.slice(at)] });
   /** @param {number} at @param {number} by */
@@ -96,7 +106,7 @@ function Editing({ table, item, etag }) {
   const controlOf = (path) => {
     const [, place, field = ""] = /^steps\[(\d+)\](?:\.(\w+))?/.exec(path) ?? [];
     const step = steps[Number(place)];
-    if (place && step) return { id: `${step.key}-${field}`, name: [t("flow.step_n", { n: Number(place) + 1 }), field ? fieldName("steps", field) : ""].filter(Boolean).join(", ") };
+    if (place && step) return { id: `${step.key}-${field}`, name: [t("flow.step_n", { n: Number(place) + 1 }), field ? stepFieldName(step.type, field) : ""].filter(Boolean).join(", ") };
     return CONTROLS[path] ? { id: CONTROLS[path], name: fieldName("flows", path) } : undefined;
   };
   /** @param {string} field @param {string} id */
@@ -131,7 +141,7 @@ const CONTROLS = { name: "flow-name", description: "flow-description", trigger_t
 function StepControl({ step, field, fields, error, id, onChange }) {
   const wrong = error ? p({ class: "wrong", id: `${id}-error` }, error) : null;
   const shared = { id, invalid: error !== "", describedBy: error ? `${id}-error` : undefined };
-  const name = fieldName("steps", field.name);
+  const name = stepFieldName(step.type, field.name);
   const value = step[field.name];
   if (field.kind === "boolean") return div({ class: "field switch" }, input({ id, type: "checkbox", checked: Boolean(value), onChange: (event) => onChange(event.currentTarget.checked) }), label({ for: id }, name));
   if (field.kind === "conditions") return div({ class: "field wide", id, tabIndex: -1 }, wrong, h(Conditions, { conditions: value ?? [], root: "record.", fields, onChange }));
@@ -140,7 +150,7 @@ function StepControl({ step, field, fields, error, id, onChange }) {
     : field.kind === "json" ? h(JsonBox, { id, label: name, value: value ?? {}, onChange }) : h(TextBox, { ...shared, value: typeof value === "object" ? JSON.stringify(value) : value, long: field.kind === "long", onChange });
   const texts = field.kind === "text" || field.kind === "long";
   return div({ class: field.kind === "long" || field.kind === "json" ? "field wide with-picker" : "field with-picker" }, label({ for: id }, name), control, wrong,
-    texts && fields.length > 0 ? h(FieldPicker, { fields, onPick: (path) => onChange([value, `{{ ${path} }}`].filter(Boolean).join(field.name.endsWith("_id") ? "" : " ")) }) : null);
+    texts && fields.length > 0 ? h(FieldPicker, { fields, onPick: (path) => onChange(`${value ?? ""}${!value || /\s$/.test(value) || field.name.endsWith("_id") ? "" : " "}{{ ${path} }}`) }) : null);
 }
 
 /** @param {{ conditions: Item[], root: string, fields: import("./flow_fields.js").EventField[], onChange: (conditions: Item[]) => void }} properties */

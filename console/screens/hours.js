@@ -2,15 +2,15 @@
 // What was submitted is approved in a view of its own.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, patch, post, remove, useLoad } from "../api.js";
+import { get, patch, post, reached, remove, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
-import { Dialog, openDialog } from "../dialog.js";
+import { Dialog, confirm, openDialog } from "../dialog.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { hours, nearDay, plusDays, today } from "../format.js";
 import { button, div, h, input, label, p, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Empty, Head, Pill, Problem, Restored, Skeleton, Tabs, say, sayError } from "../parts.js";
+import { Button, Empty, Head, Pill, Problem, Restored, Skeleton, Tabs, say, sayError, useTurn } from "../parts.js";
 import { place, setQuery } from "../router.js";
 import { can, may, me, tables } from "../schema.js";
 import { language, t } from "../words.js";
@@ -83,12 +83,27 @@ function Week({ tabs }) {
   const lines = linesOf(all, added.value);
   const name = new Intl.DateTimeFormat(language === "nl" ? "nl-NL" : "en-GB", { weekday: "short", timeZone: "UTC" });
   const drafts = all.filter((entry) => entry.status === "draft" || entry.status === "rejected");
-  const submit = async () => {
-    try {
-      await post("/v1/hours/submit", { ids: drafts.map((entry) => entry.id) });
-      say(t("hours.submitted"));
-    } catch (problem) { sayError(problem); }
+  const submitted = all.filter((entry) => entry.status === "submitted");
+  const [busy, take] = useTurn();
+  /** @param {"submit" | "withdraw"} verb @param {Item[]} chosen */
+  const move = async (verb, chosen) => {
+    const { data } = await post(`/v1/hours/${verb}`, { ids: chosen.map((entry) => entry.id) });
     await load();
+    if (data.refused?.length) throw new Error(data.refused[0].message);
+    say(t(verb === "submit" ? "hours.submitted" : "hours.withdrawn"));
+  };
+  /** What cannot be read, or is not saved yet, would be left out: it gets the focus instead. */
+  const submit = async () => {
+    for (let look = 0; look < MAX_LOOKS && Object.keys(cells.value).length > 0 && !wrongCell(); look++) await new Promise((resume) => setTimeout(resume, AFTER_DIALOG));
+    const unread = Object.keys(cells.value)[0];
+    if (unread) {
+      const wrong = Object.entries(cells.value).find(([, text]) => text.trim() && readMinutes(text) === null)?.[0] ?? unread;
+      setPicked(wrong.slice(-DATE_LENGTH));
+      setTimeout(() => (wrongCell() ?? document.querySelector(".week .unsaved"))?.focus(), AFTER_DIALOG);
+      return;
+    }
+    const chosen = (entries.value ?? []).filter((entry) => entry.status === "draft" || entry.status === "rejected");
+    confirm({ title: t("hours.submit_week"), text: t("hours.submit_text", { hours: hours(total(chosen)), from: nearDay(monday), to: nearDay(days[6]) }), action: t("hours.submit"), run: () => move("submit", chosen) });
   };
   const add = () => openDialog(({ close }) => h(AddLine, { close, add: (line) => {
     added.value = [...added.value, line];
@@ -104,7 +119,7 @@ function Week({ tabs }) {
   return div({ class: "page" },
     h(Head, { title: t("menu.hours"), beside: span({ class: "soft" }, `${nearDay(monday)} – ${nearDay(days[6])}`) }, who.box,
       div({ class: "week-steps" }, h(Button, { icon: "left", label: t("hours.previous"), onClick: () => week(-1) }), h(Button, { onClick: () => setQuery({ week: "" }) }, t("hours.this_week")), h(Button, { icon: "right", label: t("hours.next"), onClick: () => week(1) })),
-      edits ? h(Button, { icon: "plus", onClick: add }, t("hours.add")) : null, edits && drafts.length > 0 ? h(Button, { primary: true, onClick: () => void submit() }, t("hours.submit_week")) : null),
+      edits ? h(Button, { icon: "plus", onClick: add }, t("hours.add")) : null, edits && drafts.length > 0 ? h(Button, { primary: true, busy, onClick: () => take(submit) }, t("hours.submit_week")) : edits && submitted.length > 0 ? h(Button, { busy, onClick: () => take(() => move("withdraw", submitted)) }, t("hours.withdraw")) : null),
     tabs, restored.value ? h(Restored, { discard: () => { added.value = []; cells.value = {}; keep(); } }) : null,
     narrow() ? div({ class: "week-days", role: "group", "aria-label": t("hours.day") }, days.map((one) => button({ key: one, type: "button", "aria-pressed": one === single, onClick: () => setPicked(one) }, span(null, name.format(new Date(one))), span(null, String(Number(one.slice(8)))), span({ class: "soft" }, dash(total(all.filter((entry) => entry.date === one))) || "\u00a0")))) : null,
     error.value ? h(Problem, { error: error.value, retry: () => void load() }) : null,
@@ -118,6 +133,12 @@ function Week({ tabs }) {
         })),
         tfoot(null, tr(null, th({ scope: "row" }, t("field.total_incl_vat")), columns.map((one) => td({ key: one, class: "number" }, dash(total(all.filter((entry) => entry.date === one))))), td({ class: "number sum" }, hours(total(all))))))));
 }
+
+/** @returns {HTMLElement | null} */
+const wrongCell = () => document.querySelector(".week [aria-invalid=true]");
+/** How often to look whether what was typed last is saved. */
+const MAX_LOOKS = 40;
+const DATE_LENGTH = 10;
 
 const narrow = () => matchMedia("(max-width: 720px)").matches;
 
@@ -158,6 +179,12 @@ function Cell({ line, date, typed, setTyped, entries, day, user, edits, saved })
       if (box.current?.value === typed || !box.current) setTyped(null);
     } catch (error) { sayError(error); } finally { saving.current = false; }
   };
+  // What could not be saved without a connection is saved when it is back.
+  const wasReached = useRef(true);
+  useEffect(() => {
+    if (reached.value && !wasReached.current && document.activeElement !== box.current) void save();
+    wasReached.current = reached.value;
+  }, [reached.value]);
   /** The next cell of the week; the last one stays. */
   const onward = () => {
     const all = /** @type {HTMLElement[]} */ ([...(box.current?.closest("tbody")?.querySelectorAll("td input") ?? [])]);
@@ -188,7 +215,7 @@ function Cell({ line, date, typed, setTyped, entries, day, user, edits, saved })
       else return;
       event.preventDefault();
     },
-  }), tooMany ? p({ class: "wrong", role: "alert" }, t("hours.too_many")) : null, pill ? span({ class: "locked" }, pill) : null];
+  }), tooMany || next === null ? p({ class: "wrong", role: "alert" }, t(tooMany ? "hours.too_many" : "hours.unclear")) : null, pill ? span({ class: "locked" }, pill) : null];
 }
 
 /** @param {{ close: () => void, add: (line: Line) => void }} properties */

@@ -100,7 +100,7 @@ function Preview({ mail, path }) {
   const frame = useRef(/** @type {HTMLIFrameElement | null} */ (null));
   useEffect(() => fillIn(frame.current, mail.message ?? ""), [mail.message]);
   /** @type {[string, string][]} */
-  const facts = [[t("send.from"), mail.from], [t("field.to"), mail.to], [t("field.cc"), mail.cc], [t("field.subject"), mail.subject]];
+  const facts = [[t("send.from"), mail.reply_to ? `${mail.from} <${mail.reply_to}>` : mail.from], [t("field.to"), mail.to], [t("field.cc"), mail.cc], [t("field.subject"), mail.subject]];
   return section({ class: "letter", "aria-label": t("send.preview") },
     dl({ class: "letter-head" }, facts.filter(([, value]) => value).map(([name, value]) => div({ key: name }, dt(null, name), dd(null, value)))),
     // Nothing runs in the frame; the same origin lets the text follow what is typed.

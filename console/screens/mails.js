@@ -4,16 +4,17 @@ import { formKey, get, post, useLoad } from "../api.js";
 import { tableOf } from "../change.js";
 import { Dialog, openDialog } from "../dialog.js";
 import { TextBox } from "../field.js";
+import { isAhead, moment } from "../format.js";
 import { a, div, h, label, p, pre, span, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
 import { sayMailed } from "../mailed.js";
-import { Button, Empty, Head, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
+import { Button, Empty, Head, Moment, Pill, Problem, Skeleton, Tabs, say, useTurn } from "../parts.js";
 import { place } from "../router.js";
 import { may, me } from "../schema.js";
 import { choiceName, said, t, tableName } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
 const LIMIT = 50;
-const TABS = ["", "failed", "retrying", "sent", "stored"];
+const TABS = ["", "queued", "failed", "retrying", "sent", "stored"];
 
 export function Mails() {
   const status = new URLSearchParams(place.value.query).get("status") ?? "";
@@ -25,7 +26,7 @@ export function Mails() {
     mails[0]?.status === "stored" ? div({ class: "notice" }, span(null, t("mails.stored"))) : null,
     mails.length === 0 && loading ? div({ class: "card" }, h(Skeleton, { rows: 6 })) : null,
     mails.length === 0 && !loading && !error ? div({ class: "card" }, h(Empty, { icon: "mail", title: status ? t("list.nothing_found") : t("mails.none"), text: status ? "" : t("mails.none_text") })) : null,
-    mails.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows" },
+    mails.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows mails" },
       thead(null, tr(null, th({ scope: "col" }, t("field.subject")), th({ scope: "col", class: "address" }, t("mails.to")), th({ scope: "col", class: "when" }, t("field.created_at")), th({ scope: "col", class: "status wide-status" }, t("field.status")), th({ scope: "col", class: "button-column" }, span({ class: "hidden" }, t("again"))))),
       tbody(null, mails.map((mail) => h(Row, { key: mail.id, mail, again }))))) : null,
     more ? div({ class: "audit-more" }, h(Button, { busy: loading, onClick: next }, t("mails.more"))) : null);
@@ -54,12 +55,13 @@ function Text({ mail, close }) {
 /** @param {{ mail: Item, again: () => void }} properties */
 function Row({ mail, again }) {
   const table = mail.about_id ? tableOf(mail.about) : undefined;
-  const retry = () => post(`/v1/mails/${mail.id}/retry`, undefined).then(() => { say(t("mails.queued")); again(); }, sayError);
+  const [busy, take] = useTurn();
+  const retry = async () => { await post(`/v1/mails/${mail.id}/retry`, undefined); say(t("mails.queued")); again(); };
   return tr(null,
-    td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && mail.status !== "sent" ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, said(mail.reason) || mail.reason) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
+    td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && !["sent", "stored"].includes(mail.status) ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, said(mail.reason) || mail.reason) : null, mail.status === "queued" && isAhead(mail.leaves_at) ? p({ class: "reason soft" }, t("mails.leaves", { at: moment(mail.leaves_at) })) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
     td({ class: "card-line-2" }, mail.recipient), td({ class: "when card-none" }, h(Moment, { at: mail.created_at })),
     td({ class: "card-end" }, h(Pill, { table: "mails", field: "status", value: mail.status, tone: mail.status === "sent" ? "good" : undefined })),
-    td({ class: "card-status" }, h(Button, { small: true, quiet: true, name: `${t("mails.show")}: ${mail.subject}, ${mail.recipient}`, onClick: () => openDialog(({ close }) => h(Text, { mail, close })) }, t("mails.show")), mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, onClick: () => void retry() }, t("again")) : null));
+    td({ class: "card-status" }, h(Button, { small: true, quiet: true, name: `${t("mails.show")}: ${mail.subject}, ${mail.recipient}`, onClick: () => openDialog(({ close }) => h(Text, { mail, close })) }, t("mails.show")), mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, quiet: true, busy, name: `${t("again")}: ${mail.subject}, ${mail.recipient}`, onClick: () => take(retry) }, t("again")) : null));
 }
 
 /** @param {string} status */

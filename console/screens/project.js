@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { formKey, post, useLoad } from "../api.js";
 import { Missing } from "../missing.js";
-import { Dialog, openDialog } from "../dialog.js";
+import { Dialog, confirm, openDialog } from "../dialog.js";
 import { DayBox, TextBox } from "../field.js";
 import { day, hours, money, moneyOfCents, nearDay, readNumber, today } from "../format.js";
 import { History } from "../history.js";
@@ -13,7 +13,7 @@ import { cents } from "../money.js";
 import { Button, Card, Empty, Facts, Head, Menu, Pill, Skeleton, deleteLater, say, sayError } from "../parts.js";
 import { Documents, RelatedRecords } from "../related.js";
 import { go } from "../router.js";
-import { can, itemPath, may, me } from "../schema.js";
+import { can, itemPath, may, me, tables } from "../schema.js";
 import { t, tableName } from "../words.js";
 import { LinkName } from "../value.js";
 
@@ -24,6 +24,7 @@ import { LinkName } from "../value.js";
 export function ProjectPage({ table, id }) {
   const loaded = useLoad(itemPath(table, id));
   const entries = useLoad(`/v1/projects/${id}/hours?per_page=100&sort=date&order=desc`).answer;
+  const worked = useWorked(id, entries);
   const edits = can(table, "patch");
   const log = () => openDialog(({ close }) => h(LogHours, { project: id, close }));
   useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(`${table.address}/${id}/edit`) }, { key: "h", label: t("project.log"), run: log }] : []);
@@ -31,20 +32,35 @@ export function ProjectPage({ table, id }) {
   if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
   const item = loaded.answer.data;
   const rows = /** @type {Item[]} */ (entries?.data ?? []);
-  const minutes = rows.reduce((total, row) => total + row.minutes, 0);
+  const bill = () => void import("./bill_hours.js").then(({ BillHours }) => openDialog(({ close }) => h(BillHours, { project: item, close })), sayError);
   return div({ class: "page" },
     h(Head, { title: item.name, over: [a({ key: "list", href: table.address }, tableName(table.key)), ` · ${item.number}`], beside: h(Pill, { table: "projects", field: "status", value: item.status }) },
-      edits ? h(Button, { primary: true, icon: "hours", onClick: log }, t("project.log")) : null, edits ? h(Button, { icon: "edit", href: `${table.address}/${id}/edit` }, t("edit")) : null),
-    h(Budget, { item, minutes }),
+      edits ? h(Button, { primary: true, icon: "hours", onClick: log }, t("project.log")) : null, tables.invoices && can(tables.invoices, "create") && worked.approved > 0 ? h(Button, { icon: "invoices", onClick: bill }, t("bill.title")) : null, edits ? h(Button, { icon: "edit", href: `${table.address}/${id}/edit` }, t("edit")) : null),
+    h(Budget, { item, worked }),
     div({ class: "columns" },
       div({ class: "column-main" },
-        h(Card, { title: [tableName("hours"), span({ class: "count" }, ` ${hours(minutes)}`)] }, rows.length === 0 ? h(Empty, { icon: "hours", title: t("project.no_hours") }) : ul({ class: "lines" }, rows.map((row) => h(HourLine, { key: row.id, project: id, row, edits })))),
+        h(Card, { title: [tableName("hours"), span({ class: "count" }, ` ${hours(worked.all)}`)] }, rows.length === 0 ? h(Empty, { icon: "hours", title: t("project.no_hours") }) : ul({ class: "lines" }, rows.map((row) => h(HourLine, { key: row.id, project: id, row, edits })))),
         h(RelatedRecords, { table: "tasks", link: "project_id", item, always: true }), h(Documents, { path: `/v1/projects/${id}`, link: "project_id", item }), h(RelatedRecords, { table: "tickets", link: "project_id", item })),
       div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.client_id"), h(LinkName, { table: "clients", id: item.client_id })], [t("field.start_date"), day(item.start_date)], [t("field.end_date"), day(item.end_date)], [t("field.budget"), item.budget ? money(item.budget) : ""], [t("field.description"), item.description]] })), h(Notes, { about: "project_id", id }), h(History, { table, item }))));
 }
 
-/** @param {{ item: Item, minutes: number }} properties */
-function Budget({ item, minutes }) {
+const COUNTED = "draft,submitted,approved";
+
+/** The minutes that were worked, and how many of them are approved; rejected ones do not count. The list has the latest only:
+ * the sums of the server are used if there are more.
+ * @param {string} id @param {import("../api.js").Answer | null} entries */
+function useWorked(id, entries) {
+  const rows = /** @type {Item[]} */ (entries?.data ?? []);
+  const more = (entries?.meta.total ?? 0) > rows.length;
+  const path = `/v1/projects/${id}/hours?per_page=1&sums=hours&status=`;
+  const [all, approved] = [useLoad(more ? `${path}${COUNTED}` : null), useLoad(more ? `${path}approved` : null)].map((loaded) => Math.round((loaded.answer?.meta.sums?.hours ?? 0) * 60));
+  /** @param {string[]} statuses */
+  const sum = (statuses) => rows.filter((row) => statuses.includes(row.status)).reduce((total, row) => total + row.minutes, 0);
+  return more ? { all: all ?? 0, approved: approved ?? 0 } : { all: sum(COUNTED.split(",")), approved: sum(["approved"]) };
+}
+
+/** @param {{ item: Item, worked: { all: number, approved: number } }} properties */
+function Budget({ item, worked }) {
   const documents = useLoad(may("invoices.read") ? `/v1/projects/${item.id}/documents` : null).answer;
   const own = (/** @type {Item[]} */ (documents?.data ?? [])).filter((row) => row.type === "invoice" && row.payment_status !== "draft");
   const billed = own.reduce((total, row) => total + cents(row.total_excl_vat), 0n);
@@ -53,7 +69,7 @@ function Budget({ item, minutes }) {
   return div({ class: "tiles" },
     div({ class: "tile" }, span({ class: "soft" }, t("field.budget")), strong(null, budget > 0n ? money(item.budget) : "–")),
     div({ class: "tile" }, span({ class: "soft" }, t("project.invoiced")), strong(null, moneyOfCents(billed)), budget > 0n ? span({ class: "age-bar" }, span({ class: part > 100 ? "red" : "blue", style: { width: `${Math.min(100, part)}%` } })) : null),
-    div({ class: "tile" }, span({ class: "soft" }, t("project.hours")), strong(null, hours(minutes))));
+    div({ class: "tile" }, span({ class: "soft" }, t("project.hours")), strong(null, hours(worked.all)), worked.all ? span({ class: "soft" }, t("project.of_which", { hours: hours(worked.approved) })) : null));
 }
 
 /** @param {{ project: string, row: Item, edits: boolean }} properties */
@@ -61,9 +77,10 @@ function HourLine({ project, row, edits }) {
   const path = `/v1/projects/${project}/hours/${row.id}`;
   /** @param {string} name */
   const act = (name) => void post(`${path}/${name}`, undefined).catch(sayError);
+  const reject = () => confirm({ title: t("hours.reject"), text: t("approve.reject_text", { hours: hours(row.minutes) }), action: t("hours.reject"), danger: true, run: () => post(`${path}/reject`, undefined) });
   return li(null, div(null, div(null, row.activity_name || t("project.work")), div({ class: "soft" }, nearDay(row.date))), span({ class: "line-end" }, h(Pill, { table: "hours", field: "status", value: row.status }), strong({ class: "amount" }, hours(row.minutes)),
     edits && row.status !== "approved" ? h(Menu, { label: t("more"), icon: "more", quiet: true, items: [
-      { label: t("hours.submit"), icon: "send", hidden: row.status === "submitted", run: () => act("submit") }, { label: t("action.approve"), icon: "check", hidden: row.status !== "submitted", run: () => act("approve") }, { label: t("hours.reject"), icon: "close", hidden: row.status !== "submitted", run: () => act("reject") },
+      { label: t("hours.submit"), icon: "send", hidden: row.status === "submitted", run: () => act("submit") }, { label: t("action.approve"), icon: "check", hidden: row.status !== "submitted", run: () => act("approve") }, { label: t("hours.reject"), icon: "close", hidden: row.status !== "submitted", run: reject }, { label: t("hours.take_back"), icon: "left", hidden: row.status !== "submitted", run: () => act("withdraw") },
       { label: t("delete"), icon: "trash", danger: true, run: () => deleteLater(t("deleted", { name: hours(row.minutes) }), row.id, path) },
     ] }) : null));
 }
@@ -83,11 +100,12 @@ function LogHours({ project, close }) {
     div({ class: "field" }, label({ for: "log-activity" }, t("field.activity_name")), h(TextBox, { id: "log-activity", value: activity, length: 255, onChange: setActivity })));
 }
 
-/** Reads 1,5 and 1:30 as minutes; null if it is neither.
+/** Reads 1,5 and 1:30 as minutes, also as 1u30 or 1h30; null if it is none of these. After a point, quarters of an hour are
+ * minutes: 8.30 is half past, as on a clock, and 8.50 is eight and a half.
  * @param {string} typed @returns {number | null} */
 export function readMinutes(typed) {
-  const clock = /^(\d{1,3}):([0-5]\d)$/.exec(typed.trim());
-  if (clock) return Number(clock[1]) * 60 + Number(clock[2]);
+  const clock = /^(\d{1,3}) *(?:[:uh] *([0-5]\d)?|\.(15|30|45)) *(?:m|min)?\.?$/i.exec(typed.trim());
+  if (clock) return Number(clock[1]) * 60 + Number(clock[2] ?? clock[3] ?? 0);
   const read = readNumber(typed);
   return "value" in read && read.value !== "" && Number(read.value) >= 0 ? Math.round(Number(read.value) * 60) : null;
 }

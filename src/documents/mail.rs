@@ -298,6 +298,7 @@ pub const PREVIEW: &[Part] = &[
     Part("subject", "string", "Default subject; of a draft with `{number}`, which sending fills in."),
     Part("message", "string", "Default message; of a draft with `{number}`, which sending fills in."),
     Part("from", "string", "Name of the sender."),
+    Part("reply_to", "string", "Address that replies go to: that of the corporate identity, or empty."),
     Part("language", "string", "Language of the default texts: that of the document."),
     Part("attachment", "string", "File name of the PDF."),
 ];
@@ -314,11 +315,11 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
         let document: Document<K> = records::find(tx, ctx, call.id())?;
         let kind = wanted.unwrap_or_else(|| default_type(&document));
         let document = document.foreseen(tx, ctx)?.addressed(tx, ctx)?;
-        let (name, _) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
+        let (name, reply_to) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
         let Text { subject, message } = Text::of(tx, ctx, &document, kind, &name)?;
         let data = json!({
             "send_type": kind.wire(), "to": document.addressee(kind), "subject": subject, "message": message,
-            "from": name, "language": document.language.wire(), "attachment": pdf::file_name(&document),
+            "from": name, "reply_to": reply_to, "language": document.language.wire(), "attachment": pdf::file_name(&document),
         });
         Ok(Answer::data(Outcome::Done, data.to_string().into_bytes()))
     }))

@@ -1,4 +1,4 @@
-//! Hours across projects: listing them, and submitting, approving or rejecting several at once.
+//! Hours across projects: listing them, and submitting, approving, rejecting or withdrawing several at once.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -54,6 +54,12 @@ pub(crate) fn resource() -> Resource {
         .extension()
         .route(Method::Post, "/reject", "Reject several entries", |call| {
             become_status(call, Status::Rejected, "rejected")
+        })
+        .body::<Several>(RequestBody::Body)
+        .returns(Returns::Parts(CHANGED))
+        .extension()
+        .route(Method::Post, "/withdraw", "Withdraw several entries, which become drafts again", |call| {
+            become_status(call, Status::Draft, "updated")
         })
         .body::<Several>(RequestBody::Body)
         .returns(Returns::Parts(CHANGED))

@@ -29,7 +29,7 @@ choice! {
 pub const TRANSITIONS: Transitions<Status> = &[
     (Status::Draft, &[Status::Submitted]),
     (Status::Rejected, &[Status::Submitted]),
-    (Status::Submitted, &[Status::Approved, Status::Rejected]),
+    (Status::Submitted, &[Status::Approved, Status::Rejected, Status::Draft]),
 ];
 
 record! {
@@ -106,6 +106,10 @@ pub(crate) fn resource() -> Resource {
         .extension()
         .route(Method::Post, "/{hour_id}/reject", "Reject hours", |call| {
             become_status(call, Status::Rejected, "rejected")
+        })
+        .extension()
+        .route(Method::Post, "/{hour_id}/withdraw", "Withdraw hours, which become a draft again", |call| {
+            become_status(call, Status::Draft, "updated")
         })
         .extension()
 }

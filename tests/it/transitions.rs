@@ -108,6 +108,7 @@ fn hours_follow_their_table(db: Db) {
             ("submit", hour::Status::Submitted),
             ("approve", hour::Status::Approved),
             ("reject", hour::Status::Rejected),
+            ("withdraw", hour::Status::Draft),
         ] {
             put(&server, "project_hours", &id, from.wire());
             let reply = client.act(&format!("{path}/{id}/{action}"));

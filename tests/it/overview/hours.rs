@@ -61,6 +61,10 @@ fn several_are_submitted_and_approved_at_once(db: Db) {
     assert_eq!(done["changed"], json!(ids));
     assert_eq!(refused(&done), [[foreign.as_str(), "not_found"]]);
     assert_eq!(server.events(&client, before), ["hour.submitted", "hour.submitted"]);
+    let done = act("withdraw", &[&ids[0]]);
+    assert_eq!((&done["changed"], &done["refused"]), (&json!([ids[0]]), &json!([])));
+    assert_eq!(client.get(&format!("/v1/hours?id={}", ids[0])).data()[0]["status"], "draft");
+    act("submit", &[&ids[0]]);
     let done = act("approve", &[&ids[0]]);
     assert_eq!(done["changed"], json!([ids[0]]));
     let done = act("reject", &[&ids[0], &ids[1]]);

@@ -1,4 +1,4 @@
-//! A flow is edited, and what the server warns of stays on the screen; a run shows what it asks, and a card how often its flow ran.
+//! A flow is edited and tested on past data, and what the server warns of stays on the screen; a run shows what it asks, and a card how often its flow ran.
 
 use serde_json::{Value, json};
 
@@ -32,6 +32,33 @@ fn a_flow_is_edited_and_its_warnings_stay() {
         (&saved["name"], &saved["category"], &saved["meta"]["max_attempts"]),
         (&json!("Bel de klant"), &json!("sales"), &json!(3))
     );
+    browser.check();
+}
+
+#[test]
+fn a_flow_is_tested_on_past_data() {
+    let server = Server::start(Db::sqlite());
+    server.leaves_jobs();
+    let client = client(&server);
+    let olga = owner(&server, &client, "olga@a.example");
+    let steps = json!([{"type": "create_task", "title": "Bel over {{ data.subject }}"}]);
+    let flow = json!({"name": "Bel", "active": false, "trigger_type": "event", "trigger_key": "ticket.created", "steps": steps});
+    let address = format!("/flows/{}", client.post("/v1/automation/flows", flow).expect(201).id());
+    client.post("/v1/tickets", json!({"subject": "Koude oven"})).expect(201);
+    let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    let browser = &mut browser;
+    browser.new_tab(&olga.cookie, 1280, 860);
+    browser.open(&address);
+    // Fields are named, not written as placeholders.
+    browser.wait_until("document.querySelector('.flow-step .filled')?.innerText === 'Onderwerp'");
+    browser.press("button", "Testen met eerdere gegevens");
+    browser.wait_until("document.querySelector('dialog [type=submit]') !== null");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    browser.sees("1 gebeurtenis; de flow zou 1 keer zijn uitgevoerd.");
+    browser.sees("Bel over Koude oven");
+    assert_eq!(browser.evaluate("document.querySelectorAll('.dialog-foot button').length"), 1);
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    browser.wait_until("document.querySelector('dialog') === null");
     browser.check();
 }
 

@@ -52,7 +52,7 @@ fn an_invoice_is_made_and_sent(browser: &mut Chromium, client: &Client) {
     browser.key("n");
     browser.key("i");
     browser.settles("/invoices/new");
-    tab_to(browser, "#f-client_id");
+    browser.wait_until("document.activeElement.id === 'f-client_id'");
     browser.type_text("Ster");
     browser.wait_until("document.querySelector('[role=option]')?.innerText.includes('Bakkerij De Ster') === true");
     browser.key("Enter");

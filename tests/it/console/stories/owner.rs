@@ -1,7 +1,7 @@
 //! A new owner sets up the business without a program: own details and logo with a preview, settings, a subscription that is
 //! collected with a file for the bank, hours, a flow, a colleague, a key; and finds things in long lists.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::browser::Chromium;
 use super::super::client;
@@ -189,21 +189,38 @@ fn hours_are_submitted_and_approved(browser: &mut Chromium, client: &Client, cus
     browser.evaluate("document.querySelector('.week td input').focus()");
     browser.type_text("25");
     browser.sees("Meer dan 24 uur op één dag.");
+    browser.evaluate("document.querySelectorAll('.week td input')[1].focus()");
+    browser.type_text("8u30");
+    browser.key("Enter");
+    browser.wait_until("document.querySelector('.week tfoot .sum').innerText === '8:30'");
+    // What cannot be saved is not left out silently.
+    browser.press("button", "Week indienen");
+    browser.wait_until("document.activeElement.matches('.week td input[aria-invalid=true]')");
     browser.evaluate("document.activeElement.blur()");
     browser.evaluate("document.querySelector('.week td input').focus()");
     browser.type_text("1:30");
     browser.key("Enter");
-    browser.evaluate("document.activeElement.blur()");
+    browser.wait_until("document.querySelector('.week tfoot .sum').innerText === '10:00'");
     browser.press("button", "Week indienen");
+    browser.sees("U dient 10:00 uur in");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
     browser.sees("De week is ingediend.");
+    browser.press("button", "Week terughalen");
+    browser.sees("De week is weer een concept.");
+    client.post("/v1/hours/submit", json!({"ids": ids(client)})).expect(200);
     browser.go("/hours?view=approve");
     browser.press("button", "Goedkeuren");
     browser.sees("Uren goedgekeurd.");
-    let entry = client.get("/v1/hours").data()[0].clone();
+    let entry = client.get("/v1/hours?sort=date&order=asc").data()[0].clone();
     assert_eq!((&entry["minutes"], &entry["status"]), (&json!(90), &json!("approved")));
     // They are those of whoever typed them, also while there is one user.
     let users = client.get("/v1/users").data();
     assert_eq!((users.as_array().unwrap().len(), &entry["meta"]["user_id"]), (1, &users[0]["id"]));
+}
+
+/// The ids of all hours.
+fn ids(client: &Client) -> Vec<Value> {
+    client.get("/v1/hours").data().as_array().unwrap().iter().map(|entry| entry["id"].clone()).collect()
 }
 
 /// A file for the bank needs the creditor identifier: the dialog says so, and where to enter it.
