@@ -37,7 +37,7 @@ record! {
     pub struct ApiKey = "api_key" in "keys", created_at: ALL;
 
     /// Name that tells what the key is for.
-    name: String = REQUIRED.names().sort().example("\"Website\"");
+    name: String = REQUIRED.plain_name().names().sort().example("\"Website\"");
     /// What the key may do: `<area>.read`, `<area>.write`, or `*` for everything. You can only give scopes that you have
     /// yourself.
     scopes: Scopes = REQUIRED.create_only().example("[\"products.read\"]");

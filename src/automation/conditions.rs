@@ -73,7 +73,7 @@ pub struct Condition {
 }
 
 /// Maximum number of conditions in a list.
-const MAX_CONDITIONS: usize = 50;
+pub const MAX_CONDITIONS: usize = 50;
 
 /// Reads a list of conditions and reports errors under `path`. A field must start with one of `roots`.
 pub fn read(json: &Value, path: &str, roots: &[&str], faults: &mut FieldErrors) -> Vec<Condition> {
@@ -150,7 +150,7 @@ fn has_holes(value: &Value) -> bool {
 
 fn text(json: Option<&Value>, path: &str, faults: &mut FieldErrors) -> Option<String> {
     match json {
-        Some(Value::String(text)) if !text.is_empty() && text.len() <= 255 => return Some(text.clone()),
+        Some(Value::String(text)) if !text.is_empty() && text.chars().count() <= 255 => return Some(text.clone()),
         None | Some(Value::Null) => faults.add(path, violation(FieldCode::Required, "is required")),
         Some(Value::String(text)) if text.is_empty() => faults.add(path, violation(FieldCode::Required, "is required")),
         _ => faults.add(path, violation(FieldCode::WrongType, "must be a string of at most 255 characters")),

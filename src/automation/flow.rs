@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
 
 use crate::automation::cron::Cron;
-use crate::automation::definition::{Definition, TRIGGER_ROOTS, addresses, read_steps};
+use crate::automation::definition::{Definition, MAX_STEPS, TRIGGER_ROOTS, addresses, read_steps};
 use crate::automation::lint::{self, Subject};
 use crate::automation::{conditions, described, events, needs, validate};
 
@@ -192,7 +192,7 @@ impl Flow {
 
 /// Declares a list in a flow, stored as JSON.
 macro_rules! list_kind {
-    ($(#[doc = $about:literal])+ $name:ident, $read:expr, $items:expr) => {
+    ($(#[doc = $about:literal])+ $name:ident, $read:expr, $items:expr, $most:expr) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name(pub Value);
@@ -224,7 +224,7 @@ macro_rules! list_kind {
             }
 
             fn schema(_: &Rules) -> Value {
-                json!({"type": "array", "items": $items})
+                json!({"type": "array", "maxItems": $most, "items": $items})
             }
 
             fn is_empty(&self) -> bool {
@@ -238,13 +238,15 @@ list_kind!(
     /// The conditions of a flow.
     ConditionList,
     |value: &Value, faults: &mut FieldErrors| { conditions::read(value, "", TRIGGER_ROOTS, faults); },
-    described::condition()
+    described::condition(),
+    conditions::MAX_CONDITIONS
 );
 list_kind!(
     /// The steps of a flow.
     StepList,
     |value: &Value, faults: &mut FieldErrors| { read_steps(value, "", faults); },
-    described::step()
+    described::step(),
+    MAX_STEPS
 );
 
 /// Converts the JSON that was sent; rejects strings and numbers that cannot be represented.

@@ -54,7 +54,8 @@ impl Kind for Places {
     }
 
     fn schema(_: &Rules) -> Schema {
-        json!({"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": true})
+        let place = json!({"type": "integer", "minimum": 0, "maximum": super::rows::MAX_ROWS - 1});
+        json!({"type": "array", "items": place, "uniqueItems": true})
     }
 }
 

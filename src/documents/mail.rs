@@ -34,7 +34,7 @@ input! {
     /// Recipients, separated by commas; at most fifty, including `cc`.
     to: Emails = REQUIRED.at_most(8192).example("\"anna@bakkerij-de-ster.example\"");
     /// The subject. It can have the placeholders of mail templates, such as `{number}`.
-    subject: String = REQUIRED.at_most(998).example("\"Your invoice\"");
+    subject: String = REQUIRED.at_most(998).unbroken().example("\"Your invoice\"");
     /// The message. It can have the placeholders of mail templates, such as `{number}`.
     message: String = REQUIRED.long().example("\"Please find the document attached.\"");
     /// Recipients of a copy, separated by commas.

@@ -43,7 +43,7 @@ input! {
     /// Language of the mail; defaults to that of the document, or Dutch.
     language: Language = INPUT.example("\"nl\"");
     /// Subject; defaults to that of the template in use.
-    subject: String = INPUT.at_most(998).example("\"Factuur {number} van {sender}\"");
+    subject: String = INPUT.at_most(998).unbroken().example("\"Factuur {number} van {sender}\"");
     /// Message; defaults to that of the template in use.
     message: String = INPUT.long().example("\"{salutation},\\n\\nHierbij factuur {number}.\"");
     /// The id of an invoice, quote or workorder that the mail would be about; defaults to a sample.

@@ -19,7 +19,7 @@ record! {
     /// Language of the mail: that of the document.
     language: Language = REQUIRED.create_only().filter().example("\"nl\"");
     /// Subject, with placeholders such as `{number}`.
-    subject: String = REQUIRED.names().at_most(998).example("\"Factuur {number} van {sender}\"");
+    subject: String = REQUIRED.names().at_most(998).unbroken().example("\"Factuur {number} van {sender}\"");
     /// Message, with placeholders: `{salutation}`, `{number}`, `{title}`, `{amount}` (still to be paid), `{total}`, `{date}`,
     /// `{due_date}`, `{reference}`, `{client}`, `{sender}`, `{link}`, and `{payment}`, the sentence that asks for a transfer or
     /// says that the amount is collected or paid. A text that names `{amount}` or `{due_date}`, or `{total}` without `{payment}`, is

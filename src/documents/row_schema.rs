@@ -1,7 +1,7 @@
 //! The JSON schema of rows: in responses, all members are there; in bodies, decimals may be strings, and `null` means that a
 //! member is not sent.
 
-use engine::record::{INPUT, Kind, Rules, VatRate};
+use engine::record::{INPUT, Kind, Rules, VatRate, decimal_pattern};
 use serde_json::{Map, Value, json};
 
 /// The schema of rows whose members have these names, and their totals; `sent` are further names in bodies.
@@ -67,7 +67,7 @@ fn decimal(places: u32, about: &str, is_sent: bool) -> Value {
     if !is_sent {
         return json!({"type": "number", "description": about});
     }
-    let pattern = format!("^-?[0-9]{{1,12}}(\\.[0-9]{{1,{places}}})?$");
+    let pattern = decimal_pattern(places);
     let schema = json!({"type": ["number", "string"], "minimum": INPUT.min, "maximum": INPUT.max, "pattern": pattern});
     described(schema, &about)
 }

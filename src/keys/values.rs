@@ -46,8 +46,8 @@ impl Kind for Scopes {
         write_list(&self.0, out);
     }
 
-    fn schema(_: &Rules) -> Schema {
-        json!({"type": "array", "items": {"type": "string"}, "maxItems": 200})
+    fn schema(rules: &Rules) -> Schema {
+        Texts::schema(rules)
     }
 
     fn is_empty(&self) -> bool {
@@ -96,8 +96,10 @@ impl Kind for Networks {
         write_list(&self.0, out);
     }
 
-    fn schema(_: &Rules) -> Schema {
-        json!({"type": "array", "items": {"type": "string", "maxLength": 255}, "maxItems": MAX_NETWORKS})
+    fn schema(rules: &Rules) -> Schema {
+        let mut schema = Texts::schema(rules);
+        schema["maxItems"] = json!(MAX_NETWORKS);
+        schema
     }
 
     fn is_empty(&self) -> bool {

@@ -17,7 +17,7 @@ input! {
     pub struct Chosen;
 
     /// Your name.
-    name: String = INPUT.example("\"Anna Jansen\"");
+    name: String = INPUT.plain_name().example("\"Anna Jansen\"");
     /// The language of the screens and of mail to you.
     language: Language = INPUT.example("\"nl\"");
     /// Preferences to set, by name. A member replaces the stored one with the same name, `null` removes it, and all

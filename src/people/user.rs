@@ -20,7 +20,7 @@ record! {
     /// E-mail address that the person signs in with, in lower case. A person may be a user of several accounts.
     email: Email = REQUIRED.create_only().unique(&[]).search().filter().example("\"anna@jansen.example\"");
     /// Name.
-    name: String = REQUIRED.names().sort().search().example("\"Anna Jansen\"");
+    name: String = REQUIRED.plain_name().names().sort().search().example("\"Anna Jansen\"");
     /// What the user may do. You can only give, change or remove a role whose scopes you have yourself.
     role: Role = INPUT.filter().default("\"member\"").example("\"member\"");
     /// Language of the mail to the user; by default that of the account.

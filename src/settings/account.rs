@@ -22,7 +22,7 @@ input! {
     pub struct Named;
 
     /// The name of the account, which the screens and mail to users show. Documents show the name of a corporate identity.
-    name: String = REQUIRED.at_most(255).example("\"Installatiebedrijf Jansen\"");
+    name: String = REQUIRED.at_most(255).plain_name().example("\"Installatiebedrijf Jansen\"");
 }
 
 impl Body for Named {}

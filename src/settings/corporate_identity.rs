@@ -27,7 +27,7 @@ record! {
         updated_at: ALL, meta: DETAIL.and(CREATED).and(UPDATED);
 
     /// Name on documents.
-    name: String = REQUIRED.names().example("\"Installatiebedrijf Jansen\"");
+    name: String = REQUIRED.one_line().names().example("\"Installatiebedrijf Jansen\"");
     /// Colour of titles and lines.
     primary_color: Color = INPUT.default("\"#1f4e79\"").example("\"#1f4e79\"");
     /// Secondary colour.

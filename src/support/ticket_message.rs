@@ -110,7 +110,7 @@ record! {
     /// Recipients of a copy, separated by commas.
     cc: Emails = INPUT.at_most(4096).in_meta().example("\"\"");
     /// Name of the author.
-    author_name: String = INPUT.shown(NOWHERE).example("\"Support\"");
+    author_name: String = INPUT.unbroken().shown(NOWHERE).example("\"Support\"");
     /// E-mail address of the author.
     author_email: Email = INPUT.shown(NOWHERE).example("\"support@example.com\"");
     /// Whether `body` is plain text even if `html` is sent too.
@@ -126,7 +126,7 @@ impl Model for TicketMessage {
         if !faults.has("html") && self.body.trim().is_empty() && self.html.is_empty() {
             faults.add("body", violation(FieldCode::Required, "or html is required"));
         }
-        if self.author_name.contains(SEPARATOR) {
+        if self.author_name.contains(['\n', '\r']) {
             faults.add("author_name", violation(FieldCode::InvalidCharacters, "must be one line"));
         }
     }

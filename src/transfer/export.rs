@@ -46,7 +46,7 @@ record! {
     /// `csv`, `csv_semicolon`, `xlsx` or `jsonl`.
     format: ExportFormat = INPUT.create_only().example("\"csv\"");
     /// Which records: the filters of the list of the resource, by name.
-    filters: Data = INPUT.create_only().example("{}");
+    filters: Data = INPUT.create_only().members(&["string", "number", "boolean"]).example("{}");
 }
 
 impl Model for Export {

@@ -172,7 +172,7 @@ record! {
     /// The order of dates; `auto` recognizes it.
     date_order: DateOrder = INPUT.kept().example("\"auto\"");
     /// The fields that you chose, by the name of a column; an empty field ignores the column. Other columns are recognized.
-    mapping: Data = INPUT.example("{}");
+    mapping: Data = INPUT.members(&["string", "null"]).example("{}");
     /// The field by which existing records are found, such as `email`, `number` or `external_id`; empty to create every line.
     match_by: String = INPUT.at_most(64).example("\"\"");
     /// What happens to a line whose record exists: `skip` or `update`.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use engine::error::FieldCode;
 use engine::http::{openapi, reply};
+use engine::text::{CONTROL, CONTROL_AND_BREAKS, NOT_IN_LINES, NOT_IN_NAMES};
 use serde_json::{Value, json};
 
 use crate::support::{Db, Server};
@@ -146,6 +147,28 @@ fn values_say_what_they_are() {
     assert_eq!(step["discriminator"]["propertyName"], "type");
     assert_eq!(step["discriminator"]["mapping"]["send_email"], "#/components/schemas/SendEmailStep");
     assert_eq!(schemas["SendEmailStep"]["properties"]["type"]["const"], "send_email");
+    // Which characters are refused is described too, also inside lists and objects.
+    for (path, refused) in [
+        ("/CreateUserRequest/properties/name", NOT_IN_NAMES),
+        ("/CreateApiKeyRequest/properties/name", NOT_IN_NAMES),
+        ("/CreateApiKeyRequest/properties/scopes/items", CONTROL_AND_BREAKS),
+        ("/CreateCorporateIdentityRequest/properties/name", NOT_IN_LINES),
+        ("/CreateMailTemplateRequest/properties/subject", CONTROL_AND_BREAKS),
+        ("/CreateTicketChannelRequest/properties/forwarding_emails/items", CONTROL),
+        ("/CreateExportRequest/properties/filters/additionalProperties", CONTROL),
+        ("/CustomValues/additionalProperties", CONTROL),
+        ("/SendEmailStep/properties/subject", CONTROL_AND_BREAKS),
+    ] {
+        let pattern = schemas.pointer(path).and_then(|schema| schema["pattern"].as_str()).unwrap_or_default();
+        assert!(pattern.starts_with(&format!("^[^{refused}]*")), "{path}: {pattern}");
+    }
+    // Values of steps may have placeholders, whatever their type.
+    let step_of = |name: &str| schemas["CreateInvoiceStep"]["properties"][name].clone();
+    assert_eq!(step_of("generate")["type"], json!(["boolean", "string", "null"]));
+    assert_eq!(step_of("generate")["pattern"], "\\{[{%#]");
+    assert!(!step_of("deal_id")["type"].as_array().unwrap().contains(&json!("object")));
+    let rows = step_of("rows");
+    assert_eq!(rows["items"]["properties"]["quantity"]["pattern"], "^-?[0-9]{1,12}(\\.[0-9]{1,6})?$|\\{[{%#]");
     let alternatives = step["oneOf"].as_array().unwrap();
     assert_eq!(alternatives.len(), step["discriminator"]["mapping"].as_object().unwrap().len());
 }

@@ -33,7 +33,8 @@ pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Email
 pub use field::{AnyKind, Field, FieldInfo, blank};
 pub use html::Html;
 pub use kinds::{
-    Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, stored_date, wrong_type, yes_or_no,
+    Day, Days, Kind, Link, VatRate, When, choose, decimal_pattern, other_spelling, parse_date, stored_date, wrong_type,
+    yes_or_no,
 };
 pub use lists::{Custom, CustomValue, Data, Snapshot, Texts};
 pub use open::{Transitions, check_transition, may_become};

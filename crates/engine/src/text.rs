@@ -81,6 +81,25 @@ pub fn unknown_value<'n>(value: &str, known: impl Iterator<Item = &'n str> + Clo
     violation(FieldCode::InvalidChoice, message)
 }
 
+/// The control characters that no text has, as in a class of a regular expression: all but tabs and line breaks.
+pub const CONTROL: &str = "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f";
+/// Those and line breaks.
+pub const CONTROL_AND_BREAKS: &str = "\\u0000-\\u0008\\u000a-\\u001f\\u007f-\\u009f";
+/// The characters that [`check_line`] rejects.
+pub const NOT_IN_LINES: &str = "\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029";
+/// The characters that [`check_name`] rejects, except for the tags: not every language can write them in a regular expression.
+pub const NOT_IN_NAMES: &str = "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u115f\\u1160\\u180e\\u200b\\u2028-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb";
+
+/// Returns the pattern of text without these characters.
+pub fn pattern(refused: &str) -> String {
+    format!("^[^{refused}]*$")
+}
+
+/// Returns the pattern of text without these characters that is not blank.
+pub fn filled_pattern(refused: &str) -> String {
+    format!("^[^{refused}]*[^\\s{refused}][^{refused}]*$")
+}
+
 /// Rejects a text of several lines, and control characters: names go into the headers and the first lines of mail.
 pub fn check_line(text: &str) -> Result<(), Violation> {
     match text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
@@ -136,6 +155,31 @@ mod tests {
             assert!(check_name(name).is_ok(), "{name:?}");
         }
         assert_eq!(check_name("a\u{202e}").unwrap_err().message, "must not contain the invisible character U+202E");
+    }
+
+    /// Whether a class of a regular expression has this character.
+    fn has(class: &str, c: char) -> bool {
+        let mut start = None;
+        class.split("\\u").skip(1).any(|part| {
+            let last = u32::from_str_radix(&part[..4], 16).unwrap();
+            let first = start.take().unwrap_or(last);
+            if part.ends_with('-') {
+                start = Some(last);
+            }
+            (first..=last).contains(&u32::from(c))
+        })
+    }
+
+    #[test]
+    fn the_patterns_are_what_is_checked() {
+        for c in '\u{0}'..='\u{ffff}' {
+            let text = c.to_string();
+            assert_eq!(has(NOT_IN_LINES, c), check_line(&text).is_err(), "{c:?}");
+            assert_eq!(has(NOT_IN_NAMES, c), check_name(&text).is_err(), "{c:?}");
+            assert_eq!(has(CONTROL, c), c.is_control() && !matches!(c, '\n' | '\r' | '\t'), "{c:?}");
+            assert_eq!(has(CONTROL_AND_BREAKS, c), c.is_control() && c != '\t', "{c:?}");
+        }
+        assert_eq!(filled_pattern("\\u0000"), "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$");
     }
 
     #[test]

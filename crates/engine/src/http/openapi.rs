@@ -23,6 +23,7 @@ use crate::list;
 use crate::record::{DETAIL, Rules};
 use crate::registry::registry;
 use crate::resource::{Method, Part, RequestBody, Resource, Returns, Route};
+use crate::text::{CONTROL, pattern};
 
 /// The document.
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| examples::described(document()));
@@ -215,7 +216,11 @@ fn asked(Part(name, kind, about): &Part) -> Value {
     in_query(name, about.to_string(), schema)
 }
 
-fn in_query(name: &str, description: String, schema: Value) -> Value {
+fn in_query(name: &str, description: String, mut schema: Value) -> Value {
+    let is_limited = ["pattern", "enum", "format"].iter().any(|key| schema.get(key).is_some());
+    if schema["type"] == "string" && !is_limited {
+        schema["pattern"] = json!(pattern("\\u0000"));
+    }
     json!({"name": name, "in": "query", "description": description, "schema": schema})
 }
 
@@ -261,8 +266,9 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
         for name in names.into_iter().filter(|name| !name.is_empty()) {
             let several = if field.takes_several() { " Several values are separated by commas." } else { "" };
             let mut description = format!("Filter by this field. {}{several}", prose(field.doc));
-            // The limits of what is sent hold for values that the server sets as well.
-            let mut schema = value_schema(field, &Rules { create: true, nullable: false, ..field.rules.for_answers() });
+            // The limits of what is sent hold for values that the server sets as well. What no record has matches nothing.
+            let rules = Rules { create: true, nullable: false, refused: CONTROL, ..field.rules.for_answers() };
+            let mut schema = value_schema(field, &rules);
             // An address that nobody can have matches nothing.
             if field.is_address() {
                 schema = json!({"type": "string"});

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use serde_json::{Value as Schema, json};
 use store::{Row, Value};
 
-use super::kinds::{Kind, TEXT_PATTERN, clean_text, wrong_type};
+use super::kinds::{Kind, clean_text, wrong_type};
 use super::rules::Rules;
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
+use crate::text::pattern;
 
 /// Declares a type of string: its description, its JSON schema format, and its parser.
 macro_rules! checked_text {
@@ -47,7 +48,7 @@ macro_rules! checked_text {
                 let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
                 let mut schema = json!({"type": kind, "maxLength": rules.max_length});
                 if rules.create || rules.patch {
-                    schema["pattern"] = json!(TEXT_PATTERN);
+                    schema["pattern"] = json!(pattern(rules.refused));
                 }
                 if !$format.is_empty() {
                     schema["x-form"] = json!($format);
@@ -137,8 +138,9 @@ impl Kind for EmailList {
         out.push(b']');
     }
 
-    fn schema(_: &Rules) -> Schema {
-        json!({"type": "array", "items": {"type": "string"}, "maxItems": 50})
+    fn schema(rules: &Rules) -> Schema {
+        let item = json!({"type": "string", "maxLength": rules.max_length, "pattern": pattern(rules.refused)});
+        json!({"type": "array", "items": item, "maxItems": 50})
     }
 
     fn is_empty(&self) -> bool {

@@ -12,7 +12,7 @@ use super::rules::{INPUT, Rules};
 use crate::clock::{self, Moment};
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
-use crate::text::not_allowed;
+use crate::text::{not_allowed, pattern};
 
 /// A type of value: how it is stored, parsed, written and described.
 pub trait Kind: Sized + Clone + Default {
@@ -114,17 +114,19 @@ pub fn clean_text(json: &Json, max_length: usize) -> Result<&str, Violation> {
     Ok(text)
 }
 
-/// The pattern of text without control characters, as [`clean_text`] accepts it.
-pub const TEXT_PATTERN: &str = "^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*$";
-
 /// The pattern of an optional date.
 pub const DAY_PATTERN: &str = "^$|^\\d{4}-\\d{2}-\\d{2}$";
+
+/// Returns the pattern of a decimal number that is sent as text.
+pub fn decimal_pattern(places: u32) -> String {
+    format!("^-?[0-9]{{1,12}}(\\.[0-9]{{1,{places}}})?$")
+}
 
 fn text_schema(rules: &Rules) -> Schema {
     let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
     // Values that the server writes can exceed the limits of input.
     if rules.create || rules.patch {
-        json!({"type": kind, "maxLength": rules.max_length, "pattern": TEXT_PATTERN})
+        json!({"type": kind, "maxLength": rules.max_length, "pattern": pattern(rules.refused)})
     } else {
         json!({"type": kind})
     }

@@ -7,6 +7,7 @@ use super::kinds::{Kind, clean_text, wrong_type};
 use super::rules::Rules;
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_key, write_text};
+use crate::text::{CONTROL, CONTROL_AND_BREAKS, filled_pattern, pattern};
 
 /// A list of strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,10 +15,6 @@ pub struct Texts(pub Vec<String>);
 
 /// Maximum number of items.
 const MAX_ITEMS: usize = 200;
-
-/// The pattern of one line of text that is not blank.
-const LINE_PATTERN: &str =
-    "^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
 impl Kind for Texts {
     const NAME: &'static str = "texts";
@@ -68,7 +65,8 @@ impl Kind for Texts {
     }
 
     fn schema(_: &Rules) -> Schema {
-        let item = json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": LINE_PATTERN});
+        let pattern = filled_pattern(CONTROL_AND_BREAKS);
+        let item = json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": pattern});
         json!({"type": "array", "items": item, "maxItems": MAX_ITEMS, "uniqueItems": true})
     }
 
@@ -80,6 +78,9 @@ impl Kind for Texts {
 /// The values of custom fields, by key. The account's custom fields determine which are valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Custom(pub Vec<(String, CustomValue)>);
+
+/// Maximum number of characters of a value.
+const LONGEST_VALUE: usize = 4096;
 
 /// A value of a custom field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ impl CustomValue {
         match json {
             Json::Null => Ok(CustomValue::Nothing),
             Json::Bool(checked) => Ok(CustomValue::Checked(*checked)),
-            Json::Text(_) | Json::BrokenText => Ok(CustomValue::Text(clean_text(json, 4096)?.to_string())),
+            Json::Text(_) | Json::BrokenText => Ok(CustomValue::Text(clean_text(json, LONGEST_VALUE)?.to_string())),
             other => Err(wrong_type("a string, true, false or null", other)),
         }
     }
@@ -156,7 +157,9 @@ impl Kind for Custom {
     }
 
     fn schema(_: &Rules) -> Schema {
-        json!({"title": "CustomValues", "type": "object", "additionalProperties": {"type": ["string", "boolean", "null"]}})
+        let kinds = ["string", "boolean", "null"];
+        let value = json!({"type": kinds, "maxLength": LONGEST_VALUE, "pattern": pattern(CONTROL)});
+        json!({"title": "CustomValues", "type": "object", "additionalProperties": value})
     }
 
     fn is_empty(&self) -> bool {
@@ -221,8 +224,12 @@ impl Kind for Data {
         out.extend_from_slice(if self.0.is_empty() { b"{}" } else { self.0.as_bytes() });
     }
 
-    fn schema(_: &Rules) -> Schema {
-        json!({"type": "object", "additionalProperties": true})
+    fn schema(rules: &Rules) -> Schema {
+        let member = match rules.members {
+            [] => json!(true),
+            kinds => json!({"type": kinds, "pattern": pattern(CONTROL)}),
+        };
+        json!({"type": "object", "additionalProperties": member})
     }
 
     fn is_empty(&self) -> bool {

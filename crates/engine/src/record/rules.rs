@@ -1,5 +1,7 @@
 //! The rules of a field: required, read-only, searchable, sortable, limits, references.
 
+use crate::text::{CONTROL, CONTROL_AND_BREAKS, NOT_IN_LINES, NOT_IN_NAMES};
+
 /// The responses in which a field is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Views(u8);
@@ -94,6 +96,11 @@ pub struct Rules {
     pub percent: bool,
     /// Maximum number of characters.
     pub max_length: usize,
+    /// The characters that its text cannot have, as in a class of a regular expression. The record checks for those that other
+    /// text can have.
+    pub refused: &'static str,
+    /// The types of the members of an object, which the record checks; empty for any.
+    pub members: &'static [&'static str],
     /// Minimum of a number, in whole units.
     pub min: i64,
     /// Maximum of a number, in whole units.
@@ -144,6 +151,8 @@ pub const INPUT: Rules = Rules {
     names: false,
     percent: false,
     max_length: 255,
+    refused: CONTROL,
+    members: &[],
     min: -999_999_999_999,
     max: 999_999_999_999,
     unique: None,
@@ -281,6 +290,26 @@ impl Rules {
     /// Sets the maximum number of characters.
     pub const fn at_most(self, characters: usize) -> Rules {
         Rules { max_length: characters, ..self }
+    }
+
+    /// Has no line breaks.
+    pub const fn unbroken(self) -> Rules {
+        Rules { refused: CONTROL_AND_BREAKS, ..self }
+    }
+
+    /// One line, as `check_line` requires.
+    pub const fn one_line(self) -> Rules {
+        Rules { refused: NOT_IN_LINES, ..self }
+    }
+
+    /// A name by which people recognize something, as `check_name` requires.
+    pub const fn plain_name(self) -> Rules {
+        Rules { refused: NOT_IN_NAMES, ..self }
+    }
+
+    /// An object whose members have these types.
+    pub const fn members(self, types: &'static [&'static str]) -> Rules {
+        Rules { members: types, ..self }
     }
 
     /// Lists can be sorted by it.

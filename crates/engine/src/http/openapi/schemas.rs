@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use super::components::{TAKES_NULL, reference};
 pub use super::names::schema_name;
 use crate::error::{Code, FieldCode};
-use crate::record::kinds::TEXT_PATTERN;
-use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Rules, Shape, UPDATED, Views};
+use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Rules, Shape, UPDATED, Views, decimal_pattern};
 use crate::registry::registry;
 use crate::resource::{Method, Part, RequestBody, Resource, Route};
+use crate::text::{filled_pattern, pattern};
 
 pub fn error_schema() -> Value {
     let codes: Vec<&str> = registry().error_codes().into_iter().map(Code::wire).collect();
@@ -205,13 +205,13 @@ fn sent_property(field: &FieldInfo, rules: &Rules, method: Method) -> Value {
     }
     if let Some(places) = decimal_places(field) {
         schema["type"] = json!(["number", "string"]);
-        schema["pattern"] = json!(format!("^-?[0-9]{{1,12}}(\\.[0-9]{{1,{places}}})?$"));
+        schema["pattern"] = json!(decimal_pattern(places));
     }
     let is_patch = method == Method::Patch;
     if rules.required || is_patch && rules.kept {
-        if schema["pattern"] == TEXT_PATTERN {
+        if schema["pattern"] == pattern(rules.refused) {
             schema["minLength"] = json!(1);
-            schema["pattern"] = json!(FILLED_PATTERN);
+            schema["pattern"] = json!(filled_pattern(rules.refused));
         }
     } else if !is_patch || rules.nullable || rules.resets || (field.can_be_none)() {
         // In a new record, `null` means that the field is not sent.
@@ -219,9 +219,6 @@ fn sent_property(field: &FieldInfo, rules: &Rules, method: Method) -> Value {
     }
     schema
 }
-
-/// The pattern of text that is not blank.
-const FILLED_PATTERN: &str = "^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*$";
 
 /// Returns how many decimals a field has, if it is a decimal number.
 fn decimal_places(field: &FieldInfo) -> Option<u32> {
