@@ -36,10 +36,7 @@ impl Kind for Places {
         };
         let mut places = Vec::new();
         for item in items.iter().take(super::rows::MAX_ROWS + 1) {
-            let place = match item {
-                Json::Number(digits) => digits.parse::<usize>().ok(),
-                _ => None,
-            };
+            let place = i64::from_json(item, &INPUT).ok().and_then(|place| usize::try_from(place).ok());
             let place = place.ok_or_else(|| violation(FieldCode::WrongType, "must contain integers of 0 or more"))?;
             if places.contains(&place) {
                 return Err(violation(FieldCode::GivenTwice, format!("contains {place} twice")));
