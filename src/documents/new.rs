@@ -14,7 +14,6 @@ use store::Tx;
 
 use super::complete::{NO_CLIENT, NO_ROWS, warned};
 use super::faults;
-use super::old::Past;
 use super::rows::{self, ROWS, Row, Rows, check_total};
 use super::timers::STILL_DRAFT;
 use super::{Document, DocumentKind, Language, Mode, PaymentStatus, Which, check_dates, numbering, pdf};
@@ -23,6 +22,15 @@ use crate::settings::corporate_identity::{self, CorporateIdentity};
 use crate::settings::tax_rate::{self, TaxContext, TaxRate};
 use crate::settings::{Settings, custom_field};
 use crate::work::project::Project;
+
+/// What happened to a document in an earlier program.
+#[derive(Clone, Copy)]
+pub struct Past {
+    /// When an invoice was paid.
+    pub paid_at: When,
+    /// When it was sent.
+    pub sent_at: When,
+}
 
 /// `POST /v1/{invoices,quotes,workorders}`
 pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {

@@ -6,23 +6,15 @@ use engine::call::Call;
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::jobs;
-use engine::record::{Link, When};
+use engine::record::Link;
 use engine::records::{self, Work};
 use money::Amount;
 use store::Tx;
 
 use super::new;
+pub use super::new::Past;
 use super::{Document, DocumentKind, Invoice, InvoiceKind, Mode, QuoteKind, Which, WorkorderKind, revenue};
 use crate::files::{self, File};
-
-/// What happened to a document in an earlier program.
-#[derive(Clone, Copy)]
-pub struct Past {
-    /// When an invoice was paid.
-    pub paid_at: When,
-    /// When it was sent.
-    pub sent_at: When,
-}
 
 /// Returns the work that creates a document in this table, or `None` if the table has other records. It keeps its number as it
 /// is, and its times.

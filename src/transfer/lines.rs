@@ -157,6 +157,12 @@ pub fn end_assumed(tx: &mut Tx, ctx: &Ctx, assumed: &Assumed) -> Result<()> {
     Ok(())
 }
 
+/// Returns the version of a record.
+pub fn version_of(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<Option<i64>> {
+    let sql = format!("SELECT version FROM {table} WHERE account_id = $1 AND id = $2");
+    Ok(tx.first(&sql, &[ctx.account.into(), id.into()], |row| row.int(0))?)
+}
+
 /// Deletes the entries of an import.
 pub fn forget(tx: &mut Tx, ctx: &Ctx, import: &str) -> Result<()> {
     tx.execute(

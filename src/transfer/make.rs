@@ -12,7 +12,7 @@ use store::Tx;
 
 use super::built::Built;
 use super::import::{Existing, Import};
-use super::lines::{self, Entry, Outcome, PAYMENT};
+use super::lines::{self, Entry, Outcome, PAYMENT, version_of};
 use super::mapping::Plan;
 use super::{moved, old, subject};
 use crate::documents::old as documents;
@@ -68,7 +68,7 @@ pub fn make(
     let known = moved::same(tx, ctx, table, &built.source_id)?;
     let built = &match known.is_some() && import.existing == Existing::Skip {
         true => built.clone(),
-        false => moved::resolved(tx, ctx, plan, built)?,
+        false => moved::resolved(tx, ctx, plan.resource, built)?,
     };
     let known = match known {
         None => existing(tx, ctx, plan, import, built)?,
@@ -107,19 +107,13 @@ pub fn make(
     // A payment is answered beside its invoice.
     let id = made["id"].as_str().or(made["payment"]["id"].as_str()).unwrap_or_default().to_string();
     let mut version = answer.version.unwrap_or(1);
-    if old::is_document(plan.resource) && made["meta"]["generation_mode"] == "final" {
-        let payment = if table == "invoices" { old::pay(tx, ctx, &made, built)? } else { None };
-        let credited = built.beside.get("credited_invoice_id").map_or("", String::as_str);
-        if let Some(credited) = moved::same(tx, ctx, "invoices", credited)? {
-            documents::link_credit(tx, ctx, &id, &credited)?;
-        }
-        let file = pdf.map(|upload| files::add_as(tx, ctx, upload, Origin::Document)).transpose()?;
-        documents::keep_original(tx, ctx, table, &id, file.as_ref())?;
-        if let Some(payment) = payment {
-            let (table, source_id) = ("payments".to_string(), id.clone());
-            let paid = Entry { part: PAYMENT, table, source_id, ..entry(&payment, 1, Outcome::Created) };
-            lines::add(tx, ctx, &import.base.id, &paid)?;
-        }
+    if old::is_document(plan.resource)
+        && made["meta"]["generation_mode"] == "final"
+        && let Some(payment) = complete_final(tx, ctx, table, &made, built, pdf)?
+    {
+        let (table, source_id) = ("payments".to_string(), id.clone());
+        let paid = Entry { part: PAYMENT, table, source_id, ..entry(&payment, 1, Outcome::Created) };
+        lines::add(tx, ctx, &import.base.id, &paid)?;
     }
     // What follows from the creation may have changed the record already.
     version = version.max(version_of(tx, ctx, table, &id)?.unwrap_or(version));
@@ -127,10 +121,24 @@ pub fn make(
     Ok(Made { outcome: Outcome::Created, doubts: built.doubts.clone() })
 }
 
-/// Returns the version of a record.
-pub fn version_of(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<Option<i64>> {
-    let sql = format!("SELECT version FROM {table} WHERE account_id = $1 AND id = $2");
-    Ok(tx.first(&sql, &[ctx.account.into(), id.into()], |row| row.int(0))?)
+/// Adds to a final document what the line tells of it: its payment, which is returned, what it credits, and its original PDF.
+fn complete_final(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    table: &str,
+    made: &Value,
+    built: &Built,
+    pdf: Option<&Upload>,
+) -> Result<Option<String>> {
+    let id = made["id"].as_str().unwrap_or_default();
+    let payment = if table == "invoices" { old::pay(tx, ctx, made, built)? } else { None };
+    let credited = built.beside.get("credited_invoice_id").map_or("", String::as_str);
+    if let Some(credited) = moved::same(tx, ctx, "invoices", credited)? {
+        documents::link_credit(tx, ctx, id, &credited)?;
+    }
+    let file = pdf.map(|upload| files::add_as(tx, ctx, upload, Origin::Document)).transpose()?;
+    documents::keep_original(tx, ctx, table, id, file.as_ref())?;
+    Ok(payment)
 }
 
 /// Returns the record that a line is about, if there is one.

@@ -10,7 +10,6 @@ use serde_json::Value;
 use store::Tx;
 
 use super::built::Built;
-use super::mapping::Plan;
 
 /// Returns an id of ours; empty for any other text. The ids of other programs, such as 1 and 2, are not unique: those of
 /// two programs would be taken for the same record.
@@ -76,8 +75,8 @@ fn text<'b>(built: &'b Built, name: &str) -> Option<&'b str> {
 
 /// Returns the line with the ids of this account instead of those of the account that it comes from. What a moved record can
 /// be without is left out if it is not here, with a warning; anything else stays, and is a problem.
-pub fn resolved(tx: &mut Tx, ctx: &Ctx, plan: &Plan, built: &Built) -> Result<Built> {
-    let (mut built, resource) = (built.clone(), plan.resource);
+pub fn resolved(tx: &mut Tx, ctx: &Ctx, resource: &Resource, built: &Built) -> Result<Built> {
+    let mut built = built.clone();
     let mut doubts = std::mem::take(&mut built.doubts);
     for field in resource.fields.iter().filter(|field| !field.rules.refers.is_empty()) {
         resolve_field(tx, ctx, resource, field, &mut built, &mut doubts)?;

@@ -15,7 +15,7 @@ use sheets::archive::Archive;
 use store::{Tx, Value};
 
 use super::built::Built;
-use super::make::version_of;
+use super::lines::version_of;
 use super::{lines, subject};
 use crate::payments::payment::Payment;
 

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use store::Tx;
 
 use super::import::{Import, ImportStatus, Objects};
-use super::lines::{self, Entry, Outcome, PAYMENT};
-use super::make::version_of;
+use super::lines::{self, Entry, Outcome, PAYMENT, version_of};
 use super::run::{MAX_ERRORS, acting, save_progress};
 use super::subject;
 use crate::documents::old as documents;

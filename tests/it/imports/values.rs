@@ -194,8 +194,9 @@ fn an_interrupted_import_is_not_run_twice(db: Db) {
     assert_eq!(total(&client, "/v1/products"), 2);
     work(&server);
     assert_eq!(total(&client, "/v1/products"), 2);
-    // Another import of the file is fine once the first has ended.
-    let started = said(&command(&["products", file, "--run"]));
+    // Another import of the file is fine once the first has ended, if it is meant.
+    assert!(complained(&command(&["products", file, "--run"])).contains("--again"));
+    let started = said(&command(&["products", file, "--run", "--again"]));
     let line = started.lines().find(|line| line.starts_with("Started import ")).unwrap();
     assert!(line.contains("--continue") && started.contains("2 created"), "{started}");
     assert!(!command(&["--continue", "none"]).status.success());
