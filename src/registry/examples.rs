@@ -158,7 +158,7 @@ pub const NEEDED: &[Needed] = &[
         lookups: &[PROJECT, NEW_HOUR],
     },
     Needed {
-        operations: &["approveProjectHour", "rejectProjectHour"],
+        operations: &["approveProjectHour", "rejectProjectHour", "withdrawProjectHour"],
         lookups: &[PROJECT, NEW_HOUR, Lookup::made("HOUR_ID", "/v1/projects/$ID/hours/$HOUR_ID/submit", "")],
     },
     Needed {

@@ -395,7 +395,7 @@ fn data_is_created_for_its_own_user_only() {
 fn wider_permissions_are_removed_at_the_start() {
     let mut db = Db::sqlite();
     db.data = db.folder.path().join("data");
-    assert!(told(&db, &["account", "create", "A"]).0);
+    assert!(told(&db, &["migrate"]).0 && told(&db, &["account", "create", "A"]).0);
     let loosen = |path: &Path, mode: u32| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
