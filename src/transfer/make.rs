@@ -64,26 +64,17 @@ pub fn make(
         outcome,
         message: String::new(),
     };
-    // What the line refers to does not matter if its record is here and stays as it is.
-    let known = moved::same(tx, ctx, table, &built.source_id)?;
-    let built = &match known.is_some() && import.existing == Existing::Skip {
-        true => built.clone(),
-        false => moved::resolved(tx, ctx, plan.resource, built)?,
-    };
-    let known = match known {
-        None => existing(tx, ctx, plan, import, built)?,
-        known => known,
-    };
+    let (built, known) = &known(tx, ctx, plan, import, built)?;
     if let Some(id) = known {
         if import.existing == Existing::Skip {
             if !built.source_id.is_empty() {
-                lines::add(tx, ctx, &import.base.id, &entry(&id, 0, Outcome::Skipped))?;
+                lines::add(tx, ctx, &import.base.id, &entry(id, 0, Outcome::Skipped))?;
             }
             return Ok(Outcome::Skipped.into());
         }
         built.faults.clone().into_result()?;
-        change(tx, ctx, plan, built, &id)?;
-        lines::add(tx, ctx, &import.base.id, &entry(&id, 0, Outcome::Updated))?;
+        change(tx, ctx, plan, built, id)?;
+        lines::add(tx, ctx, &import.base.id, &entry(id, 0, Outcome::Updated))?;
         return Ok(Made { outcome: Outcome::Updated, doubts: built.doubts.clone() });
     }
     if table == "payments" {
@@ -141,7 +132,22 @@ fn complete_final(
     Ok(payment)
 }
 
-/// Returns the record that a line is about, if there is one.
+/// Returns the line with the ids of this account, and the record that it is about, if there is one.
+fn known(tx: &mut Tx, ctx: &Ctx, plan: &Plan, import: &Import, built: &Built) -> Result<(Built, Option<String>)> {
+    let same = moved::same(tx, ctx, plan.resource.shape.table, &built.source_id)?;
+    // What the line refers to does not matter if its record is here and stays as it is.
+    if same.is_some() && import.existing == Existing::Skip {
+        return Ok((built.clone(), same));
+    }
+    let built = moved::resolved(tx, ctx, plan.resource, built)?;
+    let found = match same {
+        None => existing(tx, ctx, plan, import, &built)?,
+        same => same,
+    };
+    Ok((built, found))
+}
+
+/// Returns the record that a line matches, if there is one.
 fn existing(tx: &mut Tx, ctx: &Ctx, plan: &Plan, import: &Import, built: &Built) -> Result<Option<String>> {
     let by = import.match_by.as_str();
     if by.is_empty() && !built.source_id.is_empty() {
