@@ -118,7 +118,9 @@ fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
     let date = collection_date(ctx, &batch)?;
     let creditor = creditor(tx, ctx)?;
     batch.collection_date = Day(Some(date));
-    let NextFile { waiting, left_out, warnings, .. } = NextFile::of(tx, ctx)?;
+    let next = NextFile::of(tx, ctx)?;
+    batch.amount = next.amount();
+    let NextFile { waiting, left_out, warnings, .. } = next;
     let warnings = input.warnings.iter().cloned().chain(warnings).collect();
     if waiting.is_empty() {
         return Ok(Built { seq, batch, waiting, warnings, left_out });
@@ -127,7 +129,6 @@ fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
     // At most 35 characters, and unique per file.
     batch.message_id = format!("KT{}", batch.base.id.replace('-', ""));
     batch.count = i64::try_from(waiting.len()).unwrap_or(i64::MAX);
-    batch.amount = Amount::from_scaled(waiting.iter().map(|one| one.payment.amount.scaled()).sum());
     batch.content = file(ctx, &batch, creditor, date, &waiting)?;
     Ok(Built { seq, batch, waiting, warnings, left_out })
 }
