@@ -356,7 +356,7 @@ impl<K: DocumentKind> Document<K> {
         let becomes_final = self.generation_mode == Mode::Final;
         self.generation_mode = Mode::Draft;
         if self.client_id != before.client_id || self.corporate_identity_id != before.corporate_identity_id {
-            self.take_snapshots(tx, ctx)?;
+            self.take_names(tx, ctx)?;
         }
         if self.rows != before.rows {
             self.work_out(tx, ctx, None)?;

@@ -1,5 +1,5 @@
-//! The client that a mail addresses: as it is now. A final document keeps the client that it was printed with, whose e-mail
-//! address may be out of date.
+//! The client of a document as it is now: a mail addresses it, and a draft is printed with it. A final document keeps the client
+//! that it was printed with, whose e-mail address may be out of date.
 
 use engine::context::Ctx;
 use engine::error::{Error, Result};
@@ -26,6 +26,16 @@ impl<K: DocumentKind> Document<K> {
             // It was deleted or merged, and the document follows soon.
             Err(Error { code, .. }) if code.class() == engine::error::Class::NotFound => Ok(document),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Returns a draft with its client and its identity as they are now, to be printed.
+    pub(super) fn with_parties(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Self> {
+        let mut document = self.clone();
+        match document.take_snapshots(tx, ctx) {
+            // One of them was deleted or merged, and the document follows soon.
+            Err(Error { code, .. }) if code.class() == engine::error::Class::NotFound => Ok(self.clone()),
+            taken => taken.map(|()| document),
         }
     }
 

@@ -20,7 +20,7 @@ pub fn when_final() -> String {
 pub fn relink<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, link: &Relink, slice: &Slice) -> Result<bool> {
     records::relink_with::<Document<K>>(tx, ctx, link, slice, |tx, ctx, before, document| {
         if link.field == "client_id" && !document.is_final() {
-            document.take_snapshots(tx, ctx)?;
+            document.take_names(tx, ctx)?;
         }
         if link.field == "client_id" {
             money_due::move_first_paid(tx, ctx, document)?;

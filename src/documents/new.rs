@@ -1,5 +1,7 @@
 //! Creating documents: what a caller can send, and how the rest is filled in.
 
+use std::sync::Arc;
+
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
 use engine::context::Ctx;
@@ -262,7 +264,7 @@ pub fn language_of(client: Option<&Client>) -> Language {
 }
 
 impl<K: DocumentKind> Document<K> {
-    /// Completes a new document: id, token, dates, snapshots and a draft number.
+    /// Completes a new document: id, token, dates, names and a draft number.
     pub fn start(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         self.begin(tx, ctx, true)
     }
@@ -283,7 +285,7 @@ impl<K: DocumentKind> Document<K> {
             self.number = numbering::of_draft(&self.base.id);
         }
         self.payment_status = PaymentStatus::Draft;
-        self.take_snapshots(tx, ctx)?;
+        self.take_names(tx, ctx)?;
         self.resolve_dates(tx, ctx)?;
         let mut faults = FieldErrors::default();
         if orders_dates {
@@ -316,8 +318,25 @@ impl<K: DocumentKind> Document<K> {
         Ok(())
     }
 
-    /// Copies the current client and corporate identity.
+    /// Copies the names of the current client, and the default identity if it has none. A draft stores no more of them: it is
+    /// printed with what they are then.
+    pub(super) fn take_names(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let (client, identity) = self.parties(tx, ctx)?;
+        self.name_parties(client.as_deref(), &identity);
+        (self.client, self.sender) = Default::default();
+        Ok(())
+    }
+
+    /// Copies the current client and corporate identity, as a final document keeps them.
     pub fn take_snapshots(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let (client, identity) = self.parties(tx, ctx)?;
+        self.name_parties(client.as_deref(), &identity);
+        self.sender = records::known_snapshot(tx, ctx, &*identity);
+        self.client = client.map(|client| records::known_snapshot(tx, ctx, &*client)).unwrap_or_default();
+        Ok(())
+    }
+
+    fn parties(&self, tx: &mut Tx, ctx: &Ctx) -> Result<(Option<Arc<Client>>, Arc<CorporateIdentity>)> {
         let client = match self.client_id.0.as_str() {
             "" => None,
             id => Some(records::known::<Client>(tx, ctx, id)?),
@@ -326,13 +345,15 @@ impl<K: DocumentKind> Document<K> {
             "" => corporate_identity::default_one(tx, ctx)?,
             id => records::known::<CorporateIdentity>(tx, ctx, id)?,
         };
+        Ok((client, identity))
+    }
+
+    fn name_parties(&mut self, client: Option<&Client>, identity: &CorporateIdentity) {
         self.corporate_identity_id = Link(identity.base.id.clone());
-        self.sender = records::known_snapshot(tx, ctx, &*identity);
-        let blank = Client::default();
-        let shown = client.as_deref().unwrap_or(&blank);
-        self.take_client(shown);
-        self.client = client.map(|client| records::known_snapshot(tx, ctx, &*client)).unwrap_or_default();
-        Ok(())
+        match client {
+            Some(client) => self.take_client(client),
+            None => self.take_client(&Client::default()),
+        }
     }
 
     /// Copies the number of its project.

@@ -70,10 +70,13 @@ pub fn content<K: DocumentKind>(call: Call) -> Result<Work> {
 
 /// Returns the PDF, or what is needed to create it.
 pub fn content_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Content> {
-    let made = made(tx, ctx, &document.base.id, document.revision)?;
-    Ok(match made {
-        Some(file) if document.is_final() => files::kept(&file),
-        _ => Content::Made(Arc::new(print(tx, ctx, document)?)),
+    if !document.is_final() {
+        let draft = document.with_parties(tx, ctx)?;
+        return Ok(Content::Made(Arc::new(print(tx, ctx, &draft)?)));
+    }
+    Ok(match made(tx, ctx, &document.base.id, document.revision)? {
+        Some(file) => files::kept(&file),
+        None => Content::Made(Arc::new(print(tx, ctx, document)?)),
     })
 }
 

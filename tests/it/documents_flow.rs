@@ -38,6 +38,7 @@ on_both![
     numbers_have_no_gaps,
     a_final_document_is_locked,
     the_pdf_is_stored_per_revision,
+    a_draft_is_printed_with_its_client_of_that_moment,
     a_late_job_prints_its_own_revision,
     a_deleted_product_leaves_its_name_in_rows,
     lists_of_documents_have_every_filter,
@@ -367,6 +368,23 @@ fn the_pdf_is_stored_per_revision(db: Db) {
     let waiting =
         server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE state <> 'done'", &[])).unwrap();
     assert_eq!(waiting, 0, "no job is left behind");
+}
+
+/// A draft has no copy of its client and identity: it is printed with what they are.
+fn a_draft_is_printed_with_its_client_of_that_moment(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = company(&client);
+    let path = format!("/v1/invoices/{}", client.post("/v1/invoices", body(&firm)).expect(201).id());
+    let pdf = || client.get(&format!("{path}/pdf/content")).expect(200).bytes;
+    let first = pdf();
+    client.patch(&format!("/v1/clients/{firm}"), json!({"street": "Elsewhere", "house_number": "2"})).expect(200);
+    let moved = pdf();
+    assert_ne!(moved, first);
+    client.act(&format!("{path}/finalize")).expect(200);
+    let printed = pdf();
+    client.patch(&format!("/v1/clients/{firm}"), json!({"street": "Far away"})).expect(200);
+    assert_eq!(pdf(), printed, "a final document keeps its client");
 }
 
 /// The job stores what a later revision changes, and reads the rest from the document.

@@ -39,20 +39,24 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
     debug_assert!(types::is_declared(event.name), "the registry does not declare the event {}", event.name);
     let (end, listens) = end(tx, ctx, event)?;
     let seq = end.seq + 1;
+    let same = end.told.filter(|told| !record.is_empty() && *told.data == *record);
     // The row before, or the one that this refers to, shows the same. Another node may be of a version that would not look
     // there, so this is for databases with a single one.
-    let is_shared = !tx.dialect().is_shared() && !record.is_empty() && *end.data == *record;
-    let (data, data_of) = if is_shared { ("", end.data_of) } else { (record, 0) };
+    let data_of = same.as_ref().filter(|_| !tx.dialect().is_shared()).map_or(0, |told| told.data_of);
+    let data = if data_of == 0 { record } else { "" };
+    let told = match same {
+        Some(told) if *told.actor_name == *ctx.actor.name => told,
+        same => Told::new(record, same.map_or(seq, |told| told.data_of), &ctx.actor.name)?,
+    };
     let kind = ctx.actor.kind.wire();
-    let salt = salt::next()?;
     let parts = Parts {
         account: ctx.account,
         seq,
         at: ctx.now.0,
         texts: [event.name, event.entity_type, event.entity_id, &ctx.actor.id, kind, &ctx.request_id],
     };
-    let hash = chain(MARKED_VERSION, &end.hash, &parts, &digest(&salt, &ctx.actor.name, record));
-    let marked = [salt, ctx.site.vault.mark(&hash)?];
+    let hash = chain(MARKED_VERSION, &end.hash, &parts, &told.digest);
+    let marked = [told.salt, ctx.site.vault.mark(&hash)?];
     tx.gather(
         &LINES,
         &[
@@ -73,12 +77,7 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
             marked.as_flattened().into(),
         ],
     )?;
-    let (data, data_of) = match is_shared {
-        true => (end.data, end.data_of),
-        false if record.len() <= MAX_SHARED => (record.into(), seq),
-        false => (Arc::default(), 0),
-    };
-    *tx.memory("log", ctx.account) = Some(End { seq, hash, data, data_of });
+    *tx.memory("log", ctx.account) = Some(End { seq, hash, told: (record.len() <= MAX_SHARED).then_some(told) });
     ctx.wakeup.logs(ctx.account);
     if let Some(listener) = event::listener().filter(|_| listens) {
         (listener.start)(tx, ctx, event, seq)?;
@@ -116,9 +115,27 @@ static LINES: Gathered = Gathered {
 struct End {
     seq: i64,
     hash: Vec<u8>,
-    /// Its data, if this transaction wrote it, and the row that has them.
+    /// What it says, if this transaction wrote it.
+    told: Option<Told>,
+}
+
+/// The data of a row, for a next one that says the same: both are erased together, so they may have one salt and one digest.
+#[derive(Clone)]
+struct Told {
     data: Arc<str>,
+    /// The row that has the data.
     data_of: i64,
+    actor_name: Arc<str>,
+    salt: [u8; salt::LENGTH],
+    digest: [u8; 32],
+}
+
+impl Told {
+    fn new(data: &str, data_of: i64, actor_name: &Arc<str>) -> Result<Told> {
+        let salt = salt::next()?;
+        let digest = digest(&salt, actor_name, data);
+        Ok(Told { data: data.into(), data_of, actor_name: actor_name.clone(), salt, digest })
+    }
 }
 
 /// The most bytes of data that are remembered for the next row.
