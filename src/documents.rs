@@ -240,6 +240,7 @@ impl<K: DocumentKind> Model for Document<K> {
             self.take_open_amount();
             return Ok(());
         };
+        before.check_copies()?;
         if self.project_id != before.project_id {
             self.take_project(tx, ctx)?;
         }

@@ -3,6 +3,7 @@
 
 use engine::context::Ctx;
 use engine::error::{Error, Result};
+use engine::record::Record;
 use engine::records;
 use store::Tx;
 
@@ -37,6 +38,14 @@ impl<K: DocumentKind> Document<K> {
             Err(Error { code, .. }) if code.class() == engine::error::Class::NotFound => Ok(self.clone()),
             taken => taken.map(|()| document),
         }
+    }
+
+    /// Rejects a document whose copy of its client or its identity is not readable: it is neither printed nor changed.
+    pub(super) fn check_copies(&self) -> Result<()> {
+        for (column, copy) in [("client", &self.client), ("sender", &self.sender)] {
+            copy.check().map_err(|error| error.at(Self::shape().table, &self.base.id, column))?;
+        }
+        Ok(())
     }
 
     /// Copies the names and the address of a client.

@@ -322,6 +322,7 @@ impl PaymentState {
 
 /// Returns everything that is needed to create the PDF of a document.
 pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Print> {
+    document.check_copies()?;
     let sender = document.sender.json();
     let logo = match sender["meta"]["logo_file_id"].as_str().unwrap_or_default() {
         "" => String::new(),

@@ -109,7 +109,12 @@ fn records(server: &Server) -> (Client, Vec<(&'static Resource, String)>) {
     (client, found)
 }
 
-on_both![names_an_unreadable_column_of_each_type, does_not_overwrite_an_unreadable_value, sets_aside_an_unreadable_run,];
+on_both![
+    names_an_unreadable_column_of_each_type,
+    does_not_overwrite_an_unreadable_value,
+    neither_prints_nor_changes_an_unreadable_copy,
+    sets_aside_an_unreadable_run,
+];
 
 fn names_an_unreadable_column_of_each_type(db: Db) {
     let server = Server::with(db, |config| config.workers = 0);
@@ -177,6 +182,24 @@ fn does_not_overwrite_an_unreadable_value(db: Db) {
         client.get(&format!("/v1/deals/{other}")).expect(200);
         update(&server, "deals", column, &deal, before);
         client.get("/v1/deals").expect(200);
+    }
+}
+
+/// A response does not show the client that a final invoice was printed with, so a GET does not read all of it.
+fn neither_prints_nor_changes_an_unreadable_copy(db: Db) {
+    let server = Server::with(db, |config| config.workers = 0);
+    let client = server.client();
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    let rows = json!([{"name": "Boiler", "unit_price": 100}]);
+    let sent = json!({"title": "Boiler", "client_id": firm, "rows": rows, "generation_mode": "final"});
+    let id = client.post("/v1/invoices", sent).expect(201).id();
+    let path = format!("/v1/invoices/{id}");
+    update(&server, "invoices", "client", &id, Stored::from("{\"company_name\": De Ster}"));
+    client.get(&path).expect(200);
+    for reply in [client.get(&format!("{path}/pdf/content")), client.patch(&path, json!({"title": "Other"}))] {
+        let reply = reply.expect(409);
+        let place = format!("The column 'client' of invoices {id} cannot be read");
+        assert!(reply.text.contains(&place), "{}", reply.text);
     }
 }
 
