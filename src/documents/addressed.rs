@@ -3,7 +3,7 @@
 
 use engine::context::Ctx;
 use engine::error::{Error, Result};
-use engine::record::Record;
+use engine::record::{Record, Snapshot};
 use engine::records;
 use store::Tx;
 
@@ -14,6 +14,9 @@ use crate::relations::client::Client;
 impl<K: DocumentKind> Document<K> {
     /// Returns the document with its client as it is now. It is for mail about the document, and is not saved.
     pub fn addressed(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Self> {
+        if !self.is_final() {
+            return self.with_parties(tx, ctx);
+        }
         let mut document = self.clone();
         if self.client_id.0.is_empty() {
             return Ok(document);
@@ -40,9 +43,14 @@ impl<K: DocumentKind> Document<K> {
         }
     }
 
-    /// Rejects a document whose copy of its client or its identity is not readable: it is neither printed nor changed.
+    /// The copies of its client and its identity, with their columns.
+    pub(super) fn copies(&self) -> [(&'static str, &Snapshot); 2] {
+        [("client", &self.client), ("sender", &self.sender)]
+    }
+
+    /// Rejects a document with a copy that is not readable: it is neither printed nor changed.
     pub(super) fn check_copies(&self) -> Result<()> {
-        for (column, copy) in [("client", &self.client), ("sender", &self.sender)] {
+        for (column, copy) in self.copies() {
             copy.check().map_err(|error| error.at(Self::shape().table, &self.base.id, column))?;
         }
         Ok(())

@@ -12,6 +12,11 @@ pub fn faults<K: DocumentKind>(tx: &mut Tx, account: i64, document: &Document<K>
     if document.is_final() && (document.number.starts_with("DRAFT-") || document.finalized_at.0.is_none()) {
         faults.push("It is final, but has no number or no finalization time".to_string());
     }
+    for (column, copy) in document.copies() {
+        if copy.check().is_err() {
+            faults.push(format!("Column {column} cannot be read: it is not a JSON object"));
+        }
+    }
     if K::WHICH == Which::Invoice {
         payments(tx, account, document, &mut faults)?;
         period(tx, account, document, &mut faults)?;

@@ -378,12 +378,16 @@ fn a_draft_is_printed_with_its_client_of_that_moment(db: Db) {
     let path = format!("/v1/invoices/{}", client.post("/v1/invoices", body(&firm)).expect(201).id());
     let pdf = || client.get(&format!("{path}/pdf/content")).expect(200).bytes;
     let first = pdf();
-    client.patch(&format!("/v1/clients/{firm}"), json!({"street": "Elsewhere", "house_number": "2"})).expect(200);
-    let moved = pdf();
-    assert_ne!(moved, first);
+    client.patch(&format!("/v1/clients/{firm}"), json!({"city": "Elsewhere"})).expect(200);
+    assert_ne!(pdf(), first);
+    let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
+    client.patch(&format!("/v1/corporate-identities/{identity}"), json!({"name": "Loodgieters van Dam"})).expect(200);
+    let preview = json!({"send_type": "invoice", "document_id": path.rsplit('/').next()});
+    let mail = client.post("/v1/mail-templates/preview", preview).expect(200).text;
+    assert!(mail.contains("Loodgieters van Dam"), "{mail}");
     client.act(&format!("{path}/finalize")).expect(200);
     let printed = pdf();
-    client.patch(&format!("/v1/clients/{firm}"), json!({"street": "Far away"})).expect(200);
+    client.patch(&format!("/v1/clients/{firm}"), json!({"city": "Far away"})).expect(200);
     assert_eq!(pdf(), printed, "a final document keeps its client");
 }
 

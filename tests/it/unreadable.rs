@@ -201,6 +201,9 @@ fn neither_prints_nor_changes_an_unreadable_copy(db: Db) {
         let place = format!("The column 'client' of invoices {id} cannot be read");
         assert!(reply.text.contains(&place), "{}", reply.text);
     }
+    let invoices = kantoor::registry::REGISTRY.resources.iter().find(|own| own.shape.table == "invoices").unwrap();
+    let said = inspected(&server, &client, invoices, &id);
+    assert!(said.iter().any(|what| what.starts_with("Column client cannot be read")), "{said:?}");
 }
 
 /// An unreadable run does not block others.
