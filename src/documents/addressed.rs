@@ -38,9 +38,13 @@ impl<K: DocumentKind> Document<K> {
         let mut document = self.clone();
         match document.take_snapshots(tx, ctx) {
             // One of them was deleted or merged, and the document follows soon.
-            Err(Error { code, .. }) if code.class() == engine::error::Class::NotFound => Ok(self.clone()),
-            taken => taken.map(|()| document),
+            Err(Error { code, .. }) if code.class() == engine::error::Class::NotFound => {
+                (document.client_id, document.corporate_identity_id) = Default::default();
+                document.take_snapshots(tx, ctx)?;
+            }
+            taken => taken?,
         }
+        Ok(document)
     }
 
     /// The copies of its client and its identity, with their columns.

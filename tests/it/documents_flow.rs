@@ -389,6 +389,11 @@ fn a_draft_is_printed_with_its_client_of_that_moment(db: Db) {
     let printed = pdf();
     client.patch(&format!("/v1/clients/{firm}"), json!({"city": "Far away"})).expect(200);
     assert_eq!(pdf(), printed, "a final document keeps its client");
+    // As while the documents of a deleted client are being changed.
+    let other = client.post("/v1/invoices", body(&firm)).expect(201).id();
+    let gone = "UPDATE invoices SET client_id = 'gone' WHERE generation_mode = 'draft'";
+    server.app.store.write_now(0, |tx| tx.execute(gone, &[])).unwrap();
+    client.get(&format!("/v1/invoices/{other}/pdf/content")).expect(200);
 }
 
 /// The job stores what a later revision changes, and reads the rest from the document.

@@ -39,14 +39,14 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
     debug_assert!(types::is_declared(event.name), "the registry does not declare the event {}", event.name);
     let (end, listens) = end(tx, ctx, event)?;
     let seq = end.seq + 1;
-    let same = end.told.filter(|told| !record.is_empty() && *told.data == *record);
+    let same = end.data.filter(|data| !record.is_empty() && *data.text == *record);
     // The row before, or the one that this refers to, shows the same. Another node may be of a version that would not look
     // there, so this is for databases with a single one.
-    let data_of = same.as_ref().filter(|_| !tx.dialect().is_shared()).map_or(0, |told| told.data_of);
-    let data = if data_of == 0 { record } else { "" };
-    let told = match same {
-        Some(told) if *told.actor_name == *ctx.actor.name => told,
-        same => Told::new(record, same.map_or(seq, |told| told.data_of), &ctx.actor.name)?,
+    let data_of = same.as_ref().filter(|_| !tx.dialect().is_shared()).map_or(0, |data| data.stored_in);
+    let text = if data_of == 0 { record } else { "" };
+    let data = match same {
+        Some(data) if *data.actor_name == *ctx.actor.name => data,
+        same => LineData::new(record, same.map_or(seq, |data| data.stored_in), &ctx.actor.name)?,
     };
     let kind = ctx.actor.kind.wire();
     let parts = Parts {
@@ -55,8 +55,8 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
         at: ctx.now.0,
         texts: [event.name, event.entity_type, event.entity_id, &ctx.actor.id, kind, &ctx.request_id],
     };
-    let hash = chain(MARKED_VERSION, &end.hash, &parts, &told.digest);
-    let marked = [told.salt, ctx.site.vault.mark(&hash)?];
+    let hash = chain(MARKED_VERSION, &end.hash, &parts, &data.digest);
+    let marked = [data.salt, ctx.site.vault.mark(&hash)?];
     tx.gather(
         &LINES,
         &[
@@ -70,14 +70,14 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
             kind.into(),
             (&*ctx.actor.name).into(),
             (&*ctx.request_id).into(),
-            data.into(),
+            text.into(),
             data_of.into(),
             hash.as_slice().into(),
             MARKED_VERSION.into(),
             marked.as_flattened().into(),
         ],
     )?;
-    *tx.memory("log", ctx.account) = Some(End { seq, hash, told: (record.len() <= MAX_SHARED).then_some(told) });
+    *tx.memory("log", ctx.account) = Some(End { seq, hash, data: (record.len() <= MAX_SHARED).then_some(data) });
     ctx.wakeup.logs(ctx.account);
     if let Some(listener) = event::listener().filter(|_| listens) {
         (listener.start)(tx, ctx, event, seq)?;
@@ -115,26 +115,27 @@ static LINES: Gathered = Gathered {
 struct End {
     seq: i64,
     hash: Vec<u8>,
-    /// What it says, if this transaction wrote it.
-    told: Option<Told>,
+    /// Its data, if this transaction wrote it.
+    data: Option<LineData>,
 }
 
-/// The data of a row, for a next one that says the same: both are erased together, so they may have one salt and one digest.
+/// The data of a row, for the next one if it has the same. The two then have one salt and one digest: whoever erases only one of
+/// them has kept the data anyway.
 #[derive(Clone)]
-struct Told {
-    data: Arc<str>,
-    /// The row that has the data.
-    data_of: i64,
+struct LineData {
+    text: Arc<str>,
+    /// The number of the row that stores them.
+    stored_in: i64,
     actor_name: Arc<str>,
     salt: [u8; salt::LENGTH],
     digest: [u8; 32],
 }
 
-impl Told {
-    fn new(data: &str, data_of: i64, actor_name: &Arc<str>) -> Result<Told> {
+impl LineData {
+    fn new(text: &str, stored_in: i64, actor_name: &Arc<str>) -> Result<LineData> {
         let salt = salt::next()?;
-        let digest = digest(&salt, actor_name, data);
-        Ok(Told { data: data.into(), data_of, actor_name: actor_name.clone(), salt, digest })
+        let digest = digest(&salt, actor_name, text);
+        Ok(LineData { text: text.into(), stored_in, actor_name: actor_name.clone(), salt, digest })
     }
 }
 
