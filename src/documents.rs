@@ -5,6 +5,7 @@ mod addressed;
 pub(crate) mod complete;
 pub(crate) mod credit;
 pub(crate) mod faults;
+pub(crate) mod hours;
 pub(crate) mod kind;
 pub(crate) mod leaving;
 pub(crate) mod mail;

@@ -28,7 +28,9 @@ use crate::automation::{
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
 use crate::documents::pdf::DocumentPdf;
-use crate::documents::{self, InvoiceKind, QuoteKind, WorkorderKind, leaving, money_due, timers as document_timers};
+use crate::documents::{
+    self, InvoiceKind, QuoteKind, WorkorderKind, hours, leaving, money_due, timers as document_timers,
+};
 use crate::files::{self, DropContent, usage};
 use crate::mail::outcome::Followers;
 use crate::mail::{self, Deliver, listed};
@@ -79,7 +81,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         ticket_message::resource(),
         ticket_status::resource(renaming::patch_status),
         ticket_channel::resource(),
-        project::resource(),
+        hours::billable(project::resource()),
         hour::resource(),
         product::resource(deleted_products::delete),
         task::resource(),

@@ -162,6 +162,15 @@ pub const NEEDED: &[Needed] = &[
         lookups: &[PROJECT, NEW_HOUR, Lookup::made("HOUR_ID", "/v1/projects/$ID/hours/$HOUR_ID/submit", "")],
     },
     Needed {
+        operations: &["createProjectInvoice"],
+        lookups: &[
+            PROJECT,
+            NEW_HOUR,
+            Lookup::made("HOUR_ID", "/v1/projects/$ID/hours/$HOUR_ID/submit", ""),
+            Lookup::made("HOUR_ID", "/v1/projects/$ID/hours/$HOUR_ID/approve", ""),
+        ],
+    },
+    Needed {
         operations: &[
             "acceptQuote",
             "rejectQuote",

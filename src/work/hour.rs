@@ -3,9 +3,11 @@
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
-use engine::record::{COMPUTED, DETAIL, Day, INPUT, Link, Model, Transitions, check_transition};
+use engine::record::{COMPUTED, DETAIL, Day, INPUT, Link, Model, Record, Transitions, check_transition};
 use engine::records::{self, Work};
 use engine::resource::{Method, Resource, Verb};
+use engine::slice::Slice;
+use engine::tables::Relink;
 use engine::{choice, record};
 use money::{Amount, Decimal};
 use store::{Migration, Tx};
@@ -50,6 +52,8 @@ record! {
     project_id: Link = COMPUTED.refers("projects").in_meta();
     /// The user who worked. A user with hours cannot be deleted, and a suspended user cannot be chosen.
     user_id: Link = INPUT.refers("users").filter().in_meta();
+    /// The invoice that bills them. Deleting it, while it is a draft, clears this; hours on a credited invoice stay with it.
+    invoice_id: Link = COMPUTED.nullable().refers("invoices").filter().filter_filled("invoiced").in_meta();
 }
 
 impl Model for Hour {
@@ -84,13 +88,14 @@ fn in_minutes(hours: Amount) -> i64 {
 }
 
 /// Converts minutes to hours with two decimals, rounded half up.
-fn in_hours(minutes: i64) -> Amount {
+pub(crate) fn in_hours(minutes: i64) -> Amount {
     Amount::from_scaled((minutes * 100 + 30) / 60)
 }
 
 /// The resource of hours; in the contract they are read-only. `all_hours.rs` has the routes across projects.
 pub(crate) fn resource() -> Resource {
     Resource::of::<Hour>("Project hours", "projects", MIGRATIONS)
+        .relinked(relink)
         .at("/v1/projects/{id}/hours")
         .list::<Hour>()
         .managed::<Hour>()
@@ -130,6 +135,39 @@ impl Hour {
         self.status = to;
         Ok(())
     }
+
+    /// Saves that an invoice bills these hours. They are locked for callers, not for this: what was worked stays the same.
+    pub(crate) fn bill(&self, tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<()> {
+        let mut billed = self.clone();
+        billed.invoice_id = Link(invoice.to_string());
+        records::update(tx, ctx, self, &mut billed, "updated")
+    }
+}
+
+/// The approved hours of a project between two days that no invoice bills, oldest first: `most` of them.
+pub(crate) fn unbilled(tx: &mut Tx, ctx: &Ctx, project: &str, days: [&Day; 2], most: usize) -> Result<Vec<Hour>> {
+    let [from, to] = days.map(|day| day.0.map(|date| date.to_string()));
+    let sql = format!(
+        "{}{} WHERE account_id = $1 AND project_id = $2 AND invoice_id = '' AND status = '{}' AND date >= $3 AND date <= $4
+         ORDER BY date, id LIMIT {most}",
+        Hour::sql().select,
+        tx.dialect().indexed_by("project_hours_billed"),
+        Status::Approved.wire()
+    );
+    let (from, to) = (from.unwrap_or_default(), to.unwrap_or_else(|| LAST_DAY.to_string()));
+    Ok(tx.all(&sql, &[ctx.account.into(), project.into(), from.into(), to.into()], Hour::from_row)?)
+}
+
+/// The last day that a date can be.
+const LAST_DAY: &str = "9999-12-31";
+
+/// Changes a link of hours whose record is deleted or merged. All hours of a deleted draft are free again in one transaction:
+/// between two, the draft would bill hours that another invoice can bill too. An invoice has few enough of them.
+fn relink(tx: &mut Tx, ctx: &Ctx, link: &Relink, slice: &Slice) -> Result<bool> {
+    match link.field {
+        "invoice_id" => records::relink::<Hour>(tx, ctx, link, &Slice::endless()),
+        _ => records::relink::<Hour>(tx, ctx, link, slice),
+    }
 }
 
 fn delete(call: Call) -> Result<Work> {
@@ -152,10 +190,11 @@ pub(crate) fn guard_user(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     }
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    number: 18,
-    name: "project hours",
-    sql: "
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 18,
+        name: "project hours",
+        sql: "
 CREATE TABLE project_hours (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -175,4 +214,16 @@ CREATE INDEX project_hours_id ON project_hours (account_id, project_id, id);
 CREATE INDEX project_hours_date ON project_hours (account_id, project_id, date, id);
 CREATE INDEX project_hours_status ON project_hours (account_id, project_id, status, created_at, id);
 ",
-}];
+    },
+    // The last index serves deleting a draft: PostgreSQL would choose another one.
+    Migration {
+        number: 129,
+        name: "invoices of hours",
+        sql: "
+ALTER TABLE project_hours ADD COLUMN invoice_id TEXT NOT NULL DEFAULT '';
+CREATE INDEX project_hours_billed ON project_hours (account_id, project_id, invoice_id, created_at, id);
+CREATE INDEX project_hours_invoice ON project_hours (account_id, invoice_id, created_at, id);
+CREATE INDEX project_hours_of_invoice ON project_hours (account_id, invoice_id) WHERE invoice_id <> '';
+",
+    },
+];

@@ -1,5 +1,6 @@
 //! Invoices, quotes and workorders: from draft to paid.
 
+mod hours;
 mod payments;
 mod quotes;
 

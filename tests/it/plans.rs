@@ -40,6 +40,9 @@ fn queries(resource: &Resource) -> Vec<(String, bool)> {
             queries.push((format!("{from}=2026-01-01&{to}=2026-02-01&sort={}", field.name), true));
             queries.push((format!("{from}=2026-01-01&{to}=2026-02-01"), false));
         }
+        if !field.rules.filter_filled.is_empty() {
+            queries.extend(["true", "false"].map(|filled| (format!("{}={filled}", field.rules.filter_filled), false)));
+        }
     }
     queries.push(("id=a,b".to_string(), false));
     if list.searches {
