@@ -1,49 +1,46 @@
-// Invoicing the approved hours of a project: a draft invoice with a row for each activity and person.
+// Invoicing the approved hours of a project: the server makes a draft invoice with a row for each activity and person, of the
+// hours that no invoice has yet.
 import { useMemo, useState } from "preact/hooks";
-import { formKey, get, post, useLoad } from "../api.js";
+import { formKey, post, useLoad } from "../api.js";
 import { Dialog } from "../dialog.js";
-import { DayBox } from "../field.js";
-import { hours, nearDay, plusDays, today } from "../format.js";
+import { DayBox, NumberBox } from "../field.js";
+import { hours, plusDays, today } from "../format.js";
 import { div, h, label, li, p, span, strong, ul } from "../html.js";
 import { Skeleton } from "../parts.js";
 import { go } from "../router.js";
 import { salesRates } from "../rows.js";
 import { tables } from "../schema.js";
-import { LinkName, linked } from "../value.js";
+import { LinkName } from "../value.js";
 import { t } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
 /** @typedef {{ key: string, activity: string, user: string, minutes: number }} Group */
 
-const MAX_PAGES = 10;
-
 /** @param {{ project: Item, close: () => void }} properties */
 export function BillHours({ project, close }) {
   const [from, setFrom] = useState(monthBefore());
   const [to, setTo] = useState(today());
-  const path = `/v1/projects/${project.id}/hours?status=approved&from=${from}&to=${to}&per_page=100&sort=date&order=asc`;
-  const loaded = useLoad(from && to ? path : null).answer;
+  const [price, setPrice] = useState("");
+  const list = `/v1/projects/${project.id}/hours?status=approved&from=${from}&to=${to}&invoiced=`;
+  const loaded = useLoad(from && to ? `${list}false&per_page=100&sort=date&order=asc` : null).answer;
+  const billed = useLoad(from && to ? `${list}true&per_page=1&sums=hours` : null).answer?.meta.sums?.hours ?? 0;
   const rates = useLoad("/v1/tax-rates").answer;
   const groups = grouped(loaded?.data ?? []);
   const key = useMemo(formKey, []);
-  const pages = Math.min(MAX_PAGES, loaded?.meta.pages ?? 1);
   const run = async () => {
-    const all = /** @type {Item[]} */ ([...(loaded?.data ?? [])]);
-    for (let page = 2; page <= pages; page++) all.push(...(await get(`${path}&page=${page}`)).data);
     const vat = salesRates(rates?.data ?? [])[0]?.code;
-    // Nobody has a rate: the price is what is left to fill in.
-    const rows = grouped(all).map((group) => ({ name: [group.activity || t("project.work"), linked("users", group.user).value?.name].filter(Boolean).join(", "), quantity: (group.minutes / 60).toFixed(2), unit: t("bill.unit"), unit_price: "0", ...(vat ? { vat_code: vat } : {}) }));
-    const title = t("bill.invoice", { project: project.name, from: nearDay(from), to: nearDay(to) });
-    const made = await post("/v1/invoices", { title, project_id: project.id, ...(project.client_id ? { client_id: project.client_id } : {}), rows }, { key });
+    const made = await post(`/v1/projects/${project.id}/invoice`, { from, to, ...(price ? { unit_price: price } : {}), ...(vat ? { vat_code: vat } : {}) }, { key });
     go(`${tables.invoices?.address}/${made.data.id}`);
-    focusPrice(MAX_LOOKS);
+    if (!price) focusPrice(MAX_LOOKS);
   };
-  return h(Dialog, { title: t("bill.title"), action: t("bill.make"), close, run, disabled: groups.length === 0 || !rates },
+  return h(Dialog, { title: t("bill.title"), action: t("bill.make"), close, run, disabled: groups.length === 0 || !rates || price.startsWith("?") },
     p(null, t("bill.text")),
-    div({ class: "fields" }, div({ class: "field" }, label({ for: "bill-from" }, t("bill.from")), h(DayBox, { id: "bill-from", value: from, onChange: setFrom })), div({ class: "field" }, label({ for: "bill-to" }, t("bill.to")), h(DayBox, { id: "bill-to", value: to, onChange: setTo }))),
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "bill-from" }, t("bill.from")), h(DayBox, { id: "bill-from", value: from, onChange: setFrom })), div({ class: "field" }, label({ for: "bill-to" }, t("bill.to")), h(DayBox, { id: "bill-to", value: to, onChange: setTo })),
+      div({ class: "field" }, label({ for: "bill-price" }, t("bill.price")), h(NumberBox, { id: "bill-price", value: price, decimals: 2, mark: "€", onChange: setPrice }))),
     !loaded ? h(Skeleton, { rows: 2 }) : groups.length === 0 ? p({ class: "soft" }, t("bill.none"))
       : ul({ class: "lines" }, groups.map((group) => li({ key: group.key }, span(null, group.activity || t("project.work"), group.user ? [", ", h(LinkName, { key: "who", table: "users", id: group.user, plain: true })] : null), strong({ class: "amount" }, hours(group.minutes))))),
-    pages > 1 ? p({ class: "soft" }, t("bill.more")) : null);
+    (loaded?.meta.pages ?? 1) > 1 ? p({ class: "soft" }, t("bill.more")) : null,
+    billed > 0 ? p({ class: "soft" }, t("bill.billed", { hours: hours(Math.round(billed * 60)) })) : null);
 }
 
 /** @param {Item[]} entries @returns {Group[]} */

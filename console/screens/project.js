@@ -35,7 +35,7 @@ export function ProjectPage({ table, id }) {
   const bill = () => void import("./bill_hours.js").then(({ BillHours }) => openDialog(({ close }) => h(BillHours, { project: item, close })), sayError);
   return div({ class: "page" },
     h(Head, { title: item.name, over: [a({ key: "list", href: table.address }, tableName(table.key)), ` · ${item.number}`], beside: h(Pill, { table: "projects", field: "status", value: item.status }) },
-      edits ? h(Button, { primary: true, icon: "hours", onClick: log }, t("project.log")) : null, tables.invoices && can(tables.invoices, "create") && worked.approved > 0 ? h(Button, { icon: "invoices", onClick: bill }, t("bill.title")) : null, edits ? h(Button, { icon: "edit", href: `${table.address}/${id}/edit` }, t("edit")) : null),
+      edits ? h(Button, { primary: true, icon: "hours", onClick: log }, t("project.log")) : null, edits && tables.invoices && can(tables.invoices, "create") && worked.billable > 0 ? h(Button, { icon: "invoices", onClick: bill }, t("bill.title")) : null, edits ? h(Button, { icon: "edit", href: `${table.address}/${id}/edit` }, t("edit")) : null),
     h(Budget, { item, worked }),
     div({ class: "columns" },
       div({ class: "column-main" },
@@ -46,17 +46,17 @@ export function ProjectPage({ table, id }) {
 
 const COUNTED = "draft,submitted,approved";
 
-/** The minutes that were worked, and how many of them are approved; rejected ones do not count. The list has the latest only:
- * the sums of the server are used if there are more.
+/** The minutes that were worked, how many of them are approved, and how many of those are on no invoice yet; rejected ones do
+ * not count. The list has the latest only: the sums of the server are used if there are more.
  * @param {string} id @param {import("../api.js").Answer | null} entries */
 function useWorked(id, entries) {
   const rows = /** @type {Item[]} */ (entries?.data ?? []);
   const more = (entries?.meta.total ?? 0) > rows.length;
   const path = `/v1/projects/${id}/hours?per_page=1&sums=hours&status=`;
-  const [all, approved] = [useLoad(more ? `${path}${COUNTED}` : null), useLoad(more ? `${path}approved` : null)].map((loaded) => Math.round((loaded.answer?.meta.sums?.hours ?? 0) * 60));
-  /** @param {string[]} statuses */
-  const sum = (statuses) => rows.filter((row) => statuses.includes(row.status)).reduce((total, row) => total + row.minutes, 0);
-  return more ? { all: all ?? 0, approved: approved ?? 0 } : { all: sum(COUNTED.split(",")), approved: sum(["approved"]) };
+  const [all, approved, billable] = [useLoad(more ? `${path}${COUNTED}` : null), useLoad(more ? `${path}approved` : null), useLoad(more ? `${path}approved&invoiced=false` : null)].map((loaded) => Math.round((loaded.answer?.meta.sums?.hours ?? 0) * 60));
+  const sum = (/** @type {Item[]} */ some) => some.reduce((total, row) => total + row.minutes, 0);
+  const done = rows.filter((row) => row.status === "approved");
+  return more ? { all: all ?? 0, approved: approved ?? 0, billable: billable ?? 0 } : { all: sum(rows.filter((row) => COUNTED.split(",").includes(row.status))), approved: sum(done), billable: sum(done.filter((row) => !row.meta?.invoice_id)) };
 }
 
 /** @param {{ item: Item, worked: { all: number, approved: number } }} properties */
@@ -78,7 +78,9 @@ function HourLine({ project, row, edits }) {
   /** @param {string} name */
   const act = (name) => void post(`${path}/${name}`, undefined).catch(sayError);
   const reject = () => confirm({ title: t("hours.reject"), text: t("approve.reject_text", { hours: hours(row.minutes) }), action: t("hours.reject"), danger: true, run: () => post(`${path}/reject`, undefined) });
-  return li(null, div(null, div(null, row.activity_name || t("project.work")), div({ class: "soft" }, nearDay(row.date))), span({ class: "line-end" }, h(Pill, { table: "hours", field: "status", value: row.status }), strong({ class: "amount" }, hours(row.minutes)),
+  const invoice = row.meta?.invoice_id;
+  const billed = !invoice ? null : tables.invoices && can(tables.invoices, "get") ? a({ key: "invoice", href: `${tables.invoices.address}/${invoice}` }, t("bill.on")) : t("bill.on");
+  return li(null, div(null, div(null, row.activity_name || t("project.work")), div({ class: "soft" }, nearDay(row.date), billed ? [" · ", billed] : null)), span({ class: "line-end" }, h(Pill, { table: "hours", field: "status", value: row.status }), strong({ class: "amount" }, hours(row.minutes)),
     edits && row.status !== "approved" ? h(Menu, { label: t("more"), icon: "more", quiet: true, items: [
       { label: t("hours.submit"), icon: "send", hidden: row.status === "submitted", run: () => act("submit") }, { label: t("action.approve"), icon: "check", hidden: row.status !== "submitted", run: () => act("approve") }, { label: t("hours.reject"), icon: "close", hidden: row.status !== "submitted", run: reject }, { label: t("hours.take_back"), icon: "left", hidden: row.status !== "submitted", run: () => act("withdraw") },
       { label: t("delete"), icon: "trash", danger: true, run: () => deleteLater(t("deleted", { name: hours(row.minutes) }), row.id, path) },

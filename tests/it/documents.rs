@@ -48,6 +48,7 @@ fn operations_and_schemas_have_names_for_programs() {
         ("POST /v1/tickets/{id}/messages/inbound", "createInboundTicketMessage"),
         ("POST /v1/webhook-endpoints/{id}/rotate-secret", "rotateWebhookEndpointSecret"),
         ("POST /v1/quotes/{id}/project", "createQuoteProject"),
+        ("POST /v1/projects/{id}/invoice", "createProjectInvoice"),
         ("POST /v1/hours/approve", "approveHourEntries"),
         ("GET /v1/files/{id}/content", "downloadFile"),
         ("GET /v1/me/sessions", "listSessions"),

@@ -30,6 +30,7 @@ fn an_owner_needs_no_program() {
     a_subscription_is_collected(browser, &client, &customer);
     a_file_for_the_bank_says_what_it_needs(browser, &client);
     hours_are_submitted_and_approved(browser, &client, &customer);
+    approved_hours_are_invoiced_once(browser, &client);
     a_ticket_is_made_by_hand(browser, &client, &customer);
     a_ticket_is_changed(browser, &client);
     a_ticket_is_found(browser, &client);
@@ -216,6 +217,38 @@ fn hours_are_submitted_and_approved(browser: &mut Chromium, client: &Client, cus
     // They are those of whoever typed them, also while there is one user.
     let users = client.get("/v1/users").data();
     assert_eq!((users.as_array().unwrap().len(), &entry["meta"]["user_id"]), (1, &users[0]["id"]));
+}
+
+/// Approved hours become a draft invoice, and say so; nothing is left to invoice then.
+fn approved_hours_are_invoiced_once(browser: &mut Chromium, client: &Client) {
+    let project = client.get("/v1/projects?search=Verbouwing").data()[0]["id"].as_str().unwrap().to_string();
+    browser.go(&format!("/projects/{project}"));
+    browser.press("button", "Uren factureren");
+    browser.wait_until("document.querySelector('dialog .lines')?.innerText.includes('10:00') === true");
+    browser.type_in("bill-price", "80");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    browser.wait_until("/^.invoices.[0-9a-f-]{36}/.test(location.pathname)");
+    let entry = client.get("/v1/hours?invoiced=true").data()[0].clone();
+    let invoice = client.get(&format!("/v1/invoices/{}", entry["meta"]["invoice_id"].as_str().unwrap())).data();
+    let row = &invoice["rows"][0];
+    assert_eq!((&row["name"], &row["quantity"]), (&json!("Werk, Olga Jansen"), &json!(10)));
+    assert_eq!((&row["unit_price"], &invoice["total_excl_vat"]), (&json!(80), &json!(800)));
+    browser.go(&format!("/projects/{project}"));
+    browser.sees("Op factuur");
+    browser.wait_until("![...document.querySelectorAll('button')].some((one) => one.innerText.includes('factureren'))");
+    // Some more are approved: the dialog shows those alone, and how many are on an invoice already.
+    browser.go("/projects");
+    let (hours, more) = (format!("/v1/projects/{project}/hours"), json!({"hours": 2, "activity_name": "Stuken"}));
+    let more = client.post(&hours, more).expect(201).id();
+    for action in ["submit", "approve"] {
+        client.act(&format!("{hours}/{more}/{action}")).expect(200);
+    }
+    browser.go(&format!("/projects/{project}"));
+    browser.press("button", "Uren factureren");
+    browser.sees("10:00 uur van deze periode staat al op een factuur.");
+    browser.wait_until("document.querySelector('dialog .lines').innerText.includes('Stuken')");
+    assert_eq!(browser.evaluate("document.querySelectorAll('dialog .lines li').length"), 1);
+    browser.press("button", "Annuleren");
 }
 
 /// The ids of all hours.
