@@ -144,7 +144,7 @@ function ListCard({ table, loaded, add }) {
       h(Filters, { table, searching }),
       div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
       h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table)) }),
-      exportable(table) ? h(Button, { icon: "download", quiet: true, label: t("list.export"), class: "wide-only", onClick: () => exportList(table, listFilters()) }) : null,
+      exportable(table) ? h(ExportButton, { resource: table.key, filters: listFilters() }) : null,
       h(ColumnChooser, { table, open: choosing, columns, onChange: (names) => { columns.value = names; choose(`columns.${table.key}`, names); } })),
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
@@ -158,11 +158,15 @@ function ListCard({ table, loaded, add }) {
 /** @param {Table} table */
 const exportable = (table) => tables.exports !== undefined && can(tables.exports, "create") && table.key !== "exports";
 
-/** @param {Table} table @param {Record<string, string>} filters */
-const exportList = (table, filters) => void Promise.all([import("./export.js"), loadRest()]).then(([{ openExport }]) => openExport(table.key, filters), sayError);
+/** @param {string} resource @param {Record<string, string>} filters */
+const exportList = (resource, filters) => void Promise.all([import("./export.js"), loadRest()]).then(([{ openExport }]) => openExport(resource, filters), sayError);
+
+/** Exports what a list shows; also for the lists with a screen of their own.
+ * @param {{ resource: string, filters: Record<string, string> }} properties */
+export const ExportButton = ({ resource, filters }) => (tables.exports && can(tables.exports, "create") ? h(Button, { icon: "download", quiet: true, label: t("list.export"), class: "wide-only", onClick: () => exportList(resource, filters) }) : null);
 
 /** The filters of the address: what is shown, without the order and the page. */
-const listFilters = () => Object.fromEntries([...new URLSearchParams(viewQuery())].filter(([name]) => !["sort", "order", "view", "per_page"].includes(name)));
+export const listFilters = () => Object.fromEntries([...new URLSearchParams(viewQuery())].filter(([name]) => !["sort", "order", "view", "per_page"].includes(name)));
 
 /** What can be done with several records of a list at once.
  * @param {Table} table @returns {string[]} */
@@ -425,7 +429,7 @@ function Selection({ table, rows, selected }) {
   /** @param {string} action */
   function run(action) {
     const some = rows.filter((row) => ids.has(row.id));
-    if (action === "export") exportList(table, { id: [...ids].join() });
+    if (action === "export") exportList(table.key, { id: [...ids].join() });
     else void Promise.all([import("./several.js"), loadRest()]).then(([{ openSeveral }]) => openSeveral(table, action, some.map((row) => ({ id: row.id, name: calledIn(table, row) })), () => { selected.value = new Set(); }), sayError);
   }
 }

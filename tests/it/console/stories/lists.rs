@@ -25,6 +25,7 @@ fn lists_are_worked_with() {
     a_large_file_is_named(browser, &client);
     a_new_pipeline_has_phases(browser, &client, &customer);
     an_old_undo_changes_nothing(browser, &client, &customer);
+    lists_of_their_own_are_exported(browser, &client);
     browser.check();
 }
 
@@ -143,4 +144,27 @@ fn an_old_undo_changes_nothing(browser: &mut Chromium, client: &Client, customer
     browser.sees("Keuken is daarna gewijzigd");
     browser.take_problems();
     assert_eq!(client.get(&format!("/v1/deals/{deal}")).data()["status"], "lost");
+}
+
+/// The inbox, the board, the cards of flows and the week are exported as other lists are.
+fn lists_of_their_own_are_exported(browser: &mut Chromium, client: &Client) {
+    client.post("/v1/tickets", json!({"subject": "Koude oven"})).expect(201);
+    let project = client.post("/v1/projects", json!({"name": "Verbouwing"})).expect(201).id();
+    client.post(&format!("/v1/projects/{project}/hours"), json!({"hours": 2})).expect(201);
+    for (page, resource, filter) in [
+        ("/tickets?waiting=true", "tickets", "waiting"),
+        ("/deals", "deals", "pipeline_id"),
+        ("/flows", "flows", ""),
+        ("/hours", "project_hours", "from"),
+    ] {
+        browser.open(page);
+        browser.settles(page);
+        browser.press("button", "Exporteren");
+        browser.evaluate("HTMLAnchorElement.prototype.click = function () { window.followed = this.href; }; 0");
+        browser.press("button", "Downloaden");
+        browser.wait_until("/exports\\/.+\\/file$/.test(window.followed ?? '')");
+        let export = client.get("/v1/exports").data()[0].clone();
+        assert_eq!(export["resource"], resource);
+        assert!(filter.is_empty() || export["filters"][filter].is_string(), "{export}");
+    }
 }
