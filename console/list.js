@@ -9,7 +9,7 @@ import { count, daysUntil, money, moneyOfCents, plusDays, today } from "./format
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
-import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs, onPhone, say, sayError } from "./parts.js";
+import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs, isTouched, onPhone, say, sayError } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery, wentBack } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
@@ -197,7 +197,7 @@ function nothing(table, filtered, add) {
   const icon = tasteOf(table.key).icon ?? "files";
   if (filtered) return h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") }, h(Button, { href: table.address }, t("list.clear")));
   const about = table.key === "webhook_endpoints" ? h(Later, { load: () => import("./screens/webhook_example.js").then((module) => module.WebhookExample) }) : null;
-  return [h(Empty, { key: "empty", icon, title: word([`empty.${table.key}`], t("list.empty", { many: tableName(table.key).toLowerCase() })), text: word([`empty.${table.key}.text`], "") },
+  return [h(Empty, { key: "empty", icon, title: word([`empty.${table.key}`], t("list.empty", { many: tableName(table.key).toLowerCase() })), text: word([...(isTouched() ? [`empty.${table.key}.touch`] : []), `empty.${table.key}.text`], "") },
     add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null,
     add && IMPORTED.includes(table.key) && tables.imports && can(tables.imports, "create") ? h(Button, { icon: "download", href: `${tables.imports.address}/new?resource=${table.key}` }, t("list.import")) : null), about];
 }

@@ -14,6 +14,9 @@ const narrow = matchMedia("(max-width: 45em)");
 /** Whether rows are cards and sheets replace menus, as the style has it. */
 export const onPhone = signal(narrow.matches);
 narrow.addEventListener("change", () => { onPhone.value = narrow.matches; });
+const fingers = matchMedia("(pointer: coarse)");
+/** Whether files cannot be dragged here, as on phones and tablets. */
+export const isTouched = () => onPhone.value || fingers.matches;
 
 /** @param {{ icon?: string, primary?: boolean, danger?: boolean, quiet?: boolean, small?: boolean, href?: string, type?: "button" | "submit",
  *   disabled?: boolean, busy?: boolean, open?: boolean, label?: string, name?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, download?: string, class?: string }} properties `name` tells buttons with the same word apart; it begins with that word. */
