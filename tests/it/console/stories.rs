@@ -116,6 +116,6 @@ fn every_screen_opens_on_a_phone_without_an_error(browser: &mut Chromium, client
     }
     // Nothing can be dragged there.
     browser.open("/files?origin=uploaded");
-    browser.sees("Kies bestanden of foto’s om te uploaden.");
+    browser.sees("Kies bestanden met Uploaden.");
     assert_eq!(browser.evaluate("document.body.innerText.includes('hierheen')"), false);
 }
