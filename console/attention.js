@@ -21,7 +21,7 @@ export function useAttention() {
   if (!answer) return error ? [] : null;
   return answer.data.filter((/** @type {any} */ one) => one.count > 0 && LOOK[one.name]).map((/** @type {any} */ one) => {
     const [icon, tone] = LOOK[one.name] ?? ["alert", "calm"];
-    return { ...one, icon, tone, href: addressOf(one.path), label: t(/** @type {any} */ (`attention.${one.name}`), { n: one.count }) };
+    return { ...one, icon, tone, href: addressOf(one.path) + (one.name === "deals_without_task" ? "&view=list" : ""), label: t(/** @type {any} */ (`attention.${one.name}`), { n: one.count }) };
   });
 }
 

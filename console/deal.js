@@ -1,6 +1,11 @@
 // A deal that is won or lost, on the board and on its page. It can be undone while nobody has changed the deal since.
-import { ApiError, post } from "./api.js";
+import { useMemo, useState } from "preact/hooks";
+import { ApiError, formKey, post } from "./api.js";
+import { Dialog, openDialog } from "./dialog.js";
+import { TextBox } from "./field.js";
+import { div, h, label } from "./html.js";
 import { say, sayError } from "./parts.js";
+import { can, tables } from "./schema.js";
 import { t } from "./words.js";
 
 /** @typedef {import("./api.js").Item} Item */
@@ -10,7 +15,8 @@ export async function endDeal(deal, how, undone) {
   try {
     const { etag } = await post(`/v1/deals/${deal.id}/${how}`, undefined);
     const undo = () => void post(`/v1/deals/${deal.id}/move`, { status: "open" }, { etag }).then(undone, (error) => sayLate(deal, error));
-    say(t(how === "win" ? "board.won" : "board.lost", { title: deal.title }), { undo });
+    const asks = how === "lose" && tables.notes && can(tables.notes, "create");
+    say(t(how === "win" ? "board.won" : "board.lost", { title: deal.title }), { undo, ask: asks ? { label: t("board.add_reason"), run: () => openDialog(({ close }) => h(Reason, { deal, close })) } : undefined });
     return true;
   } catch (error) {
     sayError(error);
@@ -21,3 +27,16 @@ export async function endDeal(deal, how, undone) {
 /** Says why something is not undone.
  * @param {Item} deal @param {unknown} error */
 export const sayLate = (deal, error) => (error instanceof ApiError && error.status === 412 ? say(t("board.changed", { title: deal.title }), { error: true }) : sayError(error));
+
+/** Why a deal was lost, as a note about it.
+ * @param {{ deal: Item, close: () => void }} properties */
+function Reason({ deal, close }) {
+  const [reason, setReason] = useState("");
+  const key = useMemo(formKey, []);
+  const run = async () => {
+    await post("/v1/notes", { deal_id: deal.id, body: t("board.lost_because", { reason: reason.trim() }) }, { key });
+    say(t("saved"));
+  };
+  return h(Dialog, { title: t("board.lost", { title: deal.title }), action: t("save"), close, run, disabled: !reason.trim() },
+    div({ class: "field" }, label({ for: "lost-reason" }, t("field.reason")), h(TextBox, { id: "lost-reason", value: reason, long: true, onChange: setReason })));
+}

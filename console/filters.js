@@ -40,8 +40,11 @@ export function Filters({ table, searching }) {
     open ? h(Box, { table, field: open, parameters, close }) : null);
 }
 
+/** What only invoices have, of the fields that all documents share. */
+const OF_INVOICES = ["collected", "owed"];
+
 /** @param {Table} table */
-const filtersOf = (table) => table.fields.filter((field) => (field.filter && !(field.kind === "text" && table.search) && field.name !== "id") || field.range?.length);
+const filtersOf = (table) => table.fields.filter((field) => (table.key === "invoices" || !OF_INVOICES.includes(field.name)) && ((field.filter && !(field.kind === "text" && table.search) && field.name !== "id") || field.range?.length));
 
 /** Whether a list can be searched or filtered.
  * @param {Table} table */

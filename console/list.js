@@ -9,7 +9,7 @@ import { count, daysUntil, money, moneyOfCents, plusDays, today } from "./format
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
-import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs, onPhone, say, sayError } from "./parts.js";
+import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs, isTouched, onPhone, say, sayError } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery, wentBack } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
@@ -144,7 +144,7 @@ function ListCard({ table, loaded, add }) {
       h(Filters, { table, searching }),
       div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
       h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table)) }),
-      exportable(table) ? h(Button, { icon: "download", quiet: true, label: t("list.export"), class: "wide-only", onClick: () => exportList(table, listFilters()) }) : null,
+      exportable(table) ? h(ExportButton, { resource: table.key, filters: listFilters() }) : null,
       h(ColumnChooser, { table, open: choosing, columns, onChange: (names) => { columns.value = names; choose(`columns.${table.key}`, names); } })),
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
@@ -158,11 +158,15 @@ function ListCard({ table, loaded, add }) {
 /** @param {Table} table */
 const exportable = (table) => tables.exports !== undefined && can(tables.exports, "create") && table.key !== "exports";
 
-/** @param {Table} table @param {Record<string, string>} filters */
-const exportList = (table, filters) => void Promise.all([import("./export.js"), loadRest()]).then(([{ openExport }]) => openExport(table.key, filters), sayError);
+/** @param {string} resource @param {Record<string, string>} filters */
+const exportList = (resource, filters) => void Promise.all([import("./export.js"), loadRest()]).then(([{ openExport }]) => openExport(resource, filters), sayError);
+
+/** Exports what a list shows; also for the lists with a screen of their own.
+ * @param {{ resource: string, filters: Record<string, string> }} properties */
+export const ExportButton = ({ resource, filters }) => (tables.exports && can(tables.exports, "create") ? h(Button, { icon: "download", quiet: true, label: t("list.export"), class: "wide-only", onClick: () => exportList(resource, filters) }) : null);
 
 /** The filters of the address: what is shown, without the order and the page. */
-const listFilters = () => Object.fromEntries([...new URLSearchParams(viewQuery())].filter(([name]) => !["sort", "order", "view", "per_page"].includes(name)));
+export const listFilters = () => Object.fromEntries([...new URLSearchParams(viewQuery())].filter(([name]) => !["sort", "order", "view", "per_page"].includes(name)));
 
 /** What can be done with several records of a list at once.
  * @param {Table} table @returns {string[]} */
@@ -193,7 +197,7 @@ function nothing(table, filtered, add) {
   const icon = tasteOf(table.key).icon ?? "files";
   if (filtered) return h(Empty, { icon: "search", title: t("list.nothing_found"), text: t("list.nothing_found_text") }, h(Button, { href: table.address }, t("list.clear")));
   const about = table.key === "webhook_endpoints" ? h(Later, { load: () => import("./screens/webhook_example.js").then((module) => module.WebhookExample) }) : null;
-  return [h(Empty, { key: "empty", icon, title: word([`empty.${table.key}`], t("list.empty", { many: tableName(table.key).toLowerCase() })), text: word([`empty.${table.key}.text`], "") },
+  return [h(Empty, { key: "empty", icon, title: word([`empty.${table.key}`], t("list.empty", { many: tableName(table.key).toLowerCase() })), text: word([...(isTouched() ? [`empty.${table.key}.touch`] : []), `empty.${table.key}.text`], "") },
     add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null,
     add && IMPORTED.includes(table.key) && tables.imports && can(tables.imports, "create") ? h(Button, { icon: "download", href: `${tables.imports.address}/new?resource=${table.key}` }, t("list.import")) : null), about];
 }
@@ -425,7 +429,7 @@ function Selection({ table, rows, selected }) {
   /** @param {string} action */
   function run(action) {
     const some = rows.filter((row) => ids.has(row.id));
-    if (action === "export") exportList(table, { id: [...ids].join() });
+    if (action === "export") exportList(table.key, { id: [...ids].join() });
     else void Promise.all([import("./several.js"), loadRest()]).then(([{ openSeveral }]) => openSeveral(table, action, some.map((row) => ({ id: row.id, name: calledIn(table, row) })), () => { selected.value = new Set(); }), sayError);
   }
 }

@@ -14,6 +14,9 @@ const narrow = matchMedia("(max-width: 45em)");
 /** Whether rows are cards and sheets replace menus, as the style has it. */
 export const onPhone = signal(narrow.matches);
 narrow.addEventListener("change", () => { onPhone.value = narrow.matches; });
+const fingers = matchMedia("(pointer: coarse)");
+/** Whether files cannot be dragged here, as on phones and tablets. */
+export const isTouched = () => onPhone.value || fingers.matches;
 
 /** @param {{ icon?: string, primary?: boolean, danger?: boolean, quiet?: boolean, small?: boolean, href?: string, type?: "button" | "submit",
  *   disabled?: boolean, busy?: boolean, open?: boolean, label?: string, name?: string, onClick?: (event: MouseEvent) => void, children?: Children, form?: string, target?: string, download?: string, class?: string }} properties `name` tells buttons with the same word apart; it begins with that word. */
@@ -223,19 +226,19 @@ export function useOutside(box, open, close) {
 
 // Messages at the bottom of the page.
 
-/** @typedef {{ id: number, text: string, error: boolean, lost?: boolean, undo?: () => void, detail?: string, request?: string, icon?: string, link?: { href: string, label: string } }} Toast */
+/** @typedef {{ id: number, text: string, error: boolean, lost?: boolean, undo?: () => void, detail?: string, request?: string, icon?: string, link?: { href: string, label: string }, ask?: { label: string, run: () => void } }} Toast */
 const toasts = signal(/** @type {Toast[]} */ ([]));
 let lastToast = 0;
 const SHOWN = 6000;
 
 /** Says that something is done, for six seconds.
- * @param {string} text @param {{ undo?: () => void, error?: boolean, lost?: boolean, stays?: boolean, detail?: string, request?: string, icon?: string, link?: { href: string, label: string } }} [options] */
+ * @param {string} text @param {{ undo?: () => void, error?: boolean, lost?: boolean, stays?: boolean, detail?: string, request?: string, icon?: string, link?: { href: string, label: string }, ask?: { label: string, run: () => void } }} [options] `ask` is something to add. */
 export function say(text, options = {}) {
   const id = ++lastToast;
   // An error stays until somebody has read it; the same one is said once.
   const before = toasts.value.filter((one) => !(one.error && options.error && one.text === text && one.detail === options.detail));
   const done = before.filter((one) => !one.error).slice(-3);
-  toasts.value = [...before.filter((one) => one.error || done.includes(one)), { id, text, error: options.error ?? false, lost: options.lost, undo: options.undo, detail: options.detail, request: options.request, icon: options.icon, link: options.link }];
+  toasts.value = [...before.filter((one) => one.error || done.includes(one)), { id, text, error: options.error ?? false, lost: options.lost, undo: options.undo, detail: options.detail, request: options.request, icon: options.icon, link: options.link, ask: options.ask }];
   if (!options.error && !options.stays) setTimeout(() => unsay(id), SHOWN);
   return () => unsay(id);
 }
@@ -279,6 +282,7 @@ export const Toasts = () => div({ class: "toasts" }, toasts.value.map((toast) =>
     h(Icon, { name: toast.icon ?? (toast.error ? "alert" : "check") }), div(null, toast.text, toast.detail ? div({ class: "soft" }, toast.detail) : null, toast.request ? details({ class: "soft" }, summary(null, t("error.details")), toast.request) : null),
     toast.link ? a({ class: "link", href: toast.link.href, onClick: () => unsay(toast.id) }, toast.link.label) : null,
     toast.undo ? button({ type: "button", class: "link", onClick: () => { unsay(toast.id); toast.undo?.(); } }, t("undo")) : null,
+    toast.ask ? button({ type: "button", class: "link", onClick: () => { unsay(toast.id); toast.ask?.run(); } }, toast.ask.label) : null,
     button({ type: "button", class: "button quiet square small", "aria-label": t("close"), onClick: () => unsay(toast.id) }, h(Icon, { name: "close" })))));
 
 /** Deletes after six seconds in which it can be undone; at once when the page is left. Lists are without it meanwhile.

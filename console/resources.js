@@ -16,7 +16,7 @@ const DOCUMENT = { status: "payment_status", amount: "total_incl_vat", card: { t
 /** @type {Record<string, Taste>} */
 const TASTE = {
   invoices: { ...DOCUMENT, icon: "invoices", columns: ["number", "title", "client_id", "invoice_date", "due_date", "payment_status", "total_incl_vat", "open_amount"], roomy: ["invoice_date", "open_amount"], counted: ["draft", "open", "overdue", "partial"],
-    tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["overdue", "payment_status=open,overdue,partial&due_date_to={yesterday}&collected=false"], ["partial", "payment_status=partial"], ["paid", "payment_status=paid"]] },
+    tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["overdue", "payment_status=open,overdue,partial&due_date_to={yesterday}&collected=false&owed=true"], ["partial", "payment_status=partial"], ["paid", "payment_status=paid"]] },
   quotes: { ...DOCUMENT, icon: "quotes", columns: ["number", "title", "client_id", "invoice_date", "due_date", "payment_status", "total_incl_vat"], roomy: ["", "invoice_date"], counted: ["draft", "open"],
     tabs: [["all", ""], ["draft", "payment_status=draft"], ["open", "payment_status=open"], ["accepted", "payment_status=accepted"], ["rejected", "payment_status=rejected"]] },
   workorders: { ...DOCUMENT, icon: "workorders", columns: ["number", "title", "client_id", "invoice_date", "payment_status", "total_incl_vat"], counted: ["draft", "open"],

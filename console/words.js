@@ -83,9 +83,10 @@ export const actionName = (table, action) => word([`action.${table}.${action}`, 
  * @param {string} table @param {string} action */
 export const doneText = (table, action) => word([`done.${table}.${action}`, `done.${action}`], t("done", { what: actionName(table, action) }));
 
-/** What an error says to the reader: our words for the server's sentence or for its code, else the sentence itself.
- * @param {{ code?: string, message?: string, details?: unknown[] }} error */
-export const errorText = (error) => said(error.message ?? "") || word([`error.${error.code}`], error.message || t("error.unknown"), { n: error.details?.length ?? 0 });
+/** What an error says to the reader: our words for the server's sentence or for its code, else the sentence itself. A field may
+ * have several faults.
+ * @param {{ code?: string, message?: string, details?: { field?: string }[] }} error */
+export const errorText = (error) => said(error.message ?? "") || word([`error.${error.code}`], error.message || t("error.unknown"), { n: new Set(error.details?.map((one) => one.field)).size });
 
 /** What a sentence of the server is in the reader's words; empty if it has none. The key is the sentence, with names for
  * what differs; the name of a table is translated, and so is a reason.

@@ -102,7 +102,7 @@ record! {
     /// one subscription is retrieved, and in events.
     lines: Lines = INPUT.shown(DETAIL).example("[{\"title\": \"Hosting\", \"quantity\": 1, \"unit_price\": 25, \"vat_code\": \"NL21\"}]");
     /// Why the next invoice could not be created, or empty.
-    problem: String = COMPUTED.in_meta();
+    problem: String = COMPUTED.filter_filled("has_problem").in_meta();
     /// The names of the client, for search.
     client_names: String = COMPUTED.search().shown(NOWHERE);
     /// The day on which the next invoice could not be created.

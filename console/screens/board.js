@@ -6,6 +6,7 @@ import { endDeal, sayLate } from "../deal.js";
 import { daysUntil, money, moneyOfCents, nearDay } from "../format.js";
 import { a, article, div, h, h2, p, section, span, strong } from "../html.js";
 import { useKeys } from "../keys.js";
+import { ExportButton } from "../list.js";
 import { cents } from "../money.js";
 import { Button, Empty, Head, Menu, Pill, Problem, Skeleton, Tabs, say } from "../parts.js";
 import { go, place, restoreScroll } from "../router.js";
@@ -91,6 +92,7 @@ export function Board({ table }) {
   };
   return div({ class: "page list-page" },
     h(Head, { title: tableName("deals"), beside: span({ class: "soft" }, deals.length ? moneyOfCents(deals.reduce((total, deal) => total + cents(deal.amount), 0n)) : "") },
+      chosen && deals.length > 0 ? h(ExportButton, { resource: table.key, filters: { status: "open", pipeline_id: chosen.id } }) : null,
       h(Button, { quiet: true, icon: "columns", href: "/deals?view=list" }, t("board.list")),
       can(table, "create") ? h(Button, { primary: true, icon: "plus", href: `/deals/new${chosen ? `?pipeline_id=${chosen.id}` : ""}` }, word(["new.deals"], "")) : null),
     (pipelines?.length ?? 0) > 1 ? h(Tabs, { label: tableName("pipelines"), items: (pipelines ?? []).map((one) => ({ href: `/deals?pipeline_id=${one.id}`, label: given(one.name), current: one.id === chosen?.id })) }) : null,

@@ -4,7 +4,7 @@ import { patch, useLoad } from "../api.js";
 import { uploadAll } from "../filebox.js";
 import { size } from "../format.js";
 import { a, div, h, input, li, span, ul } from "../html.js";
-import { Button, Card, Empty, Moment, Problem, Skeleton } from "../parts.js";
+import { Button, Card, Empty, Moment, Problem, Skeleton, isTouched } from "../parts.js";
 import { can, tables } from "../schema.js";
 import { fileType } from "../value.js";
 import { t, tableName } from "../words.js";
@@ -32,7 +32,7 @@ export function ClientFiles({ id }) {
     edits ? input({ ref: box, type: "file", multiple: true, class: "hidden", tabIndex: -1, "aria-label": t("file.upload"), onChange: (event) => { void upload(event.currentTarget.files); event.currentTarget.value = ""; } }) : null,
     h(Card, { title: [tableName("files"), rows.length ? span({ key: "count", class: "count" }, ` ${rows.length}`) : null], actions: rows.length ? button : null },
       loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 3 })
-        : rows.length === 0 ? h(Empty, { icon: "files", title: t("client.no_files"), text: edits ? t("client.no_files_text") : undefined }, button)
+        : rows.length === 0 ? h(Empty, { icon: "files", title: t("client.no_files"), text: edits ? t(isTouched() ? "client.no_files_touch" : "client.no_files_text") : undefined }, button)
         : ul({ class: "related" }, rows.map((row) => li({ key: row.id }, a({ href: `${table.address}/${row.id}` }, div({ class: "related-line" },
           span({ class: "related-name" }, row.name), span({ class: "soft related-sub" }, [fileType(row.meta?.content_type ?? ""), size(row.meta?.size ?? 0)].filter(Boolean).join(" · ")), span({ class: "related-end soft" }, h(Moment, { at: row.created_at })))))))));
 }

@@ -5,7 +5,7 @@ import { Missing } from "../missing.js";
 import { confirm } from "../dialog.js";
 import { choose, chosen } from "../drafts.js";
 import { day, daysUntil, money, moneyOfCents, plusDays, today } from "../format.js";
-import { History } from "../history.js";
+import { History, useMails } from "../history.js";
 import { a, button, div, h, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Notes } from "../notes.js";
@@ -13,7 +13,7 @@ import { Paper, PdfSheet } from "../paper.js";
 import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, deleteLater, say } from "../parts.js";
 import { go } from "../router.js";
 import { can, itemPath, may, tables } from "../schema.js";
-import { actionName, choiceName, doneText, fieldName, t, tableName, word } from "../words.js";
+import { actionName, choiceName, doneText, fieldName, said, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
 import { isCollected, isPending, isRecorded, openCents, openCredit, openPayment, openSend, usePending } from "./send.js";
 import { LinkName, pdfOf, shortNumber } from "../value.js";
@@ -36,6 +36,7 @@ function Final({ table, item, etag }) {
   const actions = actionsOf(table, item, etag);
   const [main, ...rest] = actions;
   const pdf = pdfOf(table, item);
+  const mails = useMails(itemPath(table, item.id));
   useKeys([...actions.filter((action) => action.key).map((action) => ({ key: action.key ?? "", label: action.label, run: action.run })), { key: "d", label: t("document.pdf"), run: () => void open(pdf, "_blank") }]);
   return div({ class: "page document" },
     h(Head, { title: shortNumber(item.number), over: [a({ key: "list", href: table.address }, tableName(table.key)), " · ", item.title], beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: item.payment_status }), item.is_credit ? span({ key: "credit", class: "pill calm" }, t("field.is_credit")) : null] },
@@ -45,7 +46,7 @@ function Final({ table, item, etag }) {
     div({ class: "columns" },
       h(Sheet, { table, item, pdf }),
       div({ class: "column-side" }, table.key === "invoices" ? h(Money, { item }) : h(Answered, { table, item }), h(About, { table, item }),
-        table.key === "invoices" ? h(Payments, { item }) : null, h(Mails, { table, item }), table.key === "invoices" ? h(Notes, { about: "invoice_id", id: item.id }) : null, h(History, { table, item }))));
+        table.key === "invoices" ? h(Payments, { item }) : null, h(Mails, { mails }), table.key === "invoices" ? h(Notes, { about: "invoice_id", id: item.id }) : null, h(History, { table, item, mails }))));
 }
 
 /** The document as it is printed, or its rows; a phone shows the rows.
@@ -156,10 +157,9 @@ function Payments({ item }) {
   })));
 }
 
-/** @param {{ table: Table, item: Item }} properties */
-function Mails({ table, item }) {
-  const mails = /** @type {Item[]} */ (useLoad(`${itemPath(table, item.id)}/deliveries`).answer?.data ?? []);
+/** @param {{ mails: Item[] }} properties */
+function Mails({ mails }) {
   if (mails.length === 0) return null;
   return h(Card, { title: t("document.mails") }, ul({ class: "lines" }, [...mails].reverse().map((mail) => li({ key: mail.id },
-    div(null, div(null, mail.subject), div({ class: "soft" }, mail.recipient, " · ", h(Moment, { at: mail.created_at })), mail.status === "failed" ? div({ class: "late" }, mail.reason) : null), mail.status === "sent" ? span({ class: "pill good" }, choiceName("mails", "status", "sent")) : h(Pill, { table: "mails", field: "status", value: mail.status })))));
+    div(null, div(null, mail.subject), div({ class: "soft" }, mail.recipient, " · ", h(Moment, { at: mail.created_at })), mail.status === "failed" ? div({ class: "late" }, said(mail.reason) || mail.reason) : null), mail.status === "sent" ? span({ class: "pill good" }, choiceName("mails", "status", "sent")) : h(Pill, { table: "mails", field: "status", value: mail.status })))));
 }

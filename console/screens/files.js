@@ -9,7 +9,7 @@ import { moment, size } from "../format.js";
 import { a, div, h, img, input, span } from "../html.js";
 import { ListPage } from "../list.js";
 import { PdfSheet } from "../paper.js";
-import { Button, Card, Facts, Head, Menu, Skeleton } from "../parts.js";
+import { Button, Card, Facts, Head, Menu, Skeleton, isTouched } from "../parts.js";
 import { can, itemPath } from "../schema.js";
 import { LinkName, fileType } from "../value.js";
 import { t, tableName } from "../words.js";
@@ -29,7 +29,7 @@ export function Files({ table }) {
   };
   const edits = can(table, "create");
   return div({ class: over.value ? "dropping over" : "dropping", onDragOver: (event) => { if (!edits) return; event.preventDefault(); over.value = true; }, onDragLeave: () => { over.value = false; }, onDrop: (event) => { event.preventDefault(); over.value = false; void upload(event.dataTransfer?.files); } },
-    edits ? div({ class: "page upload-line" }, span({ class: "soft" }, left.value ? t("file.n_left", { n: left.value }) : t("file.drop")), h(Button, { primary: true, icon: "upload", busy: left.value > 0, onClick: () => box.current?.click() }, t("file.upload")), input({ ref: box, type: "file", multiple: true, class: "hidden", tabIndex: -1, "aria-label": t("file.upload"), onChange: (event) => { void upload(event.currentTarget.files); event.currentTarget.value = ""; } })) : null,
+    edits ? div({ class: "page upload-line" }, span({ class: "soft" }, left.value ? t("file.n_left", { n: left.value }) : t(isTouched() ? "file.pick" : "file.drop")), h(Button, { primary: true, icon: "upload", busy: left.value > 0, onClick: () => box.current?.click() }, t("file.upload")), input({ ref: box, type: "file", multiple: true, class: "hidden", tabIndex: -1, "aria-label": t("file.upload"), onChange: (event) => { void upload(event.currentTarget.files); event.currentTarget.value = ""; } })) : null,
     h(ListPage, { table }));
 }
 

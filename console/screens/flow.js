@@ -7,6 +7,7 @@ import { confirm, openDialog } from "../dialog.js";
 import { count, moment, money } from "../format.js";
 import { a, button, details, div, h, li, ol, p, pre, span, strong, summary, ul } from "../html.js";
 import { useKeys } from "../keys.js";
+import { ExportButton } from "../list.js";
 import { Button, Card, Empty, Facts, Head, Icon, Menu, Moment, Pill, Problem, Skeleton, onPhone, say, sayError } from "../parts.js";
 import { tasteOf } from "../resources.js";
 import { go } from "../router.js";
@@ -26,7 +27,7 @@ export function Flows({ table }) {
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
   const figures = /** @type {Item[] | undefined} */ (useLoad("/v1/reports/flows").answer?.data);
   return div({ class: "page" },
-    h(Head, { title: tableName("flows") }, h(Button, { href: waiting ? "/runs?status=pending_approval" : "/runs" }, tableName("runs"), waiting ? ` (${waiting})` : ""), can(table, "create") ? h(Button, { primary: true, icon: "plus", href: "/flows/new" }, word(["new.flows"], "")) : null),
+    h(Head, { title: tableName("flows") }, rows.length > 0 ? h(ExportButton, { resource: table.key, filters: {} }) : null, h(Button, { href: waiting ? "/runs?status=pending_approval" : "/runs" }, tableName("runs"), waiting ? ` (${waiting})` : ""), can(table, "create") ? h(Button, { primary: true, icon: "plus", href: "/flows/new" }, word(["new.flows"], "")) : null),
     loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : !loaded.answer ? h(Skeleton, { rows: 8 }) : rows.length === 0 ? h(Empty, { icon: "flows", title: t("list.empty", { many: tableName("flows").toLowerCase() }) }) : null,
     div({ class: "flow-grid" }, rows.map((flow) => h(FlowCard, { key: flow.id, table, flow, ran: figures && (figures.find((one) => one.flow_id === flow.id) ?? NEVER) }))));
 }

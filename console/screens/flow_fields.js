@@ -40,17 +40,18 @@ export function ScheduleBox({ id, value, onChange }) {
 
 /** @typedef {{ path: string, name: string }} EventField */
 
-/** The fields of the record that an event is about, by their names.
+/** What an event has, by name: its own data, such as a message or a mail, and the fields of the record that it is about.
  * @param {string} event @returns {EventField[]} */
 export function useEventFields(event) {
   const data = useLoad("/v1/automation/vocabulary").answer?.data;
-  const types = /** @type {string[]} */ (data?.events?.find((/** @type {any} */ one) => one.event === event)?.entity_types ?? []);
-  const type = types[0] ?? "";
+  const found = data?.events?.find((/** @type {any} */ one) => one.event === event);
+  const type = /** @type {string} */ (found?.entity_types?.[0] ?? "");
   const fields = /** @type {any[]} */ (data?.records?.[type] ?? []);
-  return fields.filter((field) => !["array", "object"].includes(field.type)).map((field) => {
+  const beside = /** @type {any[]} */ (found?.fields ?? []).filter((field) => field.type !== "array" && !field.path.endsWith(".id"));
+  return [...beside.map((field) => ({ path: field.path, name: pathName(field.path) })), ...fields.filter((field) => !["array", "object"].includes(field.type)).map((field) => {
     const last = field.path.slice(field.path.lastIndexOf(".") + 1);
     return { path: field.path, name: fieldName(tableOf(type)?.key ?? "", last) };
-  });
+  })];
 }
 
 /** The field of a condition: one of the event by its name, or a path.

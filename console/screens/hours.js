@@ -10,6 +10,7 @@ import { ChoiceBox, TextBox } from "../field.js";
 import { hours, nearDay, plusDays, today } from "../format.js";
 import { button, div, h, input, label, p, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
 import { useKeys } from "../keys.js";
+import { ExportButton } from "../list.js";
 import { Button, Empty, Head, Pill, Problem, Restored, Skeleton, Tabs, say, sayError, useTurn } from "../parts.js";
 import { place, setQuery } from "../router.js";
 import { can, may, me, tables } from "../schema.js";
@@ -119,6 +120,7 @@ function Week({ tabs }) {
   return div({ class: "page" },
     h(Head, { title: t("menu.hours"), beside: span({ class: "soft" }, `${nearDay(monday)} – ${nearDay(days[6])}`) }, who.box,
       div({ class: "week-steps" }, h(Button, { icon: "left", label: t("hours.previous"), onClick: () => week(-1) }), h(Button, { onClick: () => setQuery({ week: "" }) }, t("hours.this_week")), h(Button, { icon: "right", label: t("hours.next"), onClick: () => week(1) })),
+      all.length > 0 ? h(ExportButton, { resource: "project_hours", filters: { from: monday, to: days[6] ?? monday, ...(who.id ? { user_id: who.id } : {}) } }) : null,
       edits ? h(Button, { icon: "plus", onClick: add }, t("hours.add")) : null, edits && drafts.length > 0 ? h(Button, { primary: true, busy, onClick: () => take(submit) }, t("hours.submit_week")) : edits && submitted.length > 0 ? h(Button, { busy, onClick: () => take(() => move("withdraw", submitted)) }, t("hours.withdraw")) : null),
     tabs, restored.value ? h(Restored, { discard: () => { added.value = []; cells.value = {}; keep(); } }) : null,
     narrow() ? div({ class: "week-days", role: "group", "aria-label": t("hours.day") }, days.map((one) => button({ key: one, type: "button", "aria-pressed": one === single, onClick: () => setPicked(one) }, span(null, name.format(new Date(one))), span(null, String(Number(one.slice(8)))), span({ class: "soft" }, dash(total(all.filter((entry) => entry.date === one))) || "\u00a0")))) : null,

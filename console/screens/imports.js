@@ -6,7 +6,7 @@ import { confirm } from "../dialog.js";
 import { ChoiceBox } from "../field.js";
 import { count, decimal, size } from "../format.js";
 import { a, div, fieldset, form, h, input, label, legend, li, p, span, strong, table as tableElement, tbody, td, th, thead, tr, ul } from "../html.js";
-import { Button, Card, Empty, Head, Icon, Menu, Moment, Pill, Problem, Skeleton, deleteLater, say, sayError } from "../parts.js";
+import { Button, Card, Empty, Head, Icon, Menu, Moment, Pill, Problem, Skeleton, deleteLater, isTouched, say, sayError } from "../parts.js";
 import { go } from "../router.js";
 import { can, itemPath, tables } from "../schema.js";
 import { LinkName } from "../value.js";
@@ -74,7 +74,7 @@ export function NewImport({ table }) {
       div({ class: "field" }, label({ for: "import-resource" }, t("import.what")), h(ChoiceBox, { id: "import-resource", value: resource, onChange: setResource, options: known.map((one) => /** @type {[string, string]} */ ([one, tableName(one)])) }), resource === "invoices" ? p({ class: "help" }, t("import.clients_first")) : null),
       div({ class: "field" }, label({ for: "import-source" }, t("import.program")), h(ChoiceBox, { id: "import-source", value: source, onChange: setSource, options: [["", t("import.other_program")], ...SOURCES] }))),
       div({ class: over ? "drop-file over" : "drop-file", onDragOver: (event) => { event.preventDefault(); setOver(true); }, onDragLeave: () => setOver(false), onDrop: (event) => { event.preventDefault(); setOver(false); setFile(event.dataTransfer?.files[0] ?? file); } },
-        h(Icon, { name: "files" }), file ? strong(null, `${file.name} · ${size(file.size)}`) : span({ class: "soft" }, t("import.drop")),
+        h(Icon, { name: "files" }), file ? strong(null, `${file.name} · ${size(file.size)}`) : span({ class: "soft" }, t(isTouched() ? "import.pick" : "import.drop")),
         h(Chooser, { id: "import-file", name: t(file ? "file.replace" : "file.choose"), accept: ".csv,.txt,.tsv,.xlsx,.jsonl,.ndjson", onFile: setFile })),
       resource === "invoices" ? div({ class: "drop-file small" }, span({ class: "soft" }, pdfs ? `${pdfs.name} · ${size(pdfs.size)}` : t("import.pdfs")), h(Chooser, { id: "import-pdfs", name: t(pdfs ? "file.replace" : "import.choose_pdfs"), accept: ".zip", onFile: setPdfs })) : null),
     div({ class: "form-foot" }, h(Button, { href: table.address }, t("cancel")), h(Button, { type: "submit", primary: true, busy, disabled: !file }, t("import.check"))));

@@ -11,7 +11,7 @@ import { Button, Card, Empty, Head, Menu, Moment, Problem, Skeleton, say } from 
 import { go } from "../router.js";
 import { can, may } from "../schema.js";
 import { scopesText } from "../value.js";
-import { t, tableName } from "../words.js";
+import { given, t, tableName } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -19,7 +19,7 @@ import { t, tableName } from "../words.js";
 /** @param {{ table: Table }} properties */
 export function Keys({ table }) {
   const loaded = useLoad(`${table.path}?per_page=100`);
-  const all = /** @type {Item[]} */ (loaded.answer?.data ?? []);
+  const all = /** @type {Item[]} */ (loaded.answer?.data ?? []).map((key) => /** @type {Item} */ ({ ...key, name: given(key.name) }));
   const keys = [...all.filter((key) => !key.revoked_at), ...all.filter((key) => key.revoked_at)];
   const edits = may("keys.write");
   useKeys(edits ? [{ key: "n n", label: t("new.keys"), run: () => go(`${table.address}/new`) }] : []);
@@ -64,6 +64,6 @@ const HOUR = 3600;
 export function Rotate({ item, close }) {
   const [overlap, setOverlap] = useState(String(24 * HOUR));
   const run = async () => showOnce(await post(`/v1/api-keys/${item.id}/rotate`, { overlap_seconds: Number(overlap) }));
-  return h(Dialog, { title: t("keys.rotate_title", { name: item.name }), action: t("action.rotate"), close, run }, p(null, t("keys.rotate_text")),
+  return h(Dialog, { title: t("keys.rotate_title", { name: given(item.name) }), action: t("action.rotate"), close, run }, p(null, t("keys.rotate_text")),
     div({ class: "field" }, label({ for: "rotate-overlap" }, t("keys.old_works")), h(ChoiceBox, { id: "rotate-overlap", value: overlap, onChange: setOverlap, options: [["0", t("keys.overlap_none")], [String(HOUR), t("keys.overlap_hour")], [String(24 * HOUR), t("keys.overlap_day")], [String(7 * 24 * HOUR), t("keys.overlap_week")]] })));
 }

@@ -17,8 +17,9 @@ const LIMIT = 50;
 const TABS = ["", "queued", "failed", "retrying", "sent", "stored"];
 
 export function Mails() {
-  const status = new URLSearchParams(place.value.query).get("status") ?? "";
-  const { mails, more, error, loading, next, again } = useMails(status);
+  const parameters = new URLSearchParams(place.value.query);
+  const status = parameters.get("status") ?? "";
+  const { mails, more, error, loading, next, again } = useMails(status, parameters.get("updated_from") ?? "");
   return div({ class: "page list-page" },
     h(Head, { title: t("mails.title"), over: a({ href: "/settings" }, t("menu.settings")) }, h(Button, { href: "/settings/email-domains", icon: "send" }, tableName("email_domains")), may("settings.write") ? h(Button, { icon: "mail", onClick: () => openDialog(({ close }) => h(Test, { close, done: again })) }, t("mails.test")) : null),
     h(Tabs, { label: t("list.views"), items: TABS.map((tab) => ({ href: `/settings/mail${tab ? `?status=${tab}` : ""}`, current: status === tab, label: tab ? choiceName("mails", "status", tab) : t("tab.all") })) }),
@@ -64,15 +65,15 @@ function Row({ mail, again }) {
     td({ class: "card-status" }, h(Button, { small: true, quiet: true, name: `${t("mails.show")}: ${mail.subject}, ${mail.recipient}`, onClick: () => openDialog(({ close }) => h(Text, { mail, close })) }, t("mails.show")), mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, quiet: true, busy, name: `${t("again")}: ${mail.subject}, ${mail.recipient}`, onClick: () => take(retry) }, t("again")) : null));
 }
 
-/** @param {string} status */
-function useMails(status) {
+/** @param {string} status @param {string} since The day on which the status changed at the earliest, or empty. */
+function useMails(status, since) {
   const [state, setState] = useState(/** @type {{ mails: Item[], more: boolean, last: string, error: unknown, loading: boolean }} */ ({ mails: [], more: false, last: "", error: null, loading: true }));
   const round = useRef(0);
   /** @param {Item[]} mails @param {string} last */
   const load = (mails, last) => {
     const own = ++round.current;
     setState((before) => ({ ...before, loading: true, error: null }));
-    get(`/v1/mails?limit=${LIMIT}${status ? `&status=${status}` : ""}${last ? `&before=${last}` : ""}`).then(
+    get(`/v1/mails?limit=${LIMIT}${status ? `&status=${status}` : ""}${since ? `&updated_from=${since}` : ""}${last ? `&before=${last}` : ""}`).then(
       (answer) => { if (round.current === own) setState({ mails: [...mails, ...answer.data], more: Boolean(answer.meta.has_more), last: answer.meta.last_id ?? "", error: null, loading: false }); },
       (error) => { if (round.current === own) setState((before) => ({ ...before, error, loading: false })); });
   };
@@ -80,6 +81,6 @@ function useMails(status) {
     setState({ mails: [], more: false, last: "", error: null, loading: true });
     load([], "");
     return () => { round.current++; };
-  }, [status]);
+  }, [status, since]);
   return { ...state, next: () => load(state.mails, state.last), again: () => load([], "") };
 }

@@ -7,6 +7,7 @@ import { SearchBox } from "../filters.js";
 import { a, aside, button, div, h, h1, h2, label, section, span, textarea } from "../html.js";
 import { Others } from "../here.js";
 import { useKeys } from "../keys.js";
+import { ExportButton, listFilters } from "../list.js";
 import { sayMailed } from "../mailed.js";
 import { Missing } from "../missing.js";
 import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
@@ -38,12 +39,12 @@ export function Inbox({ table, id }) {
   return div({ class: id ? "inbox reading" : "inbox" },
     section({ class: "inbox-list", "aria-label": tableName("tickets") },
       div({ class: "inbox-head" },
-        div({ class: "inbox-title" }, id ? h2(null, tableName("tickets")) : h1({ tabIndex: -1 }, tableName("tickets")), can(table, "create") ? h(Button, { small: true, icon: "plus", href: "/tickets/new", name: word(["new.tickets"], t("new")) }, t("new")) : null),
-        h(Tabs, { label: t("list.views"), items: [{ href: "/tickets", label: t("ticket.all"), current: !now && !parameters.get("assignee_id") }, { href: `/tickets?${mine}`, label: t("ticket.mine"), current: query.includes(mine) }, ...statuses.map((status) => ({ href: `/tickets?status=${encodeURIComponent(status.name)}`, label: choiceName("tickets", "status", status.name), current: now === status.name }))] }),
+        div({ class: "inbox-title" }, id ? h2(null, tableName("tickets")) : h1({ tabIndex: -1 }, tableName("tickets")), div({ class: "line-end" }, none && !query ? null : h(ExportButton, { resource: table.key, filters: listFilters() }), can(table, "create") ? h(Button, { small: true, icon: "plus", href: "/tickets/new", name: word(["new.tickets"], t("new")) }, t("new")) : null)),
+        h(Tabs, { label: t("list.views"), items: [{ href: "/tickets", label: t("ticket.all"), current: !now && !parameters.get("assignee_id") && !parameters.get("waiting") }, { href: "/tickets?waiting=true", label: t("field.waiting"), current: parameters.has("waiting") }, { href: `/tickets?${mine}`, label: t("ticket.mine"), current: query.includes(mine) }, ...statuses.map((status) => ({ href: `/tickets?status=${encodeURIComponent(status.name)}`, label: choiceName("tickets", "status", status.name), current: now === status.name }))] }),
         none && !query ? null : h(SearchBox, { box: searching, now: parameters.get("search") ?? "" })),
       div({ class: "inbox-rows" },
         loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null, !loaded.answer ? h(Skeleton, { rows: 8 }) : null,
-        none ? nothing(parameters.has("search")) : null,
+        none ? nothing(parameters.has("search") || parameters.has("waiting")) : null,
         rows.map((row) => a({ key: row.id, class: waits(row) ? "inbox-row unanswered" : "inbox-row", href: `/tickets/${row.id}${query ? `?${query}` : ""}`, "aria-current": row.id === id ? "true" : undefined },
           span({ class: "who" }, row.client_name || (row.client_id ? h(LinkName, { table: "clients", id: row.client_id, plain: true }) : row.client_email || "–"), waits(row) ? span({ class: "hidden" }, ` (${t("ticket.unanswered")})`) : null), span({ class: "when" }, h(Moment, { at: row.meta?.last_message_at || row.created_at })), span({ class: "topic" }, row.subject),
           span({ class: "state" }, h(Pill, { table: "tickets", field: "status", value: row.status }), row.priority === "high" || row.priority === "urgent" ? h(Pill, { table: "tickets", field: "priority", value: row.priority }) : null, row.number))))),

@@ -21,7 +21,7 @@ const MEMBERS: &[Part] = &[
     Part(
         "events",
         "array",
-        "The events that start a flow: `event`, and `entity_types`, the types of record that it may be about. Other words of these records are accepted too, with a warning.",
+        "The events that start a flow: `event`, `entity_types`, the types of record that it may be about, and `fields` with `path` and `type`, what its data has beside the record. Other words of these records are accepted too, with a warning.",
     ),
     Part(
         "records",
@@ -79,7 +79,30 @@ fn all_events() -> Vec<Value> {
     let has_fields = |kind: &&str| logged().any(|resource| resource.shape.name == *kind);
     let starts = |event: &&EventType| event.origin != Origin::Trial && event.about.iter().all(has_fields);
     let all = registry().events.iter().filter(starts);
-    all.map(|event| json!({"event": event.name, "entity_types": event.about})).collect()
+    all.map(|event| json!({"event": event.name, "entity_types": event.about, "fields": beside(event)})).collect()
+}
+
+/// Describes what the data of an event has beside the fields of the record.
+fn beside(event: &EventType) -> Vec<Value> {
+    let mut fields = Vec::new();
+    // What callers fire has data of their own.
+    for (name, example) in event.members().iter().filter(|(name, _)| *name != "data") {
+        add_fields(&format!("data.{name}"), example, &mut fields);
+    }
+    fields
+}
+
+fn add_fields(path: &str, example: &Value, fields: &mut Vec<Value>) {
+    let kind = match example {
+        Value::Object(members) => {
+            return members.iter().for_each(|(name, inside)| add_fields(&format!("{path}.{name}"), inside, fields));
+        }
+        Value::Array(_) => "array",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) | Value::Null => "string",
+    };
+    fields.push(json!({"path": path, "type": kind}));
 }
 
 /// Describes the fields of a record in the data of its events.

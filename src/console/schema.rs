@@ -118,6 +118,12 @@ impl Seen<'_> {
                 fields.push(self.field(field));
             }
         }
+        let questions = self.resource.fields.iter().map(|field| &field.rules).flat_map(|rules| {
+            [rules.filter_filled, rules.filter_when.parameter].into_iter().filter(|name| !name.is_empty())
+        });
+        if self.list.is_some() {
+            fields.extend(questions.map(|name| json!({"name": name, "kind": "boolean", "filter": name})));
+        }
         for address in shape.addresses {
             fields.push(self.other(address.name, "website", address.views, false));
         }

@@ -99,3 +99,13 @@ impl Verb {
         listed.map_or(Effect::Allowed, |(_, _, effect)| *effect)
     }
 }
+
+/// The condition that a document was sent.
+pub(super) fn sent() -> String {
+    "sent_at > 0".to_string()
+}
+
+/// The condition that something is still to be paid.
+pub(super) fn owed() -> String {
+    "open_amount > 0".to_string()
+}

@@ -10,7 +10,7 @@ use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
 use engine::jobs::{self, NewJob};
 use engine::log::{self, Event};
-use engine::record::Shape;
+use engine::record::{Shape, parse_date};
 use engine::records::Work;
 use engine::registry::registry;
 use engine::resource::{Handler, Method, Part, RequestBody, Resource, Returns};
@@ -37,6 +37,7 @@ const TOGETHER: i64 = 500;
 const QUERY: &[Part] = &[
     Part("status", "string", "Only mail with this status, or with one of several, separated by commas."),
     Part("about_id", "string", "Only mail about this record."),
+    Part("updated_from", "date", "Only mail whose status last changed on this date or later (YYYY-MM-DD)."),
     Part(
         "before",
         "string",
@@ -124,6 +125,8 @@ fn list(call: Call) -> Result<Work> {
     });
     let statuses: Vec<Standing> = statuses.filter_map(|status| faults.take("status", status)).collect();
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten().unwrap_or(LIMIT);
+    let day = call.query.get("updated_from").map(parse_date).transpose();
+    let day = faults.take("updated_from", day).flatten();
     if call.query.get("before").is_some_and(|id| !is_id(id)) {
         faults.add(
             "before",
@@ -133,7 +136,8 @@ fn list(call: Call) -> Result<Work> {
     faults.into_result()?;
     Ok(Box::new(move |tx, ctx| {
         let text = |name: &str| call.query.get(name).unwrap_or_default().to_string();
-        let filter = Filter { statuses: statuses.clone(), about: text("about_id"), before: text("before") };
+        let since = day.map(|day| Moment::start_of(day, &ctx.zone));
+        let filter = Filter { statuses: statuses.clone(), about: text("about_id"), before: text("before"), since };
         let Found { mails, last, more } = page(tx, ctx, filter, limit)?;
         let mut answer = Answer::json(&Value::from(mails));
         answer.meta.push(format!("\"has_more\":{more},\"last_id\":{}", json!(last)));
@@ -155,6 +159,8 @@ struct Filter {
     about: String,
     /// The id that the page starts before; empty for the latest mail.
     before: String,
+    /// Whose status last changed then or later.
+    since: Option<Moment>,
 }
 
 /// One page of mail.
@@ -231,6 +237,10 @@ fn look_for(tx: &mut Tx, ctx: &Ctx, filter: &Filter, status: Option<Standing>, l
     add("about_id =", &filter.about);
     add("status =", status.map_or("", Standing::wire));
     add("id <", &filter.before);
+    if let Some(since) = filter.since {
+        values.push(since.0.into());
+        conditions.push_str(&format!(" AND deliveries.changed_at >= ${}", values.len()));
+    }
     values.push(limit.into());
     // Ids increase with time, so each index has its rows in order.
     let index = match (filter.about.as_str(), status) {

@@ -2,11 +2,14 @@
 //! own and is counted up to a limit, so the response takes the same time in every account.
 
 use engine::call::{Answer, Call};
+use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Error, Result};
 use engine::record::Shape;
 use engine::records::Work;
 use engine::resource::{Method, Part, Resource, Returns};
+use jiff::ToSpan;
+use jiff::civil::Date;
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -15,7 +18,7 @@ use crate::automation::run;
 use crate::documents::{Mode, PaymentStatus};
 use crate::mail::{Standing, listed};
 use crate::sales::deal;
-use crate::support::ticket::Speaker;
+use crate::support::ticket;
 use crate::work::{hour, task};
 
 static SHAPE: Shape = Shape::new("attention_item", "overview", &["Something that needs attention."]);
@@ -30,7 +33,7 @@ const MEMBERS: &[Part] = &[
         "How many of them are assigned to the caller, 0 if a key calls; only for deals, tickets and tasks.",
     ),
     Part("capped", "boolean", "Whether there are more than were counted."),
-    Part("path", "string", "A list that shows them, as closely as its filters can."),
+    Part("path", "string", "The list of them."),
 ];
 
 /// The route of the overview.
@@ -73,14 +76,14 @@ enum Since {
     Never,
     /// Today.
     Today,
-    /// A week ago, as a moment.
+    /// The end of the day a week ago, as a moment.
     WeekAgo,
 }
 
 const OVERDUE: Item = Item {
     name: "invoices_overdue",
     scope: "invoices.read",
-    path: "/v1/invoices?payment_status=open,overdue,partial&due_date_to={yesterday}&collected=false",
+    path: "/v1/invoices?payment_status=open,overdue,partial&due_date_to={yesterday}&collected=false&owed=true",
     amount: "open_amount",
     user: "",
     table: "invoices",
@@ -93,7 +96,7 @@ const ITEMS: &[Item] = &[
     OVERDUE,
     Item {
         name: "quotes_unanswered",
-        path: "/v1/quotes?payment_status=open",
+        path: "/v1/quotes?payment_status=open&sent=true",
         amount: "total_incl_vat",
         table: "quotes",
         index: "quotes_unanswered",
@@ -106,7 +109,7 @@ const ITEMS: &[Item] = &[
     },
     Item {
         name: "invoice_drafts_old",
-        path: "/v1/invoices?payment_status=draft&sort=created_at&order=asc",
+        path: "/v1/invoices?payment_status=draft&created_to={week_ago}&sort=created_at&order=asc",
         amount: "total_incl_vat",
         table: "invoices",
         index: "invoices_drafted",
@@ -114,14 +117,14 @@ const ITEMS: &[Item] = &[
     },
     Item {
         name: "quote_drafts_old",
-        path: "/v1/quotes?payment_status=draft&sort=created_at&order=asc",
+        path: "/v1/quotes?payment_status=draft&created_to={week_ago}&sort=created_at&order=asc",
         table: "quotes",
         index: "quotes_drafted",
         ..OLD_DRAFTS
     },
     Item {
         name: "workorder_drafts_old",
-        path: "/v1/workorders?payment_status=draft&sort=created_at&order=asc",
+        path: "/v1/workorders?payment_status=draft&created_to={week_ago}&sort=created_at&order=asc",
         table: "workorders",
         index: "workorders_drafted",
         ..OLD_DRAFTS
@@ -129,17 +132,17 @@ const ITEMS: &[Item] = &[
     Item {
         name: "tickets_waiting",
         scope: "tickets.read",
-        path: "/v1/tickets?sort=last_message_at&order=desc",
+        path: "/v1/tickets?waiting=true&sort=last_message_at&order=desc",
         user: "assignee_id",
         table: "tickets",
         index: "tickets_waiting",
-        condition: || format!("closed_at = 0 AND last_message_from <> '{}'", Speaker::Staff.wire()),
+        condition: ticket::waiting,
         ..PLAIN
     },
     Item {
         name: "tasks_due",
         scope: "tasks.read",
-        path: "/v1/tasks?status=open&sort=deadline&order=asc",
+        path: "/v1/tasks?status=open&deadline_to={today}&sort=deadline&order=asc",
         user: "assignee_id",
         table: "tasks",
         index: "tasks_due",
@@ -168,7 +171,7 @@ const ITEMS: &[Item] = &[
     Item {
         name: "subscriptions_with_problem",
         scope: "invoices.read",
-        path: "/v1/subscriptions?status=active",
+        path: "/v1/subscriptions?has_problem=true",
         table: "subscriptions",
         index: "subscriptions_problem",
         condition: || "problem <> ''".to_string(),
@@ -210,7 +213,7 @@ fn counted(tx: &mut Tx, ctx: &Ctx, item: &Item) -> Result<Value> {
     match item.since {
         Since::Never => {}
         Since::Today => values.push(ctx.now.date(&ctx.zone).to_string().into()),
-        Since::WeekAgo => values.push(ctx.now.plus_seconds(-7 * DAY).0.into()),
+        Since::WeekAgo => values.push(start_of(ctx, WEEK - 1).0.into()),
     }
     let sql = format!(
         "SELECT count(*), CAST(coalesce(sum(amount), 0) AS BIGINT), count(CASE WHEN person = $1 THEN 1 END)
@@ -223,17 +226,30 @@ fn counted(tx: &mut Tx, ctx: &Ctx, item: &Item) -> Result<Value> {
         MOST + 1
     );
     let found = three(tx, &sql, &values)?;
-    let mut shown = shown(item, MOST, found);
-    // Partly paid invoices keep that status when they are overdue, so the list needs the day.
-    if item.path.contains("{yesterday}") {
-        let yesterday = ctx.now.date(&ctx.zone).yesterday().map(|day| day.to_string()).unwrap_or_default();
-        shown["path"] = item.path.replace("{yesterday}", &yesterday).into();
-    }
-    Ok(shown)
+    Ok(shown(ctx, item, MOST, found))
 }
 
-/// The length of a day, in seconds.
-const DAY: i64 = 24 * 60 * 60;
+/// The days after which a draft is old, and those in which mail failed.
+const WEEK: i64 = 7;
+const MONTH: i64 = 30;
+
+/// Returns the day so many days ago.
+fn days_ago(ctx: &Ctx, days: i64) -> Date {
+    let today = ctx.now.date(&ctx.zone);
+    today.checked_sub(days.days()).unwrap_or(today)
+}
+
+/// Returns the start of the day so many days ago.
+fn start_of(ctx: &Ctx, days: i64) -> Moment {
+    Moment::start_of(days_ago(ctx, days), &ctx.zone)
+}
+
+/// Returns a path with the days that it names.
+fn path(ctx: &Ctx, path: &str) -> String {
+    let names = [("{today}", 0), ("{yesterday}", 1), ("{week_ago}", WEEK), ("{month_ago}", MONTH)];
+    let fill = |path: String, (name, days): (&str, i64)| path.replace(name, &days_ago(ctx, days).to_string());
+    names.into_iter().fold(path.to_string(), fill)
+}
 
 /// Returns the user who calls, or a word that is no id.
 fn user_of(ctx: &Ctx) -> String {
@@ -246,8 +262,9 @@ fn three(tx: &mut Tx, sql: &str, values: &[store::Value]) -> Result<[i64; 3]> {
     Ok(found.unwrap_or_default())
 }
 
-fn shown(item: &Item, most: i64, [count, amount, mine]: [i64; 3]) -> Value {
-    let mut shown = json!({"name": item.name, "count": count.min(most), "capped": count > most, "path": item.path});
+fn shown(ctx: &Ctx, item: &Item, most: i64, [count, amount, mine]: [i64; 3]) -> Value {
+    let path = path(ctx, item.path);
+    let mut shown = json!({"name": item.name, "count": count.min(most), "capped": count > most, "path": path});
     if !item.amount.is_empty() {
         shown["amount"] = in_euros(amount);
     }
@@ -259,7 +276,7 @@ fn shown(item: &Item, most: i64, [count, amount, mine]: [i64; 3]) -> Value {
 
 const DEALS: Item = Item {
     name: "deals_without_task",
-    path: "/v1/deals?status=open",
+    path: "/v1/deals?status=open&without_task=true",
     amount: "amount",
     user: "assignee_id",
     ..OVERDUE
@@ -281,23 +298,22 @@ fn deals(tx: &mut Tx, ctx: &Ctx) -> Result<Value> {
         task::Status::Open.wire()
     );
     let found = three(tx, &sql, &[user_of(ctx).into(), ctx.account.into()])?;
-    Ok(shown(&DEALS, MOST_DEALS, found))
+    Ok(shown(ctx, &DEALS, MOST_DEALS, found))
 }
 
-const MAILS: Item = Item { name: "mails_failed", path: "/v1/mails?status=failed", ..PLAIN };
+const MAILS: Item = Item { name: "mails_failed", path: "/v1/mails?status=failed&updated_from={month_ago}", ..PLAIN };
 
 /// Mails of the last 30 days that could not be delivered.
 fn mails(tx: &mut Tx, ctx: &Ctx) -> Result<Value> {
     let sql = format!(
         "SELECT count(*), CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM (SELECT 1 FROM deliveries{} CROSS JOIN mails
-         WHERE deliveries.account_id = $1 AND deliveries.changed_at > $2 AND deliveries.status = '{}'
+         WHERE deliveries.account_id = $1 AND deliveries.changed_at >= $2 AND deliveries.status = '{}'
          AND mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id{} LIMIT {}) AS attention",
         tx.dialect().indexed_by("deliveries_failed"),
         Standing::Failed.wire(),
         listed::readable(ctx),
         MOST_MAILS + 1
     );
-    let since = ctx.now.plus_seconds(-30 * DAY);
-    let found = three(tx, &sql, &[ctx.account.into(), since.0.into()])?;
-    Ok(shown(&MAILS, MOST_MAILS, found))
+    let found = three(tx, &sql, &[ctx.account.into(), start_of(ctx, MONTH).0.into()])?;
+    Ok(shown(ctx, &MAILS, MOST_MAILS, found))
 }

@@ -53,7 +53,7 @@ record! {
     /// Value excluding VAT; may also be sent as a string with a decimal point.
     amount: Amount = INPUT.resets_to("0").sort().example("\"2500.00\"");
     /// `open`, `won` or `lost`.
-    status: Status = INPUT.filter().example("\"open\"");
+    status: Status = INPUT.filter().filter_when("without_task", without_task, "Whether the deal has no open task.").example("\"open\"");
     /// Priority.
     priority: Priority = INPUT.filter().default("\"medium\"").example("\"medium\"");
     /// The pipeline of the deal; defaults to the first active one.
@@ -66,6 +66,13 @@ record! {
     expected_close_date: Day = INPUT.sort().example("\"2026-06-30\"");
     /// The user who is responsible; cleared if the user is deleted. A suspended user cannot be chosen.
     assignee_id: Link = INPUT.refers("users").filter().in_meta();
+}
+
+/// The condition that a deal has no open task. They are counted: for a `NOT EXISTS` PostgreSQL might read all tasks first.
+fn without_task() -> String {
+    "(SELECT count(*) FROM tasks WHERE tasks.account_id = deals.account_id AND tasks.deal_id = deals.id
+      AND tasks.deal_id <> '' AND tasks.status = 'open') = 0"
+        .to_string()
 }
 
 impl Model for Deal {

@@ -86,7 +86,12 @@ record! {
     /// When the last reply was sent or received; before the first one, when the ticket was created. Notes do not count.
     last_message_at: When = COMPUTED.sort().in_meta();
     /// Who wrote the last reply: `client`, `staff`, or `nobody` before the first one.
-    last_message_from: Speaker = COMPUTED.in_meta();
+    last_message_from: Speaker = COMPUTED.filter_when("waiting", waiting, "Whether the ticket is open and the last reply is not yours.").in_meta();
+}
+
+/// The condition that a ticket is open and its last reply is not a colleague's.
+pub(crate) fn waiting() -> String {
+    format!("closed_at = 0 AND last_message_from <> '{}'", Speaker::Staff.wire())
 }
 
 impl Model for Ticket {

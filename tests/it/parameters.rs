@@ -256,6 +256,11 @@ fn unknown_values_of_filters_are_reported(db: Db) {
     assert_eq!(strict("/v1/invoices?payment_status=opne,paid,overdu").expect(422).faults().len(), 2);
     let refused = client.get("/v1/deals?status=wno,lost,opne").expect(422);
     assert_eq!(refused.faults(), ["status: invalid_choice", "status: invalid_choice"]);
+    // Fields are counted, not what is wrong with them.
+    assert!(refused.text.contains("'status' has 2 errors; see details"), "{}", refused.text);
+    let refused = client.get("/v1/deals?status=wno,opne&page=0").expect(422);
+    assert!(refused.text.contains("2 fields are invalid; see details"), "{}", refused.text);
+    let refused = client.get("/v1/deals?status=wno,lost,opne").expect(422);
     assert!(refused.text.contains("did you mean 'won'?") && refused.text.contains("did you mean 'open'?"));
     assert_eq!(client.get("/v1/mails?status=snt,x").expect(422).faults().len(), 2);
     for wrong in ["garbage", "", "2026-05-04"] {

@@ -36,6 +36,10 @@ fn queries(resource: &Resource) -> Vec<(String, bool)> {
                 },
             ));
         }
+        let condition = field.rules.filter_when.parameter;
+        if !condition.is_empty() {
+            queries.extend(["true", "false"].map(|value| (format!("{condition}={value}"), false)));
+        }
         if let Some((from, to)) = field.rules.range {
             queries.push((format!("{from}=2026-01-01&{to}=2026-02-01&sort={}", field.name), true));
             queries.push((format!("{from}=2026-01-01&{to}=2026-02-01"), false));

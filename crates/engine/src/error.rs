@@ -1,6 +1,7 @@
 //! The error type: a code for programs, a message for people, the invalid fields, and a cause for the log that is never
 //! sent to clients.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The class of an error code. `http` maps each class to a status; nothing below it knows statuses.
@@ -382,9 +383,11 @@ impl Error {
 
     /// Creates an error for invalid fields.
     pub fn invalid(faults: FieldErrors) -> Error {
+        let fields: BTreeSet<&str> = faults.0.iter().map(|fault| fault.field.as_str()).collect();
         let message = match faults.0.as_slice() {
             [one] => format!("'{}' {}", one.field, one.wrong.message),
-            many => format!("{} fields are invalid; see details", many.len()),
+            [one, ..] if fields.len() == 1 => format!("'{}' has {} errors; see details", one.field, faults.0.len()),
+            _ => format!("{} fields are invalid; see details", fields.len()),
         };
         Error { faults: faults.0, ..Error::new(Code::ValidationFailed, message) }
     }

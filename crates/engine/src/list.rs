@@ -310,7 +310,7 @@ impl ListQuery {
     /// Returns the two statements of a list. Public for the tests of their plans.
     pub fn statements(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<Statements> {
         let selection = self.selection(layout, tx, ctx)?;
-        let counts = selection.values.len() > 1;
+        let counts = selection.values.len() > 1 || !self.conditions.is_empty();
         let (total, total_values) = self.total_statement(layout, &selection, counts);
         let (page, page_values) = self.page_statement(layout, selection, counts);
         Ok(Statements { page, page_values, total, total_values, counts })
@@ -513,7 +513,7 @@ fn parameters(layout: &Layout, form: Form) -> Vec<&'static str> {
     for field in layout.fields {
         let rules = &field.rules;
         names.extend(rules.filter.then_some(field.name));
-        let others = [rules.filter_as, rules.filter_also, rules.filter_filled];
+        let others = [rules.filter_as, rules.filter_also, rules.filter_filled, rules.filter_when.parameter];
         names.extend(others.into_iter().filter(|name| !name.is_empty()));
         names.extend(rules.range.into_iter().flat_map(|(from, to)| [from, to]));
     }

@@ -39,7 +39,9 @@ pub use kinds::{
 pub use lists::{Custom, CustomValue, Data, Snapshot, Texts};
 pub use open::{Transitions, check_transition, may_become};
 pub use part::Part;
-pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, GIVEN, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
+pub use rules::{
+    ACTED, ALL, COMPUTED, CREATED, DETAIL, GIVEN, INPUT, LIST, NOWHERE, NamedCondition, REQUIRED, Rules, UPDATED, Views,
+};
 pub use sealed::Sealed;
 pub use shape::{Base, Shape};
 pub use sql::Sql;

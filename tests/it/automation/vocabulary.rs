@@ -29,6 +29,12 @@ fn the_vocabulary_describes_flows(db: Db) {
     ] {
         assert_eq!(named(&data["events"], "event", event)["entity_types"], kinds, "{event}");
     }
+    // What an event has beside its record.
+    let failed = &named(&data["events"], "event", "mail.failed")["fields"];
+    assert_eq!(named(failed, "path", "data.mail.attempts")["type"], "number");
+    let message = &named(&data["events"], "event", "ticket.message")["fields"];
+    assert_eq!(named(message, "path", "data.message.author.email")["type"], "string");
+    assert_eq!(named(&data["events"], "event", "invoice.paid")["fields"], json!([]));
     // Every event can be the trigger of a flow.
     for event in data["events"].as_array().unwrap() {
         for kind in event["entity_types"].as_array().unwrap() {

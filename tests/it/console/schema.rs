@@ -126,6 +126,37 @@ fn every_field_has_a_dutch_word() {
     assert!(missing.is_empty(), "console/words/nl.json lacks {missing:#?}");
 }
 
+/// The editor of flows names what an event has: the fields of its record, and those of a mail or a message beside it.
+#[test]
+fn every_field_of_an_event_has_a_dutch_word() {
+    let server = Server::start(Db::sqlite());
+    let client = client(&server);
+    let (schema, words) = (schema(), words("nl"));
+    let vocabulary = client.get("/v1/automation/vocabulary").expect(200).data();
+    let has = |key: String| words.get(key).is_some();
+    let mut missing = BTreeSet::new();
+    let mut mails = 0;
+    for event in vocabulary["events"].as_array().unwrap() {
+        for field in event["fields"].as_array().unwrap() {
+            let parts = field["path"].as_str().unwrap().split('.').skip(1).filter(|part| *part != "id");
+            missing.extend(parts.map(|part| format!("field.{part}")).filter(|key| !has(key.clone())));
+            mails += usize::from(field["path"] == "data.mail.recipient");
+        }
+    }
+    for (kind, fields) in vocabulary["records"].as_object().unwrap() {
+        let tables = schema.as_object().unwrap().iter().filter(|(_, table)| table["one"] == kind.as_str());
+        let table = tables.map(|(name, _)| name.as_str()).next().unwrap_or_default();
+        for field in fields.as_array().unwrap().iter().filter(|field| field["type"] != "array") {
+            let last = field["path"].as_str().unwrap().rsplit('.').next().unwrap();
+            if !has(format!("field.{table}.{last}")) && !has(format!("field.{last}")) && field["type"] != "object" {
+                missing.insert(format!("field.{table}.{last}"));
+            }
+        }
+    }
+    assert!(mails >= 3, "{mails}");
+    assert!(missing.is_empty(), "console/words/nl.json lacks {missing:#?}");
+}
+
 #[test]
 fn both_languages_have_the_same_words() {
     let keys = |words: Value| -> BTreeSet<String> {

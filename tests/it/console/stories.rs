@@ -114,4 +114,8 @@ fn every_screen_opens_on_a_phone_without_an_error(browser: &mut Chromium, client
         // The page of an address without a screen is an error of its own.
         assert!(problems.iter().all(|problem| path == "/nowhere" && problem.contains("404")), "{path}: {problems:#?}");
     }
+    // Nothing can be dragged there.
+    browser.open("/files?origin=uploaded");
+    browser.sees("Kies bestanden met Uploaden.");
+    assert_eq!(browser.evaluate("document.body.innerText.includes('hierheen')"), false);
 }

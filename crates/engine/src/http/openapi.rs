@@ -289,6 +289,10 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
             let description = format!("Whether `{}` has a value.", field.name);
             parameters.push(in_query(field.rules.filter_filled, description, json!({"$ref": reference("YesOrNo")})));
         }
+        let when = field.rules.filter_when;
+        if !when.parameter.is_empty() {
+            parameters.push(in_query(when.parameter, when.doc.to_string(), json!({"$ref": reference("YesOrNo")})));
+        }
         if let Some((from, to)) = field.rules.range {
             for (name, word) in [(from, "later"), (to, "earlier")] {
                 let description = format!("`{}` on this date or {word} (YYYY-MM-DD).", field.name);

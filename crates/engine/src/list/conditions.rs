@@ -29,6 +29,8 @@ pub enum Condition {
     In(Vec<String>),
     /// Column, operator, value.
     Range(&'static str, &'static str, Value<'static>),
+    /// A condition that a record declares, as SQL without placeholders.
+    When(String),
     /// The day from whose start.
     From(jiff::civil::Date),
     /// The day until whose end.
@@ -54,6 +56,7 @@ pub fn filter(fields: &[FieldInfo], name: &str, text: &str) -> Result<Filter, Vi
             _ if name == rules.filter_also && !name.is_empty() => by_value(field, text)?,
             _ if name == rules.filter_as && !name.is_empty() => by_known_value(field, text)?,
             _ if name == rules.filter_filled && !name.is_empty() => by_presence(field, text)?,
+            _ if name == rules.filter_when.parameter && !name.is_empty() => by_condition(field, text)?,
             Some((from, _)) if name == from => ranged(field, ">=", text)?,
             Some((_, to)) if name == to => ranged(field, "<=", text)?,
             _ => continue,
@@ -94,6 +97,12 @@ fn by_presence(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
         true => Condition::Range(field.name, ">", nothing),
         false => Condition::Is(field.name, nothing),
     }))
+}
+
+fn by_condition(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
+    let sql = (field.rules.filter_when.sql)();
+    let sql = if yes_or_no(text)? { format!("({sql})") } else { format!("NOT ({sql})") };
+    Ok(Filter::By(Condition::When(sql)))
 }
 
 fn ranged(field: &FieldInfo, operator: &'static str, text: &str) -> Result<Filter, Violation> {
@@ -196,6 +205,7 @@ impl Condition {
                 let places: Vec<String> = ids.iter().map(|id| place(id.clone().into())).collect();
                 format!("{table}.id IN ({})", places.join(", "))
             }
+            Condition::When(sql) => sql.clone(),
             Condition::From(date) => {
                 let start = Moment::start_of(*date, &ctx.zone);
                 format!("{table}.created_at >= {}", place(start.0.into()))

@@ -33,6 +33,17 @@ impl Views {
     }
 }
 
+/// A condition on a record, by which lists can be filtered: `waiting=true`.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedCondition {
+    /// The parameter; empty if there is no condition.
+    pub parameter: &'static str,
+    /// Returns the condition as SQL, without placeholders.
+    pub sql: fn() -> String,
+    /// What it says, for the documentation.
+    pub doc: &'static str,
+}
+
 /// The rules of a field. Built with `const` methods: `INPUT.search().example("\"Hosting\"")`.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
@@ -72,6 +83,8 @@ pub struct Rules {
     pub filter_also: &'static str,
     /// The parameter that filters by whether it has a value; or empty.
     pub filter_filled: &'static str,
+    /// A condition on the record that lists can be filtered by.
+    pub filter_when: NamedCondition,
     /// That filter accepts several values, separated by commas.
     pub filter_many: bool,
     /// The table whose records have the values of that filter as their names; or empty.
@@ -139,6 +152,7 @@ pub const INPUT: Rules = Rules {
     filter_as: "",
     filter_also: "",
     filter_filled: "",
+    filter_when: NamedCondition { parameter: "", sql: String::new, doc: "" },
     filter_many: false,
     named_in: "",
     choices_of: |_| None,
@@ -250,6 +264,11 @@ impl Rules {
     /// Lists can be filtered by whether it has a value.
     pub const fn filter_filled(self, parameter: &'static str) -> Rules {
         Rules { filter_filled: parameter, ..self }
+    }
+
+    /// Lists can be filtered by whether a condition holds: SQL without placeholders, on the columns of the table.
+    pub const fn filter_when(self, parameter: &'static str, sql: fn() -> String, doc: &'static str) -> Rules {
+        Rules { filter_when: NamedCondition { parameter, sql, doc }, ..self }
     }
 
     /// Lists can be filtered by one or several values, separated by commas.

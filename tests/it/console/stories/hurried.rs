@@ -21,6 +21,7 @@ fn a_hurried_user_loses_and_doubles_nothing() {
     let browser = &mut browser;
     browser.new_tab(&olga.cookie, 1280, 860);
     a_double_click_opens_one_dialog(browser, &client);
+    a_mail_was_sent_when_a_server_accepted_it(browser, &server, &client);
     an_ambiguous_price_is_asked(browser);
     hours_come_back(browser, &client);
     a_name_comes_back(browser);
@@ -65,6 +66,33 @@ fn a_double_click_opens_one_dialog(browser: &mut Chromium, client: &Client) {
     browser.wait_until("document.querySelector('.money-card')?.innerText.includes('Te veel betaald') === true");
     browser.wait_until("document.querySelector('.big-amount').innerText.includes('10,00')");
     assert_eq!(client.get(&format!("/v1{page}/payments")).data().as_array().unwrap().len(), 2);
+}
+
+/// Mail in the outbox is being sent; that it was sent, or could not be delivered, is known later.
+fn a_mail_was_sent_when_a_server_accepted_it(browser: &mut Chromium, server: &Server, client: &Client) {
+    let rows = json!([{"name": "Boiler", "unit_price": 100, "vat_rate": "21"}]);
+    let invoice = json!({"title": "Boiler", "rows": rows, "generation_mode": "final"});
+    let id = client.post("/v1/invoices", invoice).expect(201).id();
+    let letter = json!({"to": "ster@b.example", "subject": "Boiler", "message": "Hier.", "include_pdf": false});
+    client.post(&format!("/v1/invoices/{id}/send"), letter).expect(200);
+    let becomes = |status: &str| {
+        server.execute(&format!(
+            "UPDATE deliveries SET status = '{status}' WHERE account_id = {} AND about_id = '{id}'",
+            client.account
+        ));
+    };
+    let history = "document.querySelector('.history').innerText";
+    becomes("queued");
+    browser.open(&format!("/invoices/{id}"));
+    browser.wait_until(&format!("{history}.includes('Mail wordt verstuurd')"));
+    assert_eq!(browser.evaluate(&format!("{history}.includes('Per e-mail verstuurd')")), false);
+    // The page looks again by itself.
+    becomes("sent");
+    browser.wait_until(&format!("{history}.includes('Per e-mail verstuurd')"));
+    becomes("failed");
+    browser.open(&format!("/invoices/{id}"));
+    browser.wait_until(&format!("{history}.includes('Mail niet bezorgd')"));
+    assert_eq!(browser.evaluate(&format!("{history}.includes('Per e-mail verstuurd')")), false);
 }
 
 /// Enter chooses one of the two numbers; without a choice the question comes back with the draft.

@@ -25,6 +25,8 @@ fn lists_are_worked_with() {
     a_large_file_is_named(browser, &client);
     a_new_pipeline_has_phases(browser, &client, &customer);
     an_old_undo_changes_nothing(browser, &client, &customer);
+    a_lost_deal_gets_a_reason(browser, &client, &customer);
+    lists_of_their_own_are_exported(browser, &client);
     browser.check();
 }
 
@@ -143,4 +145,42 @@ fn an_old_undo_changes_nothing(browser: &mut Chromium, client: &Client, customer
     browser.sees("Keuken is daarna gewijzigd");
     browser.take_problems();
     assert_eq!(client.get(&format!("/v1/deals/{deal}")).data()["status"], "lost");
+}
+
+/// Whoever loses a deal may say why: the reason is a note of the deal.
+fn a_lost_deal_gets_a_reason(browser: &mut Chromium, client: &Client, customer: &str) {
+    let deal = client.post("/v1/deals", json!({"title": "Tuin", "client_id": customer})).expect(201).id();
+    browser.open(&format!("/deals/{deal}"));
+    browser.settles(&format!("/deals/{deal}"));
+    browser.key("l");
+    browser.sees("Tuin is verloren");
+    browser.press("button", "Reden toevoegen");
+    browser.wait_until("document.activeElement.id === 'lost-reason'");
+    browser.type_text("Te duur");
+    browser.press("button", "Opslaan");
+    browser.sees("Verloren: Te duur");
+    assert_eq!(client.get(&format!("/v1/notes?deal_id={deal}")).data()[0]["body"], "Verloren: Te duur");
+}
+
+/// The inbox, the board, the cards of flows and the week are exported as other lists are.
+fn lists_of_their_own_are_exported(browser: &mut Chromium, client: &Client) {
+    client.post("/v1/tickets", json!({"subject": "Koude oven"})).expect(201);
+    let project = client.post("/v1/projects", json!({"name": "Verbouwing"})).expect(201).id();
+    client.post(&format!("/v1/projects/{project}/hours"), json!({"hours": 2})).expect(201);
+    for (page, resource, filter) in [
+        ("/tickets?waiting=true", "tickets", "waiting"),
+        ("/deals", "deals", "pipeline_id"),
+        ("/flows", "flows", ""),
+        ("/hours", "project_hours", "from"),
+    ] {
+        browser.open(page);
+        browser.settles(page);
+        browser.press("button", "Exporteren");
+        browser.evaluate("HTMLAnchorElement.prototype.click = function () { window.followed = this.href; }; 0");
+        browser.press("button", "Downloaden");
+        browser.wait_until("/exports\\/.+\\/file$/.test(window.followed ?? '')");
+        let export = client.get("/v1/exports").data()[0].clone();
+        assert_eq!(export["resource"], resource);
+        assert!(filter.is_empty() || export["filters"][filter].is_string(), "{export}");
+    }
 }

@@ -463,6 +463,9 @@ fn a_key_is_made(browser: &mut Chromium, client: &Client) {
     shop.key = secret;
     shop.get("/v1/invoices").expect(200);
     shop.post("/v1/products", json!({"name": "Kraan"})).expect(403);
+    // The key that the account began with has a Dutch name too.
+    browser.go("/settings/api-keys");
+    browser.sees("Eerste sleutel");
 }
 
 /// First and last page, and on a phone all filters in a sheet.
