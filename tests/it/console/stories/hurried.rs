@@ -71,7 +71,9 @@ fn a_double_click_opens_one_dialog(browser: &mut Chromium, client: &Client) {
 /// Mail in the outbox is being sent; that it was sent, or could not be delivered, is known later.
 fn a_mail_was_sent_when_a_server_accepted_it(browser: &mut Chromium, server: &Server, client: &Client) {
     let rows = json!([{"name": "Boiler", "unit_price": 100, "vat_rate": "21"}]);
-    let invoice = json!({"title": "Boiler", "rows": rows, "generation_mode": "final"});
+    let ster = json!({"company_name": "Ster", "email": "ster@b.example"});
+    let ster = client.post("/v1/clients", ster).expect(201).id();
+    let invoice = json!({"title": "Boiler", "client_id": ster, "rows": rows, "generation_mode": "final"});
     let id = client.post("/v1/invoices", invoice).expect(201).id();
     let letter = json!({"to": "ster@b.example", "subject": "Boiler", "message": "Hier.", "include_pdf": false});
     client.post(&format!("/v1/invoices/{id}/send"), letter).expect(200);

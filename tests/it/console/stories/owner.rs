@@ -224,6 +224,9 @@ fn approved_hours_are_invoiced_once(browser: &mut Chromium, client: &Client) {
     let project = client.get("/v1/projects?search=Verbouwing").data()[0]["id"].as_str().unwrap().to_string();
     browser.go(&format!("/projects/{project}"));
     browser.press("button", "Uren factureren");
+    // Those of later this week too.
+    browser.wait_until("document.getElementById('bill-to') !== null");
+    browser.type_in("bill-to", "10-05-2026");
     browser.wait_until("document.querySelector('dialog .lines')?.innerText.includes('10:00') === true");
     browser.type_in("bill-price", "80");
     browser.evaluate("document.querySelector('dialog [type=submit]').click()");
@@ -245,6 +248,8 @@ fn approved_hours_are_invoiced_once(browser: &mut Chromium, client: &Client) {
     }
     browser.go(&format!("/projects/{project}"));
     browser.press("button", "Uren factureren");
+    browser.wait_until("document.getElementById('bill-to') !== null");
+    browser.type_in("bill-to", "10-05-2026");
     browser.sees("10:00 uur van deze periode staat al op een factuur.");
     browser.wait_until("document.querySelector('dialog .lines').innerText.includes('Stuken')");
     assert_eq!(browser.evaluate("document.querySelectorAll('dialog .lines li').length"), 1);
