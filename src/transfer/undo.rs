@@ -169,7 +169,7 @@ impl Undone {
 
 /// Rejects a record that others refer to, except for one payment.
 fn check_references(tx: &mut Tx, ctx: &Ctx, entry: &Entry, payment: &str) -> Result<()> {
-    for table in tables::all().iter().filter(|table| !table.fleeting) {
+    for table in tables::all().iter().filter(|table| table.stored && !table.fleeting) {
         for field in table.fields.iter().filter(|field| field.rules.refers == entry.table && !field.rules.sent_only) {
             let sql = format!(
                 "SELECT count(*) FROM (SELECT 1 FROM {} WHERE account_id = $1 AND \"{1}\" = $2 AND \"{1}\" <> ''

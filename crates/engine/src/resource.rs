@@ -267,6 +267,8 @@ pub struct Resource {
     pub batch: ReadBatch,
     /// Checks a batch of an account's records after an id.
     pub inspect: Inspect,
+    /// Whether it has records of its own: some resources only show those of others.
+    pub stored: bool,
     /// Whether its rows expire: they are not counted, and may refer to deleted records.
     pub fleeting: bool,
     /// Whether the log shows the current records.

@@ -18,6 +18,7 @@ on_both![
     numbers_keep_their_spaces,
     a_workbook_has_no_separator,
     products_in_use_stay_when_an_import_is_undone,
+    projects_stay_when_an_import_is_undone,
 ];
 
 pub fn problems(import: &Value) -> Vec<(i64, String, String)> {
@@ -270,4 +271,19 @@ fn products_in_use_stay_when_an_import_is_undone(db: Db) {
     let undone = undo(&server, &client, &import);
     assert_eq!((&undone["removed"], total(&client, "/v1/products")), (&json!(148), 2), "{undone:#}");
     assert!(undone["errors"][0]["message"].as_str().unwrap().contains("name it"), "{undone:#}");
+}
+
+fn projects_stay_when_an_import_is_undone(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let import = checked(&client, "projects", "x.csv", b"name\nOven\nBoiler\n");
+    run(&server, &client, &import);
+    let boiler = client.get("/v1/projects?search=Boiler").data()[0]["id"].as_str().unwrap().to_string();
+    client.post(&format!("/v1/projects/{boiler}/hours"), json!({"hours": 2})).expect(201);
+    let undone = undo(&server, &client, &import);
+    assert_eq!((&undone["status"], &undone["removed"]), (&json!("undone"), &json!(0)), "{undone:#}");
+    // The last one is looked at first.
+    let messages = undone["errors"].as_array().unwrap().iter().map(|one| one["message"].as_str().unwrap());
+    let wanted = ["It stays: a record in project hours refers to it.", "It stays: such records cannot be deleted."];
+    assert!(messages.eq(wanted), "{undone:#}");
 }

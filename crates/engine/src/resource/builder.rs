@@ -31,6 +31,7 @@ impl Resource {
             inspect: Box::new(|tx, account, after, lines| {
                 inspect::<R>(tx, account, after, lines, |_, _, _| Ok(Vec::new()))
             }),
+            stored: true,
             fleeting: false,
             logged: Logged::Except(&[]),
             guarded: false,
@@ -61,6 +62,7 @@ impl Resource {
             check_filters: |_, _, _| Ok(Vec::new()),
             batch: |_, _, _, _| Ok(Batch::default()),
             inspect: Box::new(|_, _, _, _| Ok(Inspected::default())),
+            stored: false,
             fleeting: false,
             logged: Logged::No,
             guarded: false,
