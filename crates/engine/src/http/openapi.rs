@@ -205,7 +205,10 @@ fn placeholders(path: &str) -> impl Iterator<Item = &str> {
 fn asked(Part(name, kind, about): &Part) -> Value {
     let mut words = kind.split(' ');
     let kind = words.next().unwrap_or_default();
-    let mut schema = json!({"type": kind});
+    let mut schema = match kind {
+        "date" => json!({"type": "string", "format": "date"}),
+        kind => json!({"type": kind}),
+    };
     let keys = if kind == "integer" { ["minimum", "maximum"] } else { ["maxLength", ""] };
     for (key, limit) in keys.into_iter().zip(words.filter_map(|word| word.parse::<i64>().ok())) {
         schema[key] = json!(limit);
