@@ -2,6 +2,7 @@
 // a PATCH the version it changes, so a request takes effect once.
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { answered, keyFor } from "./unanswered.js";
 
 /** @typedef {Record<string, any>} Item A record as the API returns it. */
 /** @typedef {{ data: any, meta: Record<string, any>, etag: string, status: number }} Answer */
@@ -176,7 +177,8 @@ async function once(method, path, options) {
   const headers = { Accept: "application/json" };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (options.etag) headers["If-Match"] = options.etag;
-  if (options.key && method === "POST") headers["Idempotency-Key"] = String(options.key);
+  const repeatable = options.key && method === "POST" ? `${path} ${JSON.stringify(options.body) ?? ""}` : "";
+  if (repeatable) headers["Idempotency-Key"] = keyFor(repeatable, String(options.key));
   let response;
   try {
     response = await fetch(`/console${path}`, {
@@ -192,6 +194,7 @@ async function once(method, path, options) {
     if (options.abort?.aborted) throw error;
     return lost();
   }
+  if (repeatable) answered(repeatable);
   return readResponse(response);
 }
 

@@ -20,11 +20,13 @@ export function Filters({ table, searching }) {
   useOutside(box, adding !== "", () => setAdding(""));
   const tabs = (tasteOf(table.key).tabs ?? []).map(([, query]) => query).filter(Boolean);
   const tabbed = new Set(tabs.flatMap((query) => [...new URLSearchParams(query).keys()]));
+  // A tab is about its first filter; the others can be chosen too.
+  const chosenByTab = new Set(tabs.map((query) => new URLSearchParams(query).keys().next().value));
   const fields = filtersOf(table);
   // What no tab says is said by a chip.
   const untold = !tabs.some((query) => isOf(query, parameters));
   const active = fields.filter((field) => isActive(field, parameters) && (untold || !(field.filter && tabbed.has(field.filter))));
-  const rest = fields.filter((field) => !isActive(field, parameters) && !(field.filter && tabbed.has(field.filter)));
+  const rest = fields.filter((field) => !isActive(field, parameters) && !(field.filter && chosenByTab.has(field.filter)));
   const open = fields.find((field) => field.name === adding);
   // The focus goes back to the chip, or to the menu that the filter came from.
   const close = () => {

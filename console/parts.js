@@ -108,7 +108,7 @@ export const Restored = ({ discard }) => div({ class: "notice" }, span(null, t("
 export function Problem({ error, retry }) {
   const known = error instanceof ApiError ? error : null;
   return div({ class: "problem", role: "alert" }, h(Icon, { name: "alert" }),
-    div(null, strong(null, told(known) || errorText(known ?? { message: error instanceof Error ? error.message : "" })), more(known) ? p(null, more(known)) : null,
+    div(null, strong(null, sentenceOf(error)), more(known) ? p(null, more(known)) : null,
       requestOf(known) ? details({ class: "soft" }, summary(null, t("error.details")), requestOf(known)) : null),
     retry ? h(Button, { small: true, onClick: retry }, t("again")) : null);
 }
@@ -239,7 +239,9 @@ export function say(text, options = {}) {
   const before = toasts.value.filter((one) => !(one.error && options.error && one.text === text && one.detail === options.detail));
   const done = before.filter((one) => !one.error).slice(-3);
   toasts.value = [...before.filter((one) => one.error || done.includes(one)), { id, text, error: options.error ?? false, lost: options.lost, undo: options.undo, detail: options.detail, request: options.request, icon: options.icon, link: options.link, ask: options.ask }];
-  if (!options.error && !options.stays) setTimeout(() => unsay(id), SHOWN);
+  // Whoever is about to use it has the time for it.
+  const end = () => void (document.getElementById(`toast-${id}`)?.matches(":hover, :focus-within") ? setTimeout(end, SHOWN) : unsay(id));
+  if (!options.error && !options.stays) setTimeout(end, options.ask ? 2 * SHOWN : SHOWN);
   return () => unsay(id);
 }
 
@@ -278,7 +280,7 @@ effect(() => {
 const unsay = (id) => void (toasts.value = toasts.value.filter((toast) => toast.id !== id));
 
 export const Toasts = () => div({ class: "toasts" }, toasts.value.map((toast) =>
-  div({ key: toast.id, class: toast.error ? "toast bad" : "toast", role: toast.error ? "alert" : "status" },
+  div({ key: toast.id, id: `toast-${toast.id}`, class: ["toast", toast.error && "bad", toast.ask && "asks"].filter(Boolean).join(" "), role: toast.error ? "alert" : "status" },
     h(Icon, { name: toast.icon ?? (toast.error ? "alert" : "check") }), div(null, toast.text, toast.detail ? div({ class: "soft" }, toast.detail) : null, toast.request ? details({ class: "soft" }, summary(null, t("error.details")), toast.request) : null),
     toast.link ? a({ class: "link", href: toast.link.href, onClick: () => unsay(toast.id) }, toast.link.label) : null,
     toast.undo ? button({ type: "button", class: "link", onClick: () => { unsay(toast.id); toast.undo?.(); } }, t("undo")) : null,

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { formKey, post, useLoad } from "../api.js";
 import { Dialog } from "../dialog.js";
 import { DayBox, NumberBox } from "../field.js";
-import { hours, plusDays, today } from "../format.js";
+import { hours, today } from "../format.js";
 import { div, h, label, li, p, span, strong, ul } from "../html.js";
 import { Skeleton } from "../parts.js";
 import { go } from "../router.js";
@@ -18,7 +18,10 @@ import { t } from "../words.js";
 
 /** @param {{ project: Item, close: () => void }} properties */
 export function BillHours({ project, close }) {
-  const [from, setFrom] = useState(monthBefore());
+  // From the first hours that are left to invoice.
+  const first = useLoad(`/v1/projects/${project.id}/hours?status=approved&invoiced=false&per_page=1&sort=date&order=asc`).answer;
+  const [typed, setFrom] = useState(/** @type {string | null} */ (null));
+  const from = typed ?? (first ? first.data[0]?.date ?? today() : "");
   const [to, setTo] = useState(today());
   const [price, setPrice] = useState("");
   const list = `/v1/projects/${project.id}/hours?status=approved&from=${from}&to=${to}&invoiced=`;
@@ -54,9 +57,6 @@ function grouped(entries) {
   }
   return [...groups.values()];
 }
-
-/** The first day of the month before. */
-const monthBefore = () => `${plusDays(`${today().slice(0, 7)}-01`, -1).slice(0, 7)}-01`;
 
 const MAX_LOOKS = 40;
 const PAUSE = 100;

@@ -98,7 +98,7 @@ export function Board({ table }) {
     (pipelines?.length ?? 0) > 1 ? h(Tabs, { label: tableName("pipelines"), items: (pipelines ?? []).map((one) => ({ href: `/deals?pipeline_id=${one.id}`, label: given(one.name), current: one.id === chosen?.id })) }) : null,
     loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     loaded.answer && phases && own.length === 0 && shown.length > 0 ? div({ class: "notice" }, span(null, t("board.no_phases")), adds) : null,
-    !loaded.answer || !phases ? h(Skeleton, { rows: 8 }) : shown.length === 0 ? h(Empty, { icon: "deals", title: t("board.no_phases"), text: t("board.no_phases_text") }, adds) : div({ class: "board" }, shown.map(column)),
+    !loaded.answer || !phases ? h(Skeleton, { rows: 8 }) : shown.length === 0 ? h(Empty, { icon: "deals", title: t("board.no_phases"), text: t("board.no_phases_text") }, adds) : div({ class: "board", ...(deals.length === 0 ? { tabIndex: 0, role: "group", "aria-label": tableName("deals") } : {}) }, shown.map(column)),
     dragged.value ? div({ class: "drop-ends" }, dropEnd("win"), dropEnd("lose")) : null);
   /** @param {"win" | "lose"} how */
   function dropEnd(how) {

@@ -132,7 +132,7 @@ const ITEMS: &[Item] = &[
     Item {
         name: "tickets_waiting",
         scope: "tickets.read",
-        path: "/v1/tickets?waiting=true&sort=last_message_at&order=desc",
+        path: "/v1/tickets?waiting=true",
         user: "assignee_id",
         table: "tickets",
         index: "tickets_waiting",

@@ -250,7 +250,7 @@ fn approved_hours_are_invoiced_once(browser: &mut Chromium, client: &Client) {
     browser.press("button", "Uren factureren");
     browser.wait_until("document.getElementById('bill-to') !== null");
     browser.type_in("bill-to", "10-05-2026");
-    browser.sees("10:00 uur van deze periode staat al op een factuur.");
+    browser.sees("8:30 uur van deze periode staat al op een factuur.");
     browser.wait_until("document.querySelector('dialog .lines').innerText.includes('Stuken')");
     assert_eq!(browser.evaluate("document.querySelectorAll('dialog .lines li').length"), 1);
     browser.press("button", "Annuleren");
