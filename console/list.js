@@ -1,6 +1,6 @@
 // The generic list. Search, filters, sort and page stand in the address, so a list is a link.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post, useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
 import { figure, useFigures } from "./figures.js";
@@ -130,7 +130,8 @@ function ListCard({ table, loaded, add }) {
   // Those that people uploaded are the files that one looks for.
   const filtered = !(table.key === "files" && viewQuery() === "origin=uploaded") && [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
   useEffect(() => { if (loaded.answer) restoreScroll(); }, [loaded.answer !== null]);
-  useEffect(() => { selected.value = new Set(); }, [place.value.query]);
+  // Before the rows can be clicked.
+  useLayoutEffect(() => { selected.value = new Set(); }, [place.value.query]);
   const choosing = useSignal(false);
   useKeys([
     { key: "/", label: t("list.search"), run: () => searching.current?.focus() },
