@@ -129,13 +129,12 @@ pub struct Assumed {
     line: i64,
 }
 
-/// Returns the payment of an invoice that follows from its line.
-pub fn assumed_payment(tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<Option<Assumed>> {
+/// Returns the payment of an invoice that follows from its line: one that is there (`created`), or was `removed`.
+pub fn assumed_payment(tx: &mut Tx, ctx: &Ctx, invoice: &str, outcome: Outcome) -> Result<Option<Assumed>> {
     let sql = "SELECT record_id, record_version, import_id, line FROM import_lines
                WHERE account_id = $1 AND record_table = $2 AND source_id = $3 AND source_id <> '' AND part = $4
                  AND outcome = $5 ORDER BY import_id DESC, line DESC LIMIT 1";
-    let values =
-        [ctx.account.into(), "payments".into(), invoice.into(), PAYMENT.into(), Outcome::Created.wire().into()];
+    let values = [ctx.account.into(), "payments".into(), invoice.into(), PAYMENT.into(), outcome.wire().into()];
     tx.first(sql, &values, |row| {
         let (id, import) = (row.text(0)?.to_string(), row.text(2)?.to_string());
         Ok::<_, Error>(Assumed { id, version: row.int(1)?, import, line: row.int(3)? })
@@ -148,6 +147,22 @@ pub fn end_assumed(tx: &mut Tx, ctx: &Ctx, assumed: &Assumed) -> Result<()> {
         "UPDATE import_lines SET outcome = $1 WHERE account_id = $2 AND import_id = $3 AND line = $4 AND part = $5";
     let values = [
         Outcome::Removed.wire().into(),
+        ctx.account.into(),
+        (&assumed.import).into(),
+        assumed.line.into(),
+        PAYMENT.into(),
+    ];
+    tx.send(sql, &values)?;
+    Ok(())
+}
+
+/// Notes that an assumed payment was made again, as another record.
+pub fn renew_assumed(tx: &mut Tx, ctx: &Ctx, assumed: &Assumed, payment: &str) -> Result<()> {
+    let sql = "UPDATE import_lines SET outcome = $1, record_id = $2, record_version = 1
+               WHERE account_id = $3 AND import_id = $4 AND line = $5 AND part = $6";
+    let values = [
+        Outcome::Created.wire().into(),
+        payment.into(),
         ctx.account.into(),
         (&assumed.import).into(),
         assumed.line.into(),

@@ -6,18 +6,21 @@ use std::collections::BTreeMap;
 use engine::call::Call;
 use engine::contents::MAX_SIZE;
 use engine::context::Ctx;
-use engine::error::{Error, FieldCode, Result, violation};
+use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::json::Json;
+use engine::log::{self, Line};
 use engine::perform::completed;
+use engine::record::Record as _;
 use engine::records;
 use engine::resource::Resource;
 use sheets::archive::Archive;
 use store::{Tx, Value};
 
 use super::built::Built;
-use super::lines::version_of;
+use super::lines::{Outcome, version_of};
 use super::{lines, subject};
-use crate::payments::payment::Payment;
+use crate::mail::IMPORT;
+use crate::payments::payment::{Payment, Status};
 
 /// Whether the records of a resource are documents.
 pub fn is_document(resource: &Resource) -> bool {
@@ -209,14 +212,19 @@ pub fn pay(tx: &mut Tx, ctx: &Ctx, made: &serde_json::Value, built: &Built) -> R
     let is_paid =
         made["payment_status"] == "paid" && made["total_incl_vat"].as_f64().is_some_and(|sum| sum.abs() > 0.0);
     let Some(invoice) = made["id"].as_str().filter(|_| is_paid || built.paid_part.is_some()) else { return Ok(None) };
-    let payments = subject::to_import("payments")?;
-    let route = subject::create_route(payments).ok_or_else(|| Error::internal("payments cannot be created"))?;
     // Without an amount, it is all that is open.
     let paid = built.paid_part.map(|paid| ("amount".to_string(), Json::Number(amount(paid))));
     let mut body: Body = paid.into_iter().collect();
     if !built.paid_on.is_empty() {
         body.push(("date".to_string(), Json::Text(built.paid_on.clone())));
     }
+    record_payment(tx, ctx, invoice, body)
+}
+
+/// Creates a payment of an invoice by its route; returns its id.
+fn record_payment(tx: &mut Tx, ctx: &Ctx, invoice: &str, body: Body) -> Result<Option<String>> {
+    let payments = subject::to_import("payments")?;
+    let route = subject::create_route(payments).ok_or_else(|| Error::internal("payments cannot be created"))?;
     let call = Call { path: vec![invoice.to_string()], body: Some(Json::Object(body)), early: true, ..Call::default() };
     let answer = completed((route.handler)(call)?(tx, ctx)?)?;
     let made: serde_json::Value = serde_json::from_slice(&answer.data).unwrap_or_default();
@@ -230,7 +238,7 @@ pub fn drop_assumed_payment(tx: &mut Tx, ctx: &Ctx, built: &Built) -> Result<()>
     if status != "paid" {
         return Ok(());
     }
-    let Some(assumed) = lines::assumed_payment(tx, ctx, &built.parent)? else { return Ok(()) };
+    let Some(assumed) = lines::assumed_payment(tx, ctx, &built.parent, Outcome::Created)? else { return Ok(()) };
     let Some(version) = version_of(tx, ctx, "payments", &assumed.id)? else { return Ok(()) };
     if version == assumed.version {
         let payment: Payment = records::find(tx, ctx, &assumed.id)?;
@@ -238,6 +246,52 @@ pub fn drop_assumed_payment(tx: &mut Tx, ctx: &Ctx, built: &Built) -> Result<()>
         lines::end_assumed(tx, ctx, &assumed)?;
     }
     Ok(())
+}
+
+/// Makes the payment again that follows from the line of an old invoice, if the imported payments that took its place are gone.
+pub fn restore_assumed_payment(tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<()> {
+    let Some(assumed) = lines::assumed_payment(tx, ctx, invoice, Outcome::Removed)? else { return Ok(()) };
+    let Some(removal) = line_about(tx, ctx, &assumed.id, Told::Last)?.filter(is_of_import) else { return Ok(()) };
+    let sql = "SELECT id FROM payments WHERE account_id = $1 AND invoice_id = $2 AND status = $3";
+    let values = [ctx.account.into(), invoice.into(), Status::Paid.wire().into()];
+    for payment in tx.all(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))? {
+        if line_about(tx, ctx, &payment, Told::First)?.is_some_and(|line| is_of_import(&line)) {
+            return Ok(());
+        }
+    }
+    let was: serde_json::Value = serde_json::from_str(removal.data()).unwrap_or_default();
+    let (Some(date), true) = (was["date"].as_str(), was["amount"].is_number()) else {
+        let message = "It stays: the payment that it took the place of was erased from the log.";
+        return Err(Error::new(Code::InUse, message));
+    };
+    let body = vec![
+        ("amount".to_string(), Json::Number(was["amount"].to_string())),
+        ("date".to_string(), Json::Text(date.to_string())),
+    ];
+    let made = record_payment(tx, ctx, invoice, body)?.unwrap_or_default();
+    lines::renew_assumed(tx, ctx, &assumed, &made)
+}
+
+/// Which line of the log about a record is meant.
+#[derive(Clone, Copy)]
+enum Told {
+    First,
+    Last,
+}
+
+/// Returns a line of the log about a payment.
+fn line_about(tx: &mut Tx, ctx: &Ctx, payment: &str, told: Told) -> Result<Option<Line>> {
+    let kind = Payment::shape().name;
+    let (mut numbers, total) = log::of_record(tx, ctx.account, kind, payment, 0, 1)?;
+    if matches!(told, Told::First) && total > 1 {
+        numbers = log::of_record(tx, ctx.account, kind, payment, total - 1, 1)?.0;
+    }
+    Ok(log::numbered(tx, ctx.account, &numbers)?.into_iter().next())
+}
+
+/// Whether an import caused a line of the log.
+fn is_of_import(line: &Line) -> bool {
+    line.actor().split_once(' ').is_some_and(|(kind, _)| kind == IMPORT)
 }
 
 /// Returns an amount in cents, if it has no smaller parts.

@@ -17,7 +17,7 @@ use store::Tx;
 use super::import::{Import, ImportStatus, Objects};
 use super::lines::{self, Entry, Outcome, PAYMENT, version_of};
 use super::run::{MAX_ERRORS, acting, save_progress};
-use super::subject;
+use super::{old, subject};
 use crate::documents::old as documents;
 use crate::payments::payment::Payment;
 use crate::sales::product::Product;
@@ -206,17 +206,21 @@ fn delete(tx: &mut Tx, ctx: &Ctx, entry: &Entry) -> Result<()> {
     let Some(route) = subject::route_of(resource, Method::Delete) else {
         return stays("such records cannot be deleted");
     };
-    let mut path = vec![entry.id.clone()];
+    let mut parent = None;
     if !resource.shape.parent.is_empty() {
         let sql =
             format!("SELECT \"{}\" FROM {} WHERE account_id = $1 AND id = $2", resource.shape.parent, entry.table);
-        let parent =
+        let found =
             tx.first(&sql, &[ctx.account.into(), (&entry.id).into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-        path.insert(0, parent.unwrap_or_default());
+        parent = Some(found.unwrap_or_default());
     }
+    let path = parent.iter().chain([&entry.id]).cloned().collect();
     let answer = (route.handler)(Call { path, early: true, ..Call::default() })?(tx, ctx)?;
     if answer.after.is_some() {
         return stays("other records refer to it");
     }
-    Ok(())
+    match parent {
+        Some(invoice) if entry.table == Payment::shape().table => old::restore_assumed_payment(tx, ctx, &invoice),
+        _ => Ok(()),
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{checked, exported, run, total, with};
+use super::{checked, exported, run, total, undo, with};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
@@ -12,6 +12,7 @@ on_both![
     an_export_that_was_changed_updates_its_own_account,
     imported_messages_are_not_mailed,
     settings_are_imported_without_their_powers,
+    undone_payments_make_room_for_what_they_replaced,
 ];
 
 /// The order of docs/import.md, of what this test creates.
@@ -243,4 +244,55 @@ fn settings_are_imported_without_their_powers(db: Db) {
     for resource in ["settings", "email_domains", "batches", "files"] {
         client.post("/v1/imports", json!({"resource": resource, "file_id": file})).expect(422);
     }
+}
+
+fn undone_payments_make_room_for_what_they_replaced(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let csv = b"Number,Date (UTC),Customer Name,Subtotal,Tax,Total,Amount Paid,Status
+C-1,2024-05-04,De Ster,100.00,21.00,121.00,121,paid
+C-2,2024-05-04,De Ster,100.00,21.00,121.00,21,open
+";
+    let import = with(&client, json!({"resource": "invoices", "source": "stripe"}), "x.csv", csv).expect(201).data();
+    assert_eq!(run(&server, &client, &import)["created"], 2);
+    let id = |number: &str| {
+        client.get(&format!("/v1/invoices?number={number}")).expect(200).data()[0]["id"].as_str().unwrap().to_string()
+    };
+    let (full, part) = (id("C-1"), id("C-2"));
+    let all = |invoice: &str| client.get(&format!("/v1/invoices/{invoice}/payments")).expect(200).data();
+    let paid = |invoice: &str| {
+        let list = all(invoice);
+        let shown =
+            list.as_array().unwrap().iter().map(|one| format!("{} {}", one["date"].as_str().unwrap(), one["amount"]));
+        let mut shown: Vec<String> = shown.collect();
+        shown.sort();
+        shown
+    };
+    let status = |invoice: &str| {
+        let shown = client.get(&format!("/v1/invoices/{invoice}")).expect(200).data();
+        (shown["payment_status"].clone(), shown["meta"]["paid_amount"].clone())
+    };
+    assert_eq!((paid(&full), paid(&part)), (vec!["2024-05-04 121".to_string()], vec!["2024-05-04 21".to_string()]));
+    let csv = format!("invoice_id,amount,date\n{full},100,2024-06-01\n{full},21,2024-06-02\n{part},21,2024-06-03\n");
+    let import_all = || {
+        let import = checked(&client, "payments", "y.csv", csv.as_bytes());
+        assert_eq!(import["problems"], json!([]), "{import:#}");
+        assert_eq!(run(&server, &client, &import)["created"], 3);
+        assert_eq!(paid(&full), ["2024-06-01 100", "2024-06-02 21"]);
+        assert_eq!(paid(&part), ["2024-06-03 21"]);
+        import
+    };
+    let undone = undo(&server, &client, &import_all());
+    assert_eq!((&undone["removed"], &undone["errors"]), (&json!(3), &json!([])), "{undone:#}");
+    assert_eq!((paid(&full), paid(&part)), (vec!["2024-05-04 121".to_string()], vec!["2024-05-04 21".to_string()]));
+    assert_eq!(status(&full), (json!("paid"), json!(121)));
+    assert_eq!(status(&part), (json!("partial"), json!(21)));
+    // What came back gives way once more, and stays away while one of those that replaced it is there.
+    let import = import_all();
+    let list = all(&full);
+    let first = list.as_array().unwrap().iter().find(|one| one["amount"] == 100).unwrap()["id"].as_str().unwrap();
+    client.patch(&format!("/v1/invoices/{full}/payments/{first}"), json!({"method": "ideal"})).expect(200);
+    let undone = undo(&server, &client, &import);
+    assert_eq!(undone["removed"], 2, "{undone:#}");
+    assert_eq!((paid(&full), paid(&part)), (vec!["2024-06-01 100".to_string()], vec!["2024-05-04 21".to_string()]));
 }

@@ -79,6 +79,11 @@ impl Line {
         &self.entity_id
     }
 
+    /// Who caused it: the id of the actor.
+    pub fn actor(&self) -> &str {
+        &self.actor
+    }
+
     /// Whether its data show the record as it was right after.
     pub fn shows_record(&self) -> bool {
         self.name != fired()
