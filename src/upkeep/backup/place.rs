@@ -47,13 +47,18 @@ impl Place {
     pub fn of_new(text: &str, config: &Config) -> Result<Place, String> {
         let name = text.to_lowercase();
         let ends_in = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
-        match text.starts_with("s3://") {
-            true => Place::object(text, config),
-            false if is_url(text) => Err(foreign(text)),
-            false if ends_in(&ARCHIVES) => Ok(Place::File(PathBuf::from(text))),
-            false if ends_in(&FOREIGN) => Err(format!(
-                "{text}: a backup is a file whose name ends in .kantoor, .tar.zst, .tzst or .age, or a folder; choose another name"
-            )),
+        let is_object = text.starts_with("s3://");
+        match ends_in(&ARCHIVES) {
+            _ if !is_object && is_url(text) => Err(foreign(text)),
+            false if ends_in(&FOREIGN) => {
+                let or_folder = if is_object { "" } else { ", or a folder" };
+                Err(format!(
+                    "{text}: a backup is a file whose name ends in .kantoor, .tar.zst, .tzst or .age{or_folder}; choose another name"
+                ))
+            }
+            // A store has no folders: whatever the name, it is an archive.
+            _ if is_object => Place::object(text, config),
+            true => Ok(Place::File(PathBuf::from(text))),
             false => Ok(Place::Folder(PathBuf::from(text))),
         }
     }

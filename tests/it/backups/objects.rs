@@ -214,6 +214,12 @@ fn an_archive_goes_to_a_store_and_back(db: Db) {
     for wrong in ["s3://", "s3://bucket", "s3://bucket/"] {
         assert!(complained(&run(&db, &["backup", wrong])).contains("expected s3://bucket/name"), "{wrong}");
     }
+    // A name is refused in a store if it is refused on a disk.
+    for name in ["x.zip", "X.ZIP", "kantoor.db", "x.tar.gz"] {
+        let refused = complained(&run(&db, &["backup", &format!("s3://bucket/{name}")]));
+        assert!(refused.contains("ends in .kantoor") && !refused.contains("folder"), "{refused}");
+    }
+    assert_eq!(store.keys().len(), 1);
     store.0.lock().unwrap().fails_after = Some(1);
     let failed = complained(&run(&db, &["backup", "s3://bucket/other"]));
     assert!(failed.contains("s3://bucket/other") && !failed.contains("hush"), "{failed}");
