@@ -207,6 +207,8 @@ fn the_packages_contain_what_the_unit_needs() {
     let version = run(Command::new(root.join("usr/bin/kantoor")).arg("--version"));
     assert!(version.starts_with("kantoor "), "{version}");
     let unit = std::fs::read_to_string(root.join("lib/systemd/system/kantoor.service")).unwrap();
+    // An upgrade may take longer than systemd waits by default: killed each time, it would never end.
+    assert!(unit.contains("\nTimeoutStartSec=infinity\n"), "{unit}");
     let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
     for file in start.split_whitespace().filter(|word| word.starts_with('/')) {
         assert!(root.join(&file[1..]).is_file(), "{file}");

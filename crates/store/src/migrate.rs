@@ -56,7 +56,7 @@ pub(crate) fn apply_while_copying(store: &Store, migrations: &[Migration]) -> Re
                 return Ok(false);
             }
             let sql = tx.dialect().schema(migration.sql);
-            tx.script(&sql)?;
+            tx.script(&sql).map_err(|error| of_migration(error, &migration))?;
             let values = [i64::from(migration.number).into(), migration.name.into()];
             tx.execute("INSERT INTO schema_migrations (number, name) VALUES ($1, $2)", &values)?;
             Ok(true)
@@ -64,6 +64,18 @@ pub(crate) fn apply_while_copying(store: &Store, migrations: &[Migration]) -> Re
         applied.extend(fresh.then_some(migration.number));
     }
     Ok(applied)
+}
+
+/// Names the migration that the database rejects. It has dozens of statements, which SQLite repeats in the error.
+fn of_migration(error: Error, migration: &Migration) -> Error {
+    match error {
+        Error::Database(why) => {
+            let why = why.lines().next().unwrap_or_default().trim_end();
+            let why = why.strip_suffix(" in").unwrap_or(why);
+            Error::Database(format!("migration {} ({}): {why}", migration.number, migration.name))
+        }
+        other => other,
+    }
 }
 
 pub(crate) fn is_current(store: &Store, migrations: &[Migration]) -> Result<bool> {
