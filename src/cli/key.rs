@@ -6,6 +6,7 @@ use engine::record::parse_date;
 use serde_json::json;
 use web::Network;
 
+use super::user::chosen;
 use super::{error_line, say};
 use crate::keys::operator;
 
@@ -13,9 +14,9 @@ use crate::keys::operator;
 pub enum Key {
     /// Create a key; it is shown only once
     Create {
-        /// Id of the account that the key belongs to
+        /// Id of the account that the key belongs to; not needed if there is only one
         #[arg(long)]
-        account: String,
+        account: Option<String>,
         /// Comma-separated scopes: invoices.read,products.write; or '*' for full access (quote it)
         #[arg(long, value_delimiter = ',', required = true)]
         scopes: Vec<String>,
@@ -34,9 +35,9 @@ pub enum Key {
     },
     /// List the keys of an account, without their secrets
     List {
-        /// Id of the account
+        /// Id of the account; not needed if there is only one
         #[arg(long)]
-        account: String,
+        account: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -52,13 +53,12 @@ impl Key {
     pub fn run(&self, app: &App) -> Result<(), String> {
         let done = match self {
             Key::Create { account, scopes, name, expires, networks, json } => {
-                let uid = account.clone();
-                let account = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
+                let account = chosen(app, account.as_deref())?;
                 let end = expires.as_deref().map(|text| end(text, &account, app.clock.now())).transpose()?;
                 let new = NewKey { name: name.clone(), scopes: scopes.clone(), expires_at: end };
                 create(app, account, &new, networks, *json)?
             }
-            Key::List { account, json } => list(app, account, *json)?,
+            Key::List { account, json } => list(app, &chosen(app, account.as_deref())?, *json)?,
             Key::Revoke { id } => revoke(app, id)?,
         };
         say(&done)
@@ -84,13 +84,9 @@ fn end(text: &str, account: &Account, now: Moment) -> Result<Moment, String> {
     if end <= now { Err(format!("--expires {text}: the date is in the past")) } else { Ok(end) }
 }
 
-fn list(app: &App, account: &str, json: bool) -> Result<String, String> {
-    let uid = account.to_string();
-    let keys = app.store.read_now(move |tx| {
-        let account = Account::find(tx, &uid)?;
-        accounts::Key::of_account(tx, account.number)
-    });
-    let keys = keys.map_err(error_line)?;
+fn list(app: &App, account: &Account, json: bool) -> Result<String, String> {
+    let number = account.number;
+    let keys = app.store.read_now(move |tx| accounts::Key::of_account(tx, number)).map_err(error_line)?;
     let moment = |moment: Moment| (moment.0 != 0).then(|| moment.to_string());
     if json {
         let rows = keys.iter().map(|key| {

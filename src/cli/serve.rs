@@ -1,9 +1,10 @@
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use clap::Args;
 use engine::accounts::Account;
 use engine::app::App;
-use engine::config::Config;
+use engine::config::{Config, LogFormat};
 use engine::http::{key_use, server};
 use engine::jobs::worker;
 use engine::{heads, loops, nodes, takeover};
@@ -75,7 +76,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     match made {
         Some((account, key, link)) => {
             let enter = if demo { demo_sign_in(&app, account.clone()).await? } else { set_up_words(&app, &link) };
-            if let Err(cause) = welcome(&account.name, &key, &enter, &address.to_string()) {
+            if let Err(cause) = welcome(&app.config, &account.name, &key, &enter, &address.to_string()) {
                 tracing::warn!(cause, "The first key could not be printed; create another with `kantoor key create`.");
             }
         }
@@ -146,13 +147,19 @@ fn set_up_words(app: &App, link: &str) -> String {
     }
 }
 
-fn welcome(account: &str, key: &str, enter: &str, address: &str) -> Result<(), String> {
-    if prints_to_journal() {
+fn welcome(config: &Config, account: &str, key: &str, enter: &str, address: &str) -> Result<(), String> {
+    let kept_in = match config.log_format {
+        _ if prints_to_journal() => "journal",
+        // Lines of JSON are for a program that collects and keeps them, as those of a container.
+        LogFormat::Json if !std::io::stdout().is_terminal() => "log",
+        LogFormat::Json | LogFormat::Text => "",
+    };
+    if !kept_in.is_empty() {
         return say(&format!(
             "
   Welcome to Kantoor. Your account is called \"{account}\". {enter}
 
-  No API key is printed to the journal: create one in the console or with `kantoor key create`.
+  No API key is printed to the {kept_in}: create one in the console or with `kantoor key create`.
 "
         ));
     }

@@ -110,7 +110,7 @@ fn address(app: &App) -> String {
 }
 
 /// Returns the account with this id, or the only one.
-fn chosen(app: &App, id: Option<&str>) -> Result<Account, String> {
+pub(super) fn chosen(app: &App, id: Option<&str>) -> Result<Account, String> {
     if let Some(id) = id.map(str::to_string) {
         return app.store.read_now(move |tx| Account::find(tx, &id)).map_err(error_line);
     }

@@ -168,7 +168,7 @@ fn systemd_hears_when_the_server_is_ready_and_stops() {
 }
 
 #[test]
-fn the_journal_gets_no_key() {
+fn journals_and_logs_get_no_key() {
     let db = Db::sqlite();
     let log = std::fs::File::create(db.folder.path().join("log")).unwrap().metadata().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
@@ -177,6 +177,13 @@ fn the_journal_gets_no_key() {
     let said = server.said();
     assert!(!said.contains("kt_") && said.contains("No API key is printed to the journal"), "{said}");
     assert!(said.contains("open this link within a day") && said.contains("`kantoor user create --owner`"), "{said}");
+    // Nor does the log of a container.
+    let db = Db::sqlite();
+    let said = Binary::start(&db, "unknown", &["--set", "log_format=json"]).said();
+    assert!(!said.contains("kt_") && said.contains("No API key is printed to the log"), "{said}");
+    assert!(said.contains("open this link within a day"), "{said}");
+    let made = kantoor(&db, &["key", "create", "--scopes", "*"]);
+    assert!(made.status.success() && String::from_utf8_lossy(&made.stdout).contains("kt_"), "{made:?}");
     // The variable is inherited, but the output goes elsewhere.
     let db = Db::sqlite();
     let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
