@@ -3,7 +3,7 @@
 use engine::call::Call;
 use engine::contents::Upload;
 use engine::context::Ctx;
-use engine::error::{Class, Code, Error, FieldErrors, Result};
+use engine::error::{Class, Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::json::Json;
 use engine::perform::completed;
 use engine::resource::Method;
@@ -66,7 +66,7 @@ pub fn make(
     };
     let (built, known) = &known(tx, ctx, plan, import, built)?;
     if let Some(id) = known {
-        if import.existing == Existing::Skip {
+        if import.existing == Existing::Skip || table == subject::MATCHED {
             if !built.source_id.is_empty() {
                 lines::add(tx, ctx, &import.base.id, &entry(id, 0, Outcome::Skipped))?;
             }
@@ -76,6 +76,10 @@ pub fn make(
         change(tx, ctx, plan, built, id)?;
         lines::add(tx, ctx, &import.base.id, &entry(id, 0, Outcome::Updated))?;
         return Ok(Made { outcome: Outcome::Updated, doubts: built.doubts.clone() });
+    }
+    if table == subject::MATCHED {
+        let message = format!("does not match a record in {table}");
+        return Err(Error::field("email", violation(FieldCode::ReferenceNotFound, message)));
     }
     if table == "payments" {
         old::drop_assumed_payment(tx, ctx, built)?;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use store::Tx;
 
 use super::built::Built;
+use super::subject;
 
 /// Returns an id of ours; empty for any other text. The ids of other programs, such as 1 and 2, are not unique: those of
 /// two programs would be taken for the same record.
@@ -40,6 +41,7 @@ pub fn same(tx: &mut Tx, ctx: &Ctx, table: &'static str, id: &str) -> Result<Opt
 
 /// What an account has from its start, or has once: the fields by which such a record is the same in another account.
 const ALIKE: &[(&str, &[&str])] = &[
+    (subject::MATCHED, &["email"]),
     ("tax_rates", &["code"]),
     ("payment_terms", &["code"]),
     ("custom_fields", &["entity", "key"]),

@@ -13,6 +13,9 @@ const NOT_IMPORTED: &[&str] = &["keys", "users", "webhooks", "automation", "file
 /// The settings that other records refer to, or that an account would have to type again.
 const SETTINGS: &[&str] = &["tax_rates", "corporate_identities", "custom_fields", "mail_templates"];
 
+/// Those whose lines only say which record of this account is meant. Nobody gets access by a file.
+pub const MATCHED: &str = "users";
+
 /// Returns the resources that can be exported, each once.
 pub fn exported() -> impl Iterator<Item = &'static Resource> {
     registry().resources.iter().filter(|resource| resource.is_kept() && list_route(resource).is_some())
@@ -20,7 +23,8 @@ pub fn exported() -> impl Iterator<Item = &'static Resource> {
 
 /// Returns the resources that can be imported.
 pub fn imported() -> impl Iterator<Item = &'static Resource> {
-    let may = |resource: &Resource| SETTINGS.contains(&resource.shape.table) || !NOT_IMPORTED.contains(&resource.area);
+    let is_safe = |table: &str| SETTINGS.contains(&table) || table == MATCHED;
+    let may = move |resource: &Resource| is_safe(resource.shape.table) || !NOT_IMPORTED.contains(&resource.area);
     exported().filter(move |resource| may(resource) && create_route(resource).is_some())
 }
 

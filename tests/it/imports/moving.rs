@@ -13,6 +13,7 @@ on_both![
     imported_messages_are_not_mailed,
     settings_are_imported_without_their_powers,
     undone_payments_make_room_for_what_they_replaced,
+    users_are_found_by_their_address,
 ];
 
 /// The order of docs/import.md, of what this test creates.
@@ -295,4 +296,35 @@ C-2,2024-05-04,De Ster,100.00,21.00,121.00,21,open
     let undone = undo(&server, &client, &import);
     assert_eq!(undone["removed"], 2, "{undone:#}");
     assert_eq!((paid(&full), paid(&part)), (vec!["2024-06-01 100".to_string()], vec!["2024-05-04 21".to_string()]));
+}
+
+fn users_are_found_by_their_address(db: Db) {
+    let server = Server::start(db);
+    let (source, target) = (server.client(), server.client());
+    let invited = |client: &Client, name: &str| {
+        made(client, "/v1/users", json!({"email": format!("{name}@example.com"), "name": name}))
+    };
+    for (name, title) in [("anna", "Call"), ("bram", "Write")] {
+        let user = invited(&source, name);
+        made(&source, "/v1/tasks", json!({"title": title, "assignee_id": user}));
+    }
+    let anna = invited(&target, "anna");
+    let moved = |resource: &str| {
+        let file = exported(&source, json!({"resource": resource, "format": "jsonl"}));
+        let body = json!({"resource": resource, "existing": "update"});
+        let import = with(&target, body, "x.jsonl", &file.bytes).expect(201).data();
+        let done = run(&server, &target, &import);
+        (import, done)
+    };
+    let (import, done) = moved("users");
+    assert_eq!((&import["valid_lines"], &import["problem_count"]), (&json!(1), &json!(1)), "{import:#}");
+    assert_eq!(import["problems"][0]["field"], "email", "{import:#}");
+    let counts = ["created", "updated", "skipped", "failed"].map(|name| done[name].as_i64().unwrap());
+    assert_eq!((counts, total(&target, "/v1/users")), ([0, 0, 1, 1], 1), "nobody gets access: {done:#}");
+    let (import, done) = moved("tasks");
+    assert_eq!((&import["warning_count"], &done["created"]), (&json!(1), &json!(2)), "{import:#}");
+    let tasks = target.get("/v1/tasks").expect(200).data();
+    let call = tasks.as_array().unwrap().iter().find(|one| one["title"] == "Call").unwrap();
+    let task = target.get(&format!("/v1/tasks/{}", call["id"].as_str().unwrap())).expect(200).data();
+    assert_eq!(task["meta"]["assignee_id"], anna.as_str(), "{task:#}");
 }
