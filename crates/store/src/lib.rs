@@ -19,6 +19,7 @@ mod marks;
 mod memory;
 mod migrate;
 mod named;
+mod pace;
 mod parcel;
 mod pending;
 mod postgres;

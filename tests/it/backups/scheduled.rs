@@ -374,7 +374,7 @@ fn a_database_is_copied_before_it_is_migrated(db: Db) {
     execute(&db, "DELETE FROM schema_migrations WHERE number > 1");
     let done = kantoor(&db, &["migrate"]);
     let words = String::from_utf8_lossy(&done.stderr).into_owned();
-    let (_, copy) = words.trim_end().split_once("the database as it was before the migration is in ").expect(&words);
+    let (_, copy) = words.trim_end().split_once("the database as it was before the migration is in ").unwrap();
     assert!(!done.status.success() && copy.contains("-schema-1-to-") && std::fs::metadata(copy).is_ok(), "{words}");
     assert!(words.contains("migration 2 (") && words.lines().count() == 1, "{words}");
     assert!(names(&folder).iter().all(|name| !name.ends_with(".unfinished")), "{:?}", names(&folder));
