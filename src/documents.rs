@@ -146,7 +146,7 @@ record! {
     /// The client's first name at the time of the document.
     client_firstname: String = COMPUTED.search().shown(WHOLE);
     /// The client's last name at the time of the document.
-    client_lastname: String = COMPUTED.search().shown(WHOLE);
+    client_lastname: String = COMPUTED.search_after().shown(WHOLE);
     /// Values of custom fields, by key; null removes a value.
     custom_fields: Custom = INPUT.shown(WHOLE).example("{}");
     /// `draft` or `final`; sending `final` finalizes a draft.

@@ -1,6 +1,7 @@
 //! The registry: the only module that knows all others.
 
 mod examples;
+mod names;
 
 use std::sync::LazyLock;
 
@@ -322,6 +323,7 @@ fn migrations() -> Vec<Migration> {
         backups::MIGRATION,
         lines::MIGRATION,
         lines::SOURCES,
+        names::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]

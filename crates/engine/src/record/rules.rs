@@ -103,6 +103,8 @@ pub struct Rules {
     pub sort: bool,
     /// Included in searches.
     pub search: bool,
+    /// Searches find it together with the field before it.
+    pub continues: bool,
     /// One of the fields by which people know a record.
     pub names: bool,
     /// A percentage, although its type does not say so.
@@ -162,6 +164,7 @@ pub const INPUT: Rules = Rules {
     range: None,
     sort: false,
     search: false,
+    continues: false,
     names: false,
     percent: false,
     max_length: 255,
@@ -339,6 +342,11 @@ impl Rules {
     /// Included in searches.
     pub const fn search(self) -> Rules {
         Rules { search: true, ..self }
+    }
+
+    /// Included in searches, also together with the field before it: a last name after a first name.
+    pub const fn search_after(self) -> Rules {
+        Rules { search: true, continues: true, ..self }
     }
 
     /// One of the fields by which people know a record: together they are its name in lists and links.
