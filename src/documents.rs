@@ -191,7 +191,7 @@ record! {
     credited_amount: Amount = COMPUTED.in_meta();
     /// Amount that is still to be paid: of a final invoice that is neither paid nor credited, otherwise 0. A negative amount is
     /// to be refunded.
-    open_amount: Amount = COMPUTED.filter_when("owed", status::owed, "Whether something is still to be paid.").in_meta();
+    open_amount: Amount = COMPUTED.filter_when_few("owed", status::owed, "Whether something is still to be paid.").in_meta();
     /// The day on which the open amount is collected by direct debit, while a collection is in progress.
     collection_date: Day = COMPUTED.nullable().filter_filled("collected").in_meta();
     /// The bank account that your bank collects it from, with most of its digits hidden.

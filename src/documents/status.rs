@@ -105,7 +105,7 @@ pub(super) fn sent() -> String {
     "sent_at > 0".to_string()
 }
 
-/// The condition that something is still to be paid.
+/// The condition that something is still to be paid; first that of the index `invoices_unpaid`, as it is.
 pub(super) fn owed() -> String {
-    "open_amount > 0".to_string()
+    "open_amount <> 0 AND open_amount > 0".to_string()
 }

@@ -29,8 +29,8 @@ pub enum Condition {
     In(Vec<String>),
     /// Column, operator, value.
     Range(&'static str, &'static str, Value<'static>),
-    /// A condition that a record declares, as SQL without placeholders.
-    When(String),
+    /// A condition that a record declares, as SQL without placeholders; and whether few records satisfy it.
+    When(String, bool),
     /// The day from whose start.
     From(jiff::civil::Date),
     /// The day until whose end.
@@ -100,9 +100,10 @@ fn by_presence(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
 }
 
 fn by_condition(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
-    let sql = (field.rules.filter_when.sql)();
-    let sql = if yes_or_no(text)? { format!("({sql})") } else { format!("NOT ({sql})") };
-    Ok(Filter::By(Condition::When(sql)))
+    let when = &field.rules.filter_when;
+    let (sql, holds) = ((when.sql)(), yes_or_no(text)?);
+    let sql = if holds { format!("({sql})") } else { format!("NOT ({sql})") };
+    Ok(Filter::By(Condition::When(sql, holds && when.few)))
 }
 
 fn ranged(field: &FieldInfo, operator: &'static str, text: &str) -> Result<Filter, Violation> {
@@ -205,7 +206,7 @@ impl Condition {
                 let places: Vec<String> = ids.iter().map(|id| place(id.clone().into())).collect();
                 format!("{table}.id IN ({})", places.join(", "))
             }
-            Condition::When(sql) => sql.clone(),
+            Condition::When(sql, _) => sql.clone(),
             Condition::From(date) => {
                 let start = Moment::start_of(*date, &ctx.zone);
                 format!("{table}.created_at >= {}", place(start.0.into()))

@@ -42,6 +42,8 @@ pub struct NamedCondition {
     pub sql: fn() -> String,
     /// What it says, for the documentation.
     pub doc: &'static str,
+    /// Whether few records satisfy it, which have an index of their own.
+    pub few: bool,
 }
 
 /// The rules of a field. Built with `const` methods: `INPUT.search().example("\"Hosting\"")`.
@@ -154,7 +156,7 @@ pub const INPUT: Rules = Rules {
     filter_as: "",
     filter_also: "",
     filter_filled: "",
-    filter_when: NamedCondition { parameter: "", sql: String::new, doc: "" },
+    filter_when: NamedCondition { parameter: "", sql: String::new, doc: "", few: false },
     filter_many: false,
     named_in: "",
     choices_of: |_| None,
@@ -271,7 +273,12 @@ impl Rules {
 
     /// Lists can be filtered by whether a condition holds: SQL without placeholders, on the columns of the table.
     pub const fn filter_when(self, parameter: &'static str, sql: fn() -> String, doc: &'static str) -> Rules {
-        Rules { filter_when: NamedCondition { parameter, sql, doc }, ..self }
+        Rules { filter_when: NamedCondition { parameter, sql, doc, few: false }, ..self }
+    }
+
+    /// The same, if few records satisfy the condition and a partial index has them. The condition begins with that of the index.
+    pub const fn filter_when_few(self, parameter: &'static str, sql: fn() -> String, doc: &'static str) -> Rules {
+        Rules { filter_when: NamedCondition { parameter, sql, doc, few: true }, ..self }
     }
 
     /// Lists can be filtered by one or several values, separated by commas.
