@@ -174,6 +174,9 @@ pub fn ids(text: &str) -> Result<Vec<String>, Violation> {
     Ok(ids)
 }
 
+/// The day of the account, in a condition that a record declares.
+const TODAY: &str = "{today}";
+
 impl Condition {
     /// Returns it as SQL, and adds its values.
     pub fn sql(&self, table: &str, ctx: &Ctx, values: &mut Vec<Value<'static>>) -> String {
@@ -205,6 +208,9 @@ impl Condition {
             Condition::In(ids) => {
                 let places: Vec<String> = ids.iter().map(|id| place(id.clone().into())).collect();
                 format!("{table}.id IN ({})", places.join(", "))
+            }
+            Condition::When(sql, _) if sql.contains(TODAY) => {
+                sql.replace(TODAY, &place(ctx.now.date(&ctx.zone).to_string().into()))
             }
             Condition::When(sql, _) => sql.clone(),
             Condition::From(date) => {

@@ -271,7 +271,8 @@ impl Rules {
         Rules { filter_filled: parameter, ..self }
     }
 
-    /// Lists can be filtered by whether a condition holds: SQL without placeholders, on the columns of the table.
+    /// Lists can be filtered by whether a condition holds: SQL without placeholders, on the columns of the table. `{today}` is
+    /// the day in the time zone of the account.
     pub const fn filter_when(self, parameter: &'static str, sql: fn() -> String, doc: &'static str) -> Rules {
         Rules { filter_when: NamedCondition { parameter, sql, doc, few: false }, ..self }
     }
