@@ -87,7 +87,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         product::resource(deleted_products::delete),
         task::resource(),
         note::resource(),
-        collecting::collectable(documents::invoices()),
+        collecting::collectable(hours::releasable(documents::invoices())),
         documents::quotes(),
         documents::workorders(),
         documents::mail_preview::resource(),
