@@ -43,7 +43,7 @@ export function Filters({ table, searching }) {
 }
 
 /** What only invoices have, of the fields that all documents share. */
-const OF_INVOICES = ["collected", "owed"];
+const OF_INVOICES = ["collected", "owed", "outstanding", "late"];
 
 /** @param {Table} table */
 const filtersOf = (table) => table.fields.filter((field) => (table.key === "invoices" || !OF_INVOICES.includes(field.name)) && ((field.filter && !(field.kind === "text" && table.search) && field.name !== "id") || field.range?.length));

@@ -30,12 +30,15 @@ export function ListPage({ table }) {
   // A list that somebody reads does not move under their eyes.
   const loaded = useLoad(`${table.path}?per_page=${PER_PAGE}${query ? `&${query}` : ""}`, { typing: true, hold: (before, now) => before.data.length > 0 && idsOf(before) !== idsOf(now) });
   const add = can(table, "create") && table.key !== "files";
+  // The status of an invoice that is late may be another one: whoever asks for late ones gets what the tab counts.
+  const meant = tabsOf(taste).find(([name, of]) => { const now = new URLSearchParams(query); return now.get(taste.status ?? "") === name && !isOf(of, now); });
+  useEffect(() => { if (meant) setQuery(Object.fromEntries(new URLSearchParams(meant[1]))); }, [query]);
   return div({ class: "page list-page" },
     h(Head, { title: tableName(table.key), over: table.address.startsWith("/settings") ? a({ href: "/settings" }, t("menu.settings")) : undefined },
       table.key === "deals" ? h(Button, { quiet: true, icon: "deals", href: "/deals" }, t("board.board")) : null,
       table.key === "subscriptions" && tables.batches && can(tables.batches, "list") ? h(Button, { quiet: true, icon: "pay", href: tables.batches.address }, tableName("batches")) : null,
       add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null),
-    h(StatusTabs, { table, tabs: taste.tabs ?? [] }),
+    h(StatusTabs, { table, tabs: tabsOf(taste) }),
     h(ListCard, { table, loaded, add }));
 }
 
@@ -77,9 +80,12 @@ function News({ loaded }) {
   return div({ class: "news", role: "status" }, button({ type: "button", class: "button small", onClick: loaded.take }, n > 0 ? t("list.n_new", { n }) : t("list.changed")));
 }
 
+/** The tabs of a list, with the days that they name.
+ * @param {import("./resources.js").Taste} taste */
+const tabsOf = (taste) => (taste.tabs ?? []).map(([name, query]) => /** @type {[string, string]} */ ([name, query.replace("{yesterday}", plusDays(today(), -1))]));
+
 /** @param {{ table: Table, tabs: [string, string][] }} properties */
-function StatusTabs({ table, tabs: given }) {
-  const tabs = given.map(([name, query]) => /** @type {[string, string]} */ ([name, query.replace("{yesterday}", plusDays(today(), -1))]));
+function StatusTabs({ table, tabs }) {
   const now = new URLSearchParams(place.value.query);
   const counts = useCounts(table, tabs);
   const names = tabs.map(([, query]) => new URLSearchParams(query).keys().next().value).filter(Boolean);

@@ -6,7 +6,7 @@ import { a, button, div, h, header, kbd, nav, span, strong } from "./html.js";
 import { useKeys } from "./keys.js";
 import { Icon, Menu, onPhone, sayError } from "./parts.js";
 import { forgetRecent, go, place } from "./router.js";
-import { can, may, me, tables } from "./schema.js";
+import { addressOf, can, may, me, tables } from "./schema.js";
 import { t, tableName, word } from "./words.js";
 
 /** @type {[string, string[]][]} */
@@ -31,10 +31,10 @@ export function Side({ close }) {
         shown.map((entry) => {
           const href = entry === "home" ? "/" : tables[entry]?.address && entry !== "settings" ? tables[entry].address : `/${entry}`;
           const current = href === "/" ? path === "/" : [href, tables[BESIDE[entry] ?? ""]?.address].some((one) => one && (path === one || path.startsWith(`${one}/`)));
-          const number = counted[entry] ?? 0;
-          // The PDFs of documents are files too; those that people uploaded come first.
-          return a({ key: entry, href: entry === "files" ? `${href}?origin=uploaded` : href, "aria-current": current ? "page" : undefined }, h(Icon, { name: entry }), span(null, word([`menu.${entry}`], tableName(entry))),
-            number > 0 ? span({ class: entry === "invoices" ? "badge" : "badge calm" }, number > 99 ? "99+" : String(number), span({ class: "hidden" }, ` ${word([`badge.${entry}`], "")}`)) : null);
+          const number = counted[entry];
+          // The PDFs of documents are files too; those that people uploaded come first. A number leads to what it counts.
+          return div({ key: entry, class: "side-entry" }, a({ href: entry === "files" ? `${href}?origin=uploaded` : href, "aria-current": current ? "page" : undefined }, h(Icon, { name: entry }), span(null, word([`menu.${entry}`], tableName(entry)))),
+            number?.count > 0 ? a({ class: "badge-link", href: addressOf(number.path) }, span({ class: entry === "invoices" ? "badge" : "badge calm" }, number.count > 99 ? "99+" : String(number.count), span({ class: "hidden" }, ` ${word([`badge.${entry}`], "")}`))) : null);
         }));
     })));
 }
@@ -43,10 +43,10 @@ export function Side({ close }) {
 const BESIDE = { flows: "runs", subscriptions: "batches", settings: "imports" };
 
 /** The numbers behind entries of the menu.
- * @returns {Record<string, number>} */
+ * @returns {Record<string, any>} */
 function useCounted() {
   const all = /** @type {any[]} */ (useLoad("/v1/overview").answer?.data ?? []);
-  const of = (/** @type {string} */ name) => all.find((one) => one.name === name)?.count ?? 0;
+  const of = (/** @type {string} */ name) => all.find((one) => one.name === name);
   return { invoices: of("invoices_overdue"), tickets: of("tickets_waiting"), flows: of("runs_to_approve") };
 }
 

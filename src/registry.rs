@@ -1,6 +1,7 @@
 //! The registry: the only module that knows all others.
 
 mod examples;
+mod names;
 
 use std::sync::LazyLock;
 
@@ -86,7 +87,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         product::resource(deleted_products::delete),
         task::resource(),
         note::resource(),
-        collecting::collectable(documents::invoices()),
+        collecting::collectable(hours::releasable(documents::invoices())),
         documents::quotes(),
         documents::workorders(),
         documents::mail_preview::resource(),
@@ -322,6 +323,7 @@ fn migrations() -> Vec<Migration> {
         backups::MIGRATION,
         lines::MIGRATION,
         lines::SOURCES,
+        names::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod lines;
 mod make;
 pub mod mapping;
 mod moved;
+mod names;
 pub mod old;
 pub mod operator;
 pub mod routes;

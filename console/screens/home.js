@@ -82,8 +82,21 @@ function OpenByAge() {
   if (error && !report) return null;
   const ages = /** @type {Item[]} */ (report?.ages ?? []);
   const top = Math.max(1, ...ages.map((one) => Number(one.amount)));
-  return h(Card, { title: t("home.open"), actions: report ? strong(null, money(report.amount)) : null }, report ? ul({ class: "ages" }, ages.map((one) => li({ key: one.age }, span(null, t(/** @type {any} */ (`age.${one.age}`))), span({ class: "amount" }, money(one.amount)),
-    span({ class: "age-bar" }, span({ class: AGES[one.age] ?? "red", style: { width: `${Math.round((Math.max(0, Number(one.amount)) / top) * 100)}%` } }))))) : h(Skeleton, { rows: 5 }));
+  return h(Card, { title: t("home.open"), actions: report ? a({ href: OUTSTANDING }, strong(null, money(report.amount))) : null }, report ? ul({ class: "ages" }, ages.map((one) => {
+    const parts = [span(null, t(/** @type {any} */ (`age.${one.age}`))), span({ class: "amount" }, money(one.amount)),
+      span({ class: "age-bar" }, span({ class: AGES[one.age] ?? "red", style: { width: `${Math.round((Math.max(0, Number(one.amount)) / top) * 100)}%` } }))];
+    return li({ key: one.age }, one.count > 0 ? a({ href: agedAddress(one.age, report.date) }, ...parts) : div(null, ...parts));
+  })) : h(Skeleton, { rows: 5 }));
+}
+
+const OUTSTANDING = "/invoices?outstanding=true";
+
+/** The list of what an age counts: its days since the due date.
+ * @param {string} age @param {string} date */
+function agedAddress(age, date) {
+  if (age === "not_due") return `${OUTSTANDING}&late=false`;
+  const [least, most] = age.startsWith("over_") ? [Number(age.slice(5)) + 1] : age.split("-").map(Number);
+  return `${OUTSTANDING}&late=true${most ? `&due_date_from=${plusDays(date, -most)}` : ""}&due_date_to=${plusDays(date, -(least ?? 1))}`;
 }
 
 function Tasks() {

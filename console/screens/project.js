@@ -79,9 +79,14 @@ function HourLine({ project, row, edits }) {
   const act = (name) => void post(`${path}/${name}`, undefined).catch(sayError);
   const reject = () => confirm({ title: t("hours.reject"), text: t("approve.reject_text", { hours: hours(row.minutes) }), action: t("hours.reject"), danger: true, run: () => post(`${path}/reject`, undefined) });
   const invoice = row.meta?.invoice_id;
+  /** @param {string} title @param {string} text @param {Record<string, unknown>} which */
+  const release = (title, text, which) => confirm({ title, text, action: title, run: async () => { await post(`/v1/invoices/${invoice}/release-hours`, which); say(t("bill.released")); } });
   const billed = !invoice ? null : tables.invoices && can(tables.invoices, "get") ? a({ key: "invoice", href: `${tables.invoices.address}/${invoice}` }, t("bill.on")) : t("bill.on");
   return li(null, div(null, div(null, row.activity_name || t("project.work")), div({ class: "soft" }, nearDay(row.date), billed ? [" · ", billed] : null)), span({ class: "line-end" }, h(Pill, { table: "hours", field: "status", value: row.status }), strong({ class: "amount" }, hours(row.minutes)),
-    edits && row.status !== "approved" ? h(Menu, { label: t("more"), icon: "more", quiet: true, items: [
+    edits && invoice && may("invoices.write") ? h(Menu, { label: t("more"), name: `${t("more")}: ${row.activity_name || t("project.work")}`, icon: "more", quiet: true, items: [
+      { label: t("bill.release"), icon: "left", run: () => release(t("bill.release"), t("bill.release_text", { hours: hours(row.minutes) }), { ids: [row.id] }) },
+      { label: t("bill.release_all"), icon: "left", run: () => release(t("bill.release_all"), t("bill.release_all_text"), {}) },
+    ] }) : edits && row.status !== "approved" ? h(Menu, { label: t("more"), icon: "more", quiet: true, items: [
       { label: t("hours.submit"), icon: "send", hidden: row.status === "submitted", run: () => act("submit") }, { label: t("action.approve"), icon: "check", hidden: row.status !== "submitted", run: () => act("approve") }, { label: t("hours.reject"), icon: "close", hidden: row.status !== "submitted", run: reject }, { label: t("hours.take_back"), icon: "left", hidden: row.status !== "submitted", run: () => act("withdraw") },
       { label: t("delete"), icon: "trash", danger: true, run: () => deleteLater(t("deleted", { name: hours(row.minutes) }), row.id, path) },
     ] }) : null));

@@ -1,24 +1,25 @@
 //! Invoicing hours: a draft invoice of the approved hours of a project, with a row for each activity and person. Hours keep their
-//! invoice, so they are billed once.
+//! invoice, so they are billed once; those of a draft, or of an invoice that is credited in full, can be released.
 
 use std::collections::HashMap;
 
-use engine::call::Call;
+use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
 use engine::input::{Input, did_you_mean};
-use engine::record::{Body, CREATED, Day, INPUT, Link};
+use engine::record::{Body, CREATED, Day, INPUT, Link, Texts};
 use engine::records::{self, Image, Work};
-use engine::resource::{Method, RequestBody, Resource, Returns};
+use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use engine::slice::TOGETHER;
 use money::Price;
+use serde_json::json;
 use store::Tx;
 
 use super::complete::NO_CLIENT;
 use super::pdf::Style;
 use super::rows::{Row, Rows};
-use super::{Invoice, Language, new};
+use super::{Invoice, Language, Mode, new};
 use crate::people::user::User;
 use crate::relations::client::Client;
 use crate::settings::tax_rate;
@@ -68,6 +69,56 @@ pub(crate) fn billable(projects: Resource) -> Resource {
         .returns(Returns::CreatedOf("invoices"))
         .with(|route| route.also_needs = Some("invoices.write"))
         .extension()
+}
+
+input! {
+    /// Which hours to release from an invoice.
+    pub struct ReleaseHours;
+
+    /// The ids of the entries: 200 at most; without it, all hours of the invoice.
+    ids: Texts = INPUT.example("[\"0198d1c2-7b7e-7c3a-9d53-2f1d8c6a0b11\"]");
+}
+
+impl Body for ReleaseHours {}
+
+const RELEASED: &[Part] = &[Part("released", "array", "The ids of the entries that can be invoiced again.")];
+
+/// Adds the release of hours to the routes of invoices.
+pub(crate) fn releasable(invoices: Resource) -> Resource {
+    invoices
+        .route(Method::Post, "/{id}/release-hours", "Release hours of an invoice, to invoice them again", release)
+        .body::<ReleaseHours>(RequestBody::Maybe)
+        .returns(Returns::Parts(RELEASED))
+        .with(|route| route.also_needs = Some("projects.write"))
+        .extension()
+}
+
+/// `POST /v1/invoices/{id}/release-hours`. The rows of the invoice stay as they are.
+fn release(call: Call) -> Result<Work> {
+    let (mut chosen, mut warnings) = (None, Vec::new());
+    if call.body.is_some() {
+        let input: Input<ReleaseHours> = input::create(&call)?;
+        chosen = input.has("ids").then(|| input.record().ids.0);
+        warnings = input.warnings;
+    }
+    Ok(Box::new(move |tx, ctx| {
+        let invoice: Invoice = records::find_to_change(tx, ctx, &call)?;
+        // The hours would be billed twice.
+        if invoice.generation_mode == Mode::Final && !invoice.rows.0.iter().all(|row| row.credited) {
+            let number = &invoice.number;
+            let message =
+                format!("{number} is final and not credited in full, so it keeps its hours. Credit it first.");
+            return Err(Error::new(Code::InvalidTransition, message));
+        }
+        let mut released = Vec::new();
+        for hour in hour::billed_by(tx, ctx, &invoice.base.id)? {
+            if chosen.as_ref().is_none_or(|ids: &Vec<String>| ids.contains(&hour.base.id)) {
+                hour.bill(tx, ctx, "")?;
+                released.push(hour.base.id);
+            }
+        }
+        Ok(Answer::json(&json!({"released": released})).with_texts("warnings", &warnings))
+    }))
 }
 
 /// `POST /v1/projects/{id}/invoice`

@@ -105,7 +105,17 @@ pub(super) fn sent() -> String {
     "sent_at > 0".to_string()
 }
 
-/// The condition that something is still to be paid.
+/// The condition that the due date has passed, of a document that is not being collected.
+pub(super) fn late() -> String {
+    "due_date < {today} AND collection_date = ''".to_string()
+}
+
+/// The condition that something is still to be paid, or to be refunded.
+pub(super) fn outstanding() -> String {
+    "open_amount <> 0".to_string()
+}
+
+/// The condition that something is still to be paid; first that of the index `invoices_unpaid`, as it is.
 pub(super) fn owed() -> String {
-    "open_amount > 0".to_string()
+    "open_amount <> 0 AND open_amount > 0".to_string()
 }

@@ -50,7 +50,7 @@ macro_rules! contact_record {
             /// First name of the person, or of the contact person at the company.
             firstname: String = INPUT.names().search().example($examples.firstname);
             /// Last name.
-            lastname: String = INPUT.names().search().sort().example($examples.lastname);
+            lastname: String = INPUT.names().search_after().sort().example($examples.lastname);
             /// E-mail address, used for mail unless the fields for invoices and reminders are set.
             email: Email = INPUT.search().filter().example($examples.email);
             /// Telephone number, stored as sent.

@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use sheets::{Cell, Format, Problem, Writer};
 use store::{Migration, Tx};
 
+use super::names::{self, Names, Wanted};
 use super::subject::{self, Column};
 
 choice! {
@@ -180,6 +181,7 @@ pub struct Table {
     filters: Call,
     format: Format,
     with_semicolons: bool,
+    columns: Vec<Column>,
     name: String,
 }
 
@@ -192,32 +194,34 @@ impl std::fmt::Debug for Table {
 impl Table {
     fn of(_: &mut Tx, ctx: &Ctx, resource: &'static Resource, export: &Export) -> Result<Table> {
         let format = Format::named(export.format.wire()).unwrap_or(Format::Csv);
+        let title = resource.title.to_lowercase().replace(' ', "-");
         Ok(Table {
             resource,
             account: ctx.account,
             filters: filters(export)?,
             format,
             with_semicolons: export.format == ExportFormat::CsvSemicolon,
-            name: format!("{}-{}.{}", resource.shape.table, ctx.now.date(&ctx.zone), format.name()),
+            columns: subject::columns(resource, |other| has_names(format) && ctx.may(&format!("{}.read", other.area))),
+            name: format!("{title}-{}.{}", ctx.now.date(&ctx.zone), format.name()),
         })
     }
 
     /// Returns the table of all records of a resource.
     pub fn whole(resource: &'static Resource, account: i64, format: Format, with_semicolons: bool) -> Table {
         let name = resource.shape.table.to_string();
-        Table { resource, account, filters: Call::default(), format, with_semicolons, name }
+        let columns = subject::columns(resource, |_| has_names(format));
+        Table { resource, account, filters: Call::default(), format, with_semicolons, columns, name }
     }
 
     /// Writes the table, batch by batch; `seen` is told the number of records so far. Returns that number.
     pub fn write(&self, app: &App, caller: &Actor, out: &mut dyn Write, seen: &mut dyn FnMut(u64)) -> Result<u64> {
-        let columns = subject::columns(self.resource);
-        let names: Vec<String> = columns.iter().map(|column| column.name.to_string()).collect();
+        let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
         let writer = match self.with_semicolons {
-            true => Writer::with_semicolons(out, &names),
-            false => Writer::new(self.format, out, &names),
+            true => Writer::with_semicolons(out, &titles),
+            false => Writer::new(self.format, out, &titles),
         };
         let mut writer = writer.map_err(unwritten)?;
-        let (mut after, mut count) = (String::new(), 0);
+        let (mut after, mut count, mut names) = (String::new(), 0, Names::default());
         loop {
             let (own, filters, from) = (caller.clone(), self.filters.clone(), after.clone());
             let read = self.resource.batch;
@@ -225,8 +229,15 @@ impl Table {
                 let ctx = own.reading(tx)?;
                 read(tx, &ctx, &filters, &from)
             })?;
-            for json in &batch.records {
-                write_record(&mut writer, &columns, json, self.format)?;
+            let lines: Vec<Members> = batch.records.iter().map(|json| Members::of(json)).collect::<Result<_>>()?;
+            let (account, wanted) = (self.account, names.still(self.named_in(&lines)));
+            let found = match wanted.is_empty() {
+                true => Vec::new(),
+                false => app.store.read_now(|tx| names::read(tx, account, &wanted))?,
+            };
+            names.learn(wanted, found);
+            for line in &lines {
+                write_record(&mut writer, &self.columns, line, &names, self.format)?;
             }
             count += batch.records.len() as u64;
             seen(count);
@@ -238,6 +249,21 @@ impl Table {
         writer.finish().map_err(unwritten)?;
         Ok(count)
     }
+
+    /// Returns the records that some lines name.
+    fn named_in(&self, lines: &[Members]) -> Wanted {
+        let mut wanted = Wanted::new();
+        for column in self.columns.iter().filter(|column| !column.names.is_empty()) {
+            let ids = lines.iter().filter_map(|line| line.id(column));
+            wanted.entry(column.names).or_default().extend(ids);
+        }
+        wanted
+    }
+}
+
+/// Whether a table is for people, who know records by their names. Programs have the ids.
+fn has_names(format: Format) -> bool {
+    format != Format::Jsonl
 }
 
 impl Pour for Table {
@@ -264,30 +290,56 @@ fn unwritten(problem: Problem) -> Error {
     }
 }
 
-/// Writes a record: its columns in order, with the digits of its numbers as they are.
-fn write_record<W: Write>(writer: &mut Writer<W>, columns: &[Column], json: &[u8], format: Format) -> Result<()> {
-    type Members<'j> = HashMap<String, &'j RawValue>;
-    let unreadable = |error: serde_json::Error| Error::internal(format!("a record is not valid JSON: {error}"));
-    let members: Members = serde_json::from_slice(json).map_err(unreadable)?;
-    let meta: Members = match members.get("meta") {
-        Some(raw) => serde_json::from_str(raw.get()).map_err(unreadable)?,
-        None => HashMap::new(),
-    };
-    let value = |column: &Column| {
-        let from = if column.in_meta { &meta } else { &members };
+/// The members of a record, with the digits of its numbers as they are.
+struct Members<'j> {
+    own: HashMap<String, &'j RawValue>,
+    meta: HashMap<String, &'j RawValue>,
+}
+
+impl<'j> Members<'j> {
+    fn of(json: &'j [u8]) -> Result<Members<'j>> {
+        let unreadable = |error: serde_json::Error| Error::internal(format!("a record is not valid JSON: {error}"));
+        let own: HashMap<String, &'j RawValue> = serde_json::from_slice(json).map_err(unreadable)?;
+        let meta = match own.get("meta") {
+            Some(raw) => serde_json::from_str(raw.get()).map_err(unreadable)?,
+            None => HashMap::new(),
+        };
+        Ok(Members { own, meta })
+    }
+
+    fn value(&self, column: &Column) -> &'j str {
+        let from = if column.in_meta { &self.meta } else { &self.own };
         from.get(column.name).map_or("null", |raw| raw.get())
-    };
+    }
+
+    /// Returns the id of the record that a column names, if there is one.
+    fn id(&self, column: &Column) -> Option<String> {
+        serde_json::from_str(self.value(column)).ok().filter(|id: &String| !id.is_empty())
+    }
+}
+
+/// Writes a record: its columns in order.
+fn write_record<W: Write>(
+    writer: &mut Writer<W>,
+    columns: &[Column],
+    members: &Members,
+    names: &Names,
+    format: Format,
+) -> Result<()> {
     if format == Format::Jsonl {
-        let mut line = Vec::with_capacity(json.len());
-        line.push(b'{');
+        let mut line = vec![b'{'];
         for column in columns {
             write_name(&mut line, column.name);
-            line.extend_from_slice(value(column).as_bytes());
+            line.extend_from_slice(members.value(column).as_bytes());
         }
         line.push(b'}');
         return writer.object(&line).map_err(unwritten);
     }
-    let cells = columns.iter().map(|column| match cell(value(column)) {
+    let cells = columns.iter().map(|column| match cell(members.value(column)) {
+        Cell::Text(id) if !column.names.is_empty() => match names.of(column.names, &id) {
+            "" => Cell::Empty,
+            name => Cell::Text(name.to_string()),
+        },
         Cell::Text(text) if column.is_date => Cell::Date(text),
         cell => cell,
     });

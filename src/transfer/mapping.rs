@@ -13,7 +13,7 @@ use sheets::{Cell, Dates, Decimal, Line};
 
 use super::built::Built;
 use super::sources::{self, Source, SourceTable, folded};
-use super::{convert, moved, old, subject};
+use super::{convert, moved, names, old, subject};
 use crate::documents::old::{self as documents, Past};
 
 /// What a column becomes.
@@ -179,7 +179,7 @@ impl Plan {
                 // A mapping names columns: of those with the same name, it means the first.
                 Some(_) if is_repeated => Some(Target::Ignored),
                 Some(target) => Target::named(resource, target.as_str().unwrap_or_default()),
-                None => guessed(resource, table, general, name)
+                None => guessed(resource, table, general, header, name)
                     .filter(|target| !columns.iter().any(|(_, other)| other.name() == target.name()))
                     .filter(|target| !header.iter().any(|other| chosen[other.as_str()] == target.name().as_str())),
             };
@@ -416,10 +416,15 @@ fn guessed(
     resource: &'static Resource,
     table: Option<&'static SourceTable>,
     general: Option<&'static SourceTable>,
+    header: &[String],
     column: &str,
 ) -> Option<Target> {
     if let Some(target) = table.and_then(|table| table.target(column)) {
         return Target::named(resource, target);
+    }
+    // Of an export, the ids count.
+    if names::are_in(resource, header, column) {
+        return None;
     }
     let wanted = folded(column);
     let by_name = subject::fields(resource).find(|field| folded(field.name) == wanted).map(Target::Field);

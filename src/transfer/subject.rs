@@ -7,6 +7,8 @@ use engine::registry::registry;
 use engine::resource::{Method, RequestBody, Resource, Route};
 use engine::text::did_you_mean;
 
+use super::names;
+
 /// The areas whose records are not imported: they hold secrets, send mail or act by themselves.
 const NOT_IMPORTED: &[&str] = &["keys", "users", "webhooks", "automation", "files", "settings"];
 
@@ -108,29 +110,43 @@ fn require(ctx: &Ctx, route: Option<&'static Route>, also: Option<&'static str>)
 
 /// A column of an export.
 pub struct Column {
-    /// Its name: that of the field.
+    /// Its name: that of the field, unless it has the names of other records.
+    pub title: String,
+    /// The field.
     pub name: &'static str,
     /// Whether it is in the `meta` of the record.
     pub in_meta: bool,
     /// Whether its values are dates or times.
     pub is_date: bool,
+    /// The table of other records: it has their names instead of their ids. Empty for the values of the field.
+    pub names: &'static str,
 }
 
-/// Returns the columns of an export: the fields that the API shows of a single record, and its times.
-pub fn columns(resource: &'static Resource) -> Vec<Column> {
+impl Column {
+    fn new(name: &'static str, in_meta: bool, is_date: bool) -> Column {
+        Column { title: name.to_string(), name, in_meta, is_date, names: "" }
+    }
+}
+
+/// Returns the columns of an export: the fields that the API shows of a single record, and its times. An id of a resource that
+/// is `named` is followed by the name of the record.
+pub fn columns(resource: &'static Resource, named: impl Fn(&Resource) -> bool) -> Vec<Column> {
     let shape = resource.shape;
-    let mut columns = vec![Column { name: "id", in_meta: false, is_date: false }];
+    let mut columns = vec![Column::new("id", false, false)];
     for field in &resource.fields {
         let in_meta = field.rules.in_meta;
         let is_shown = field.rules.views.includes(DETAIL) || in_meta && shape.meta.includes(DETAIL);
         if is_shown || field.name == shape.parent {
             let is_date = field.is_date() || field.kind == When::NAME;
-            columns.push(Column { name: field.name, in_meta, is_date });
+            columns.push(Column::new(field.name, in_meta, is_date));
+            if let Some((title, other)) = names::beside(resource, field).filter(|(_, other)| named(other)) {
+                columns.push(Column { title, name: field.name, in_meta, is_date: false, names: other.shape.table });
+            }
         }
     }
     for (name, shown) in [("created_at", shape.created_at), ("updated_at", shape.updated_at)] {
         if shown.includes(DETAIL) || shape.meta.includes(DETAIL) {
-            columns.push(Column { name, in_meta: !shown.includes(DETAIL), is_date: true });
+            columns.push(Column::new(name, !shown.includes(DETAIL), true));
         }
     }
     columns

@@ -52,7 +52,8 @@ record! {
     project_id: Link = COMPUTED.refers("projects").in_meta();
     /// The user who worked. A user with hours cannot be deleted, and a suspended user cannot be chosen.
     user_id: Link = INPUT.refers("users").filter().in_meta();
-    /// The invoice that bills them. Deleting it, while it is a draft, clears this; hours on a credited invoice stay with it.
+    /// The invoice that bills them. Deleting it, while it is a draft, clears this; `POST /v1/invoices/{id}/release-hours` does so
+    /// for a draft, and for an invoice that is credited in full.
     invoice_id: Link = COMPUTED.nullable().refers("invoices").filter().filter_filled("invoiced").in_meta();
 }
 
@@ -96,6 +97,7 @@ pub(crate) fn in_hours(minutes: i64) -> Amount {
 pub(crate) fn resource() -> Resource {
     Resource::of::<Hour>("Project hours", "projects", MIGRATIONS)
         .relinked(relink)
+        .relinked_last()
         .at("/v1/projects/{id}/hours")
         .list::<Hour>()
         .managed::<Hour>()
@@ -136,12 +138,22 @@ impl Hour {
         Ok(())
     }
 
-    /// Saves that an invoice bills these hours. They are locked for callers, not for this: what was worked stays the same.
+    /// Saves that an invoice bills these hours, or that none does. They are locked for callers, not for this: what was worked stays the same.
     pub(crate) fn bill(&self, tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<()> {
         let mut billed = self.clone();
         billed.invoice_id = Link(invoice.to_string());
         records::update(tx, ctx, self, &mut billed, "updated")
     }
+}
+
+/// The hours that an invoice bills, oldest first.
+pub(crate) fn billed_by(tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<Vec<Hour>> {
+    let sql = format!(
+        "{}{} WHERE account_id = $1 AND invoice_id = $2 AND invoice_id <> '' ORDER BY date, id",
+        Hour::sql().select,
+        tx.dialect().indexed_by("project_hours_of_invoice")
+    );
+    Ok(tx.all(&sql, &[ctx.account.into(), invoice.into()], Hour::from_row)?)
 }
 
 /// The approved hours of a project between two days that no invoice bills, oldest first: `most` of them.
@@ -161,8 +173,9 @@ pub(crate) fn unbilled(tx: &mut Tx, ctx: &Ctx, project: &str, days: [&Day; 2], m
 /// The last day that a date can be.
 const LAST_DAY: &str = "9999-12-31";
 
-/// Changes a link of hours whose record is deleted or merged. All hours of a deleted draft are free again in one transaction:
-/// between two, the draft would bill hours that another invoice can bill too. An invoice has few enough of them.
+/// Changes a link of hours whose record is deleted or merged. All hours of a deleted draft are free again in the transaction that
+/// deletes it: before, the draft could become final, and would bill hours that another invoice can bill too. An invoice has few
+/// enough of them.
 fn relink(tx: &mut Tx, ctx: &Ctx, link: &Relink, slice: &Slice) -> Result<bool> {
     match link.field {
         "invoice_id" => records::relink::<Hour>(tx, ctx, link, &Slice::endless()),

@@ -98,6 +98,12 @@ fn every_list_has_an_index_behind_it(db: Db) {
                         "{what}"
                     );
                 }
+                if query == "owed=true"
+                    && resource.shape.table == "invoices"
+                    && server.app.store.dialect() == store::Dialect::Sqlite
+                {
+                    assert!(text.contains("invoices_unpaid"), "{what}");
+                }
                 if let Some((_, link)) = query.split_once('&').filter(|(_, link)| link.ends_with("_id=x"))
                     && server.app.store.dialect() == store::Dialect::Sqlite
                 {
@@ -172,6 +178,41 @@ fn every_unique_field_has_a_unique_index(db: Db) {
         }
     }
     assert!(checked > 8, "{checked}");
+}
+
+/// Among many invoices, PostgreSQL finds those that are not paid by their own index.
+#[test]
+fn postgres_finds_what_is_owed_by_its_index() {
+    let Some(db) = Db::postgres() else { return };
+    let url = db.url.clone();
+    let server = Server::start(db);
+    let client = server.client();
+    let rows = serde_json::json!([{"name": "Oven", "quantity": 1, "unit_price": 100, "vat_rate": "21"}]);
+    let invoice = serde_json::json!({"title": "Oven", "rows": rows, "generation_mode": "final"});
+    client.post("/v1/invoices", invoice).expect(201);
+    let paid = "INSERT INTO invoices SELECT (jsonb_populate_record(one, jsonb_build_object(
+            'id', n::TEXT, 'number', n::TEXT, 'token', n::TEXT, 'open_amount', 0))).*
+        FROM invoices one CROSS JOIN generate_series(1, 5000) n; ANALYZE invoices";
+    crate::support::execute(&url, paid);
+    let account = server.app.store.read_now(engine::accounts::Account::all).unwrap().pop().unwrap();
+    let caller = server.app.acting(account, "test");
+    let invoices = REGISTRY.resources.iter().find(|resource| resource.path == "/v1/invoices").unwrap();
+    let statements = invoices.list.as_ref().unwrap().statements;
+    for query in ["owed=true", "owed=true&sort=due_date"] {
+        let own = caller.clone();
+        let found = server.app.store.read_now(move |tx| {
+            let ctx = own.reading(tx)?;
+            statements(&Call { query: Query::parse(query)?, ..Call::default() }, tx, &ctx)
+        });
+        let found = found.unwrap();
+        let mut outside = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+        for (sql, values) in [(&found.page, &found.page_values), (&found.total, &found.total_values)] {
+            let values: Vec<&(dyn postgres::types::ToSql + Sync)> = values.iter().map(|value| value as _).collect();
+            let plan = outside.query(&format!("EXPLAIN {sql}"), &values).unwrap();
+            let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
+            assert!(plan.iter().any(|line| line.contains("invoices_unpaid")), "{query}: {plan:#?}");
+        }
+    }
 }
 
 /// Separate from `every_list_has_an_index_behind_it`, which forces PostgreSQL to use indexes: here there are enough

@@ -352,8 +352,12 @@ impl ListQuery {
             conditions.push_str(" AND ");
             conditions.push_str(&condition.sql(table, ctx, &mut values));
         }
+        // Where nothing else chooses an index, that of few records does: in the order of another one, SQLite would look through
+        // all records of the account.
+        let few = self.conditions.iter().any(|condition| matches!(condition, Condition::When(_, true)))
+            && self.conditions.iter().all(|condition| matches!(condition, Condition::When(..)));
         // The indexes of narrow fields continue with the creation time.
-        let sort_by = if !narrow || self.sort == "created_at" { table.to_string() } else { aside };
+        let sort_by = if !few && (!narrow || self.sort == "created_at") { table.to_string() } else { aside };
         Ok(Selection { from, only_found, conditions, values, several, sort_by })
     }
 

@@ -235,6 +235,7 @@ fn hand_down(registry: &'static Registry) {
         path: resource.path.clone(),
         fields: resource.fields.clone(),
         relink: resource.relink,
+        relinks_last: resource.relinks_last,
         stored: resource.stored,
         fleeting: resource.fleeting,
         logged: resource.logged,

@@ -259,6 +259,8 @@ pub struct Resource {
     pub migrations: &'static [Migration],
     /// Points a field in its records that refer to a record at another one, or clears it.
     pub relink: RelinkRecords,
+    /// Whether its links are cleared last, in the transaction that deletes the record.
+    pub relinks_last: bool,
     /// Returns the record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
     /// Checks the filters of an export; returns warnings.

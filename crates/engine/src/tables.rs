@@ -29,6 +29,8 @@ pub struct Table {
     pub fields: Vec<FieldInfo>,
     /// Points a field in its records that refer to a record at another one, or clears it.
     pub relink: RelinkRecords,
+    /// Whether its links are cleared last, in the transaction that deletes the record.
+    pub relinks_last: bool,
     /// Whether it has records of its own: some resources only show those of others.
     pub stored: bool,
     /// Whether its rows expire: they are not counted, and may refer to deleted records.

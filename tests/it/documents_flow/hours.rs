@@ -11,6 +11,8 @@ on_both![
     the_language_is_that_of_the_client,
     hours_are_invoiced_once,
     a_deleted_draft_frees_its_hours,
+    a_draft_keeps_its_hours_until_it_is_gone,
+    hours_are_released_from_drafts_and_credited_invoices,
     requests_at_once_make_one_invoice,
     a_repeated_request_makes_one_invoice,
     only_the_server_sets_the_invoice_of_hours,
@@ -164,6 +166,68 @@ fn a_deleted_draft_frees_its_hours(db: Db) {
     let second = client.act(&format!("/v1/projects/{project}/invoice")).expect(201).data();
     assert_eq!(rows(&second), rows(&first));
     assert_eq!(total(&client, &format!("/v1/hours?invoice_id={}", second["id"].as_str().unwrap())), 120);
+}
+
+fn a_draft_keeps_its_hours_until_it_is_gone(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let project = project(&client);
+    approved(&client, &project, json!({"date": "2026-05-04", "hours": 2}));
+    let draft = client.act(&format!("/v1/projects/{project}/invoice")).expect(201).id();
+    for _ in 0..3 {
+        client.post("/v1/notes", json!({"body": "x", "invoice_id": draft})).expect(201);
+    }
+    let before = server.last_seq(&client);
+    client.delete(&format!("/v1/invoices/{draft}")).expect(200);
+    // With many notes there are several transactions, and the draft can become final between them.
+    let events = server.events(&client, before);
+    let last = |name: &str| events.iter().rposition(|event| event == name).unwrap();
+    assert!(last("note.updated") < last("hour.updated"), "{events:?}");
+    assert!(last("hour.updated") < last("invoice.deleted"), "{events:?}");
+}
+
+fn hours_are_released_from_drafts_and_credited_invoices(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let project = project(&client);
+    let day =
+        |day: u8, activity: &str| json!({"date": format!("2026-05-0{day}"), "hours": 2, "activity_name": activity});
+    let (paint, saw) = (approved(&client, &project, day(4, "Paint")), approved(&client, &project, day(5, "Saw")));
+    let bill = || {
+        let wish = json!({"unit_price": 50, "vat_code": "NL21"});
+        client.post(&format!("/v1/projects/{project}/invoice"), wish).expect(201).data()
+    };
+    let invoices = || (invoice_of(&client, &paint), invoice_of(&client, &saw));
+    let draft = bill();
+    let own = format!("/v1/invoices/{}", draft["id"].as_str().unwrap());
+    let release = format!("{own}/release-hours");
+
+    // One of the hours goes to another invoice, with its row.
+    let left = json!([{"name": "Paint", "quantity": 2, "unit_price": 50, "vat_code": "NL21"}]);
+    client.patch(&own, json!({"rows": left})).expect(200);
+    let before = server.last_seq(&client);
+    assert_eq!(client.post(&release, json!({"ids": [saw, "none"]})).expect(200).data(), json!({"released": [saw]}));
+    assert_eq!(server.events(&client, before), ["hour.updated"]);
+    assert_eq!(invoices(), (draft["id"].clone(), json!(null)));
+    assert_eq!(client.post(&release, json!({"ids": [saw]})).expect(200).data(), json!({"released": []}));
+    let second = bill();
+    assert_eq!((rows(&second), invoice_of(&client, &saw)), (vec![row("Saw", "2")], second["id"].clone()));
+
+    // A final invoice keeps them until it is credited in full.
+    client.act(&format!("{own}/finalize")).expect(200);
+    let refused = client.act(&release).expect(409);
+    assert_eq!(refused.code(), "invalid_transition");
+    assert!(refused.text.contains("is final and not credited in full, so it keeps its hours."), "{}", refused.text);
+    client.act(&format!("{own}/credit")).expect(201);
+    assert_eq!(invoice_of(&client, &paint), draft["id"]);
+    assert_eq!(client.act(&release).expect(200).data(), json!({"released": [paint]}));
+    assert_eq!(invoices(), (json!(null), second["id"].clone()));
+    assert_eq!(rows(&bill()), [row("Paint", "2")]);
+
+    for scopes in [&["invoices.write", "invoices.read"][..], &["projects.write", "projects.read"]] {
+        server.with_scopes(&client, scopes).act(&release).expect(403);
+    }
+    server.client().act(&release).expect(404);
 }
 
 fn requests_at_once_make_one_invoice(db: Db) {

@@ -10,6 +10,7 @@ on_both![
     an_account_moves_with_its_exports,
     what_a_record_can_be_without_is_a_warning,
     an_export_that_was_changed_updates_its_own_account,
+    names_are_beside_the_ids_of_other_records,
     imported_messages_are_not_mailed,
     settings_are_imported_without_their_powers,
     undone_payments_make_room_for_what_they_replaced,
@@ -202,6 +203,59 @@ fn an_export_that_was_changed_updates_its_own_account(db: Db) {
     assert_eq!(client.get("/v1/products").data()[0]["price"], 12.5);
     let done = run(&server, &client, &checked(&client, "products", "x.csv", file.as_bytes()));
     assert_eq!((&done["skipped"], total(&client, "/v1/products")), (&json!(1), 1), "{done:#}");
+}
+
+/// Returns the values of the first line of a CSV file without quotes, by column.
+fn first_line(csv: &str) -> Vec<(&str, &str)> {
+    let mut lines = csv.lines();
+    lines.next().unwrap().split(',').zip(lines.next().unwrap().split(',')).collect()
+}
+
+fn names_are_beside_the_ids_of_other_records(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let person = made(&client, "/v1/clients", json!({"type": "private", "firstname": "Jan", "lastname": "Smit"}));
+    let company = json!({"company_name": "Bakkerij De Ster", "firstname": "Anna", "lastname": "Vries"});
+    let company = made(&client, "/v1/clients", company);
+    let project = made(&client, "/v1/projects", json!({"name": "Boiler", "client_id": person}));
+    client.post(&format!("/v1/projects/{project}/hours"), json!({"hours": 2})).expect(201);
+    made(&client, "/v1/deals", json!({"title": "Oven", "client_id": company}));
+    let value = |csv: &str, column: &str| {
+        let found = first_line(csv).into_iter().find(|(name, _)| *name == column);
+        found.map(|(_, value)| value.to_string())
+    };
+    let some = |text: &str| Some(text.to_string());
+
+    let hours = exported(&client, json!({"resource": "project_hours"}));
+    assert!(hours.header("content-disposition").contains("''project-hours-2026-05-04.csv"), "{hours:?}");
+    assert_eq!(value(&hours.text, "project_name"), some("Boiler"));
+    assert_eq!((value(&hours.text, "user_name"), value(&hours.text, "invoice_name")), (some(""), some("")));
+    let projects = exported(&client, json!({"resource": "projects"})).text;
+    assert_eq!(value(&projects, "client_name"), some("Jan Smit"));
+    let deals = exported(&client, json!({"resource": "deals"})).text;
+    assert_eq!(value(&deals, "client_name"), some("Bakkerij De Ster"));
+    for (names, path) in [("pipeline", "/v1/pipelines"), ("phase", "/v1/phases")] {
+        let id = value(&deals, &format!("{names}_id")).unwrap();
+        let name = client.get(&format!("{path}/{id}")).expect(200).data()["name"].as_str().unwrap().to_string();
+        assert_eq!(value(&deals, &format!("{names}_name")), Some(name));
+    }
+
+    // Only the names of records that the caller may read; and programs read ids.
+    let reader = server.with_scopes(&client, &["deals.read", "files.read", "files.write"]);
+    let limited = exported(&reader, json!({"resource": "deals"})).text;
+    assert_eq!((value(&limited, "client_name"), value(&limited, "client_id")), (None, Some(company)));
+    let lines = exported(&client, json!({"resource": "deals", "format": "jsonl"})).text;
+    assert!(!lines.contains("client_name"), "{lines}");
+
+    // The ids count when the file is imported again, whatever the names.
+    let changed = deals.replace("Bakkerij De Ster", "Somebody else").replace(",Oven,", ",Second oven,");
+    let body = json!({"resource": "deals", "existing": "update"});
+    let import = with(&client, body, "x.csv", changed.as_bytes()).expect(201).data();
+    assert_eq!(import["problems"], json!([]), "{import:#}");
+    let done = run(&server, &client, &import);
+    assert_eq!((&done["updated"], &done["created"]), (&json!(1), &json!(0)), "{done:#}");
+    assert_eq!(client.get("/v1/deals").data()[0]["title"], "Second oven");
+    assert_eq!(value(&exported(&client, json!({"resource": "deals"})).text, "client_name"), some("Bakkerij De Ster"));
 }
 
 fn imported_messages_are_not_mailed(db: Db) {

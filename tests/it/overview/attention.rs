@@ -172,6 +172,8 @@ fn asks_each_condition_either_way(client: &Client) {
     for (path, condition) in [
         ("/v1/quotes", "sent"),
         ("/v1/invoices", "owed"),
+        ("/v1/invoices", "outstanding"),
+        ("/v1/invoices", "late"),
         ("/v1/tickets", "waiting"),
         ("/v1/deals", "without_task"),
         ("/v1/subscriptions", "has_problem"),
@@ -228,6 +230,7 @@ fn what_is_being_collected_is_not_late(db: Db) {
     assert_eq!((&owed()["open_amount"], &owed()["overdue_amount"]), (&json!(100), &json!(0)));
     assert_eq!(not_due(), 100);
     assert_eq!((total("collected=true"), total("collected=0")), (json!(1), json!(0)));
+    assert_eq!((total("outstanding=true&late=false"), total("outstanding=true&late=true")), (json!(1), json!(0)));
     let refused = client.get("/v1/invoices?collected=2").expect(422);
     assert!(refused.text.contains("must be true or false, or 1 or 0"), "{refused:?}");
     // A collection that fails makes it late.

@@ -121,6 +121,27 @@ fn open_amounts_have_an_age(db: Db) {
             "count": 7, "amount": 747, "capped": false,
         })
     );
+    each_age_is_a_list(&client);
+}
+
+/// Each number has a list of what it counts, to which Home leads.
+fn each_age_is_a_list(client: &Client) {
+    let report = client.get("/v1/reports/open").expect(200).data();
+    let total = |query: &str| {
+        let list = client.get(&format!("/v1/invoices?outstanding=true{query}")).expect(200).json();
+        list["meta"]["total"].clone()
+    };
+    assert_eq!(total(""), report["count"]);
+    let lists = [
+        "&late=false",
+        "&late=true&due_date_from=2026-04-04&due_date_to=2026-05-03",
+        "&late=true&due_date_from=2026-03-05&due_date_to=2026-04-03",
+        "&late=true&due_date_from=2026-02-03&due_date_to=2026-03-04",
+        "&late=true&due_date_to=2026-02-02",
+    ];
+    for (place, query) in lists.into_iter().enumerate() {
+        assert_eq!(total(query), report["ages"][place]["count"], "{query}");
+    }
 }
 
 fn documents_show_what_is_open(db: Db) {

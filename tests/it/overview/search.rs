@@ -7,7 +7,12 @@ use serde_json::{Value, json};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
-on_both![finds_records_of_every_kind, shows_only_what_the_caller_may_read, short_words_find_the_latest,];
+on_both![
+    finds_records_of_every_kind,
+    shows_only_what_the_caller_may_read,
+    short_words_find_the_latest,
+    a_first_and_last_name_find_the_person,
+];
 
 /// Returns type, name and detail of each result.
 fn found(client: &Client, words: &str) -> Vec<[String; 3]> {
@@ -79,6 +84,59 @@ fn short_words_find_the_latest(db: Db) {
     assert_eq!(names, ["Zo 7", "Zo 6", "Zo 5", "Zo 4", "Zo 3"]);
     let names: Vec<String> = found(&client, "zo%20").into_iter().map(|[_, name, _]| name).collect();
     assert_eq!(names.len(), 5);
+}
+
+/// Returns all search texts, by their records.
+fn texts(server: &Server) -> Vec<(String, String)> {
+    let sql = "SELECT record_id, folded FROM search_texts ORDER BY kind, record_id";
+    let read = move |tx: &mut store::Tx| {
+        tx.all(sql, &[], |row| Ok::<_, store::Error>((row.text(0)?.to_string(), row.text(1)?.to_string())))
+    };
+    server.app.store.read_now(read).unwrap()
+}
+
+fn a_first_and_last_name_find_the_person(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let made = |body: Value| client.post("/v1/clients", body).expect(201).id();
+    let person =
+        made(json!({"type": "private", "firstname": "J\u{e0}n", "lastname": "Smit", "email": "j@smit.example"}));
+    let company = made(json!({"company_name": "Slagerij Smit", "firstname": "Jan", "lastname": "Smit"}));
+    // Nothing is found across other fields, nor across a first name that is missing.
+    made(json!({"company_name": "Jan", "lastname": "Smit"}));
+    let rows = json!([{"name": "Oven", "quantity": 1, "unit_price": 100, "vat_rate": "21"}]);
+    let document = |path: &str, client_id: &str, own: &str| {
+        let body = json!({"title": "Oven", "client_id": client_id, "external_id": own, "rows": rows});
+        client.post(path, body).expect(201);
+    };
+    document("/v1/invoices", &person, "");
+    document("/v1/invoices", &company, "own-1");
+    document("/v1/quotes", &company, "");
+    document("/v1/workorders", &person, "own-2");
+    client.post("/v1/suppliers", json!({"company_name": "S", "firstname": "Jan", "lastname": "Smit"})).expect(201);
+
+    let kinds = |words: &str| found(&client, words).into_iter().map(|[kind, ..]| kind).collect::<Vec<_>>();
+    let every = ["client", "client", "supplier", "invoice", "invoice", "quote", "workorder"];
+    let listed = |path: &str| client.get(&format!("/v1/{path}?search=jan%20smit")).json()["meta"]["total"].clone();
+    let check = || {
+        assert_eq!(kinds("jan%20smit"), every);
+        assert_eq!((listed("clients"), listed("invoices"), listed("suppliers")), (json!(2), json!(2), json!(1)));
+        assert_eq!(kinds("smit%20jan"), Vec::<String>::new());
+        assert_eq!(kinds("smit%20j@smit"), Vec::<String>::new());
+    };
+    check();
+
+    // A database of an earlier version, whose texts had each field in a line of its own and were in the index.
+    let before = texts(&server);
+    server.execute("UPDATE search_texts SET folded = replace(folded, 'jan smit', 'jan\nsmit')");
+    server.execute("UPDATE search_texts SET pending = 0");
+    assert_eq!(kinds("jan%20smit"), Vec::<String>::new());
+    server.execute("DELETE FROM schema_migrations WHERE number >= 130");
+    let mut earlier = engine::migrations::all();
+    earlier.retain(|migration| migration.number <= 130);
+    assert_eq!(server.app.store.migrate(&earlier).unwrap(), [130]);
+    assert_eq!(texts(&server), before);
+    check();
 }
 
 #[test]

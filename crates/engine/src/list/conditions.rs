@@ -29,8 +29,8 @@ pub enum Condition {
     In(Vec<String>),
     /// Column, operator, value.
     Range(&'static str, &'static str, Value<'static>),
-    /// A condition that a record declares, as SQL without placeholders.
-    When(String),
+    /// A condition that a record declares, as SQL without placeholders; and whether few records satisfy it.
+    When(String, bool),
     /// The day from whose start.
     From(jiff::civil::Date),
     /// The day until whose end.
@@ -100,9 +100,10 @@ fn by_presence(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
 }
 
 fn by_condition(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
-    let sql = (field.rules.filter_when.sql)();
-    let sql = if yes_or_no(text)? { format!("({sql})") } else { format!("NOT ({sql})") };
-    Ok(Filter::By(Condition::When(sql)))
+    let when = &field.rules.filter_when;
+    let (sql, holds) = ((when.sql)(), yes_or_no(text)?);
+    let sql = if holds { format!("({sql})") } else { format!("NOT ({sql})") };
+    Ok(Filter::By(Condition::When(sql, holds && when.few)))
 }
 
 fn ranged(field: &FieldInfo, operator: &'static str, text: &str) -> Result<Filter, Violation> {
@@ -173,6 +174,9 @@ pub fn ids(text: &str) -> Result<Vec<String>, Violation> {
     Ok(ids)
 }
 
+/// The day of the account, in a condition that a record declares.
+const TODAY: &str = "{today}";
+
 impl Condition {
     /// Returns it as SQL, and adds its values.
     pub fn sql(&self, table: &str, ctx: &Ctx, values: &mut Vec<Value<'static>>) -> String {
@@ -205,7 +209,10 @@ impl Condition {
                 let places: Vec<String> = ids.iter().map(|id| place(id.clone().into())).collect();
                 format!("{table}.id IN ({})", places.join(", "))
             }
-            Condition::When(sql) => sql.clone(),
+            Condition::When(sql, _) if sql.contains(TODAY) => {
+                sql.replace(TODAY, &place(ctx.now.date(&ctx.zone).to_string().into()))
+            }
+            Condition::When(sql, _) => sql.clone(),
             Condition::From(date) => {
                 let start = Moment::start_of(*date, &ctx.zone);
                 format!("{table}.created_at >= {}", place(start.0.into()))

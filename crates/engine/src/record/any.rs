@@ -204,11 +204,26 @@ pub(crate) fn write_hidden(record: &dyn AnyRecord, out: &mut Vec<u8>) {
 /// Returns the folded text for searches; empty if no field is searchable.
 pub(crate) fn search_text(record: &dyn AnyRecord) -> String {
     let fields = record.described().iter().enumerate().filter(|(_, field)| field.rules.search);
-    let texts = fields.filter_map(|(place, _)| match record.at(place).value_to_db() {
-        Value::Text(text) if !text.is_empty() => Some(crate::text::fold(&text)),
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n")
+    let (mut lines, mut follows): (Vec<String>, bool) = (Vec::new(), false);
+    for (place, field) in fields {
+        let text = match record.at(place).value_to_db() {
+            Value::Text(text) if !text.is_empty() => crate::text::fold(&text),
+            _ => {
+                follows = false;
+                continue;
+            }
+        };
+        // No folded text has a line break: nothing is found across two fields, unless they belong together.
+        match lines.last_mut().filter(|_| follows && field.rules.continues) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(&text);
+            }
+            None => lines.push(text),
+        }
+        follows = true;
+    }
+    lines.join("\n")
 }
 
 /// Copies the fields to which `rule` applies.

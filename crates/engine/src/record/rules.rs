@@ -42,6 +42,8 @@ pub struct NamedCondition {
     pub sql: fn() -> String,
     /// What it says, for the documentation.
     pub doc: &'static str,
+    /// Whether few records satisfy it, which have an index of their own.
+    pub few: bool,
 }
 
 /// The rules of a field. Built with `const` methods: `INPUT.search().example("\"Hosting\"")`.
@@ -103,6 +105,8 @@ pub struct Rules {
     pub sort: bool,
     /// Included in searches.
     pub search: bool,
+    /// Searches find it together with the field before it.
+    pub continues: bool,
     /// One of the fields by which people know a record.
     pub names: bool,
     /// A percentage, although its type does not say so.
@@ -152,7 +156,7 @@ pub const INPUT: Rules = Rules {
     filter_as: "",
     filter_also: "",
     filter_filled: "",
-    filter_when: NamedCondition { parameter: "", sql: String::new, doc: "" },
+    filter_when: NamedCondition { parameter: "", sql: String::new, doc: "", few: false },
     filter_many: false,
     named_in: "",
     choices_of: |_| None,
@@ -162,6 +166,7 @@ pub const INPUT: Rules = Rules {
     range: None,
     sort: false,
     search: false,
+    continues: false,
     names: false,
     percent: false,
     max_length: 255,
@@ -266,9 +271,15 @@ impl Rules {
         Rules { filter_filled: parameter, ..self }
     }
 
-    /// Lists can be filtered by whether a condition holds: SQL without placeholders, on the columns of the table.
+    /// Lists can be filtered by whether a condition holds: SQL without placeholders, on the columns of the table. `{today}` is
+    /// the day in the time zone of the account.
     pub const fn filter_when(self, parameter: &'static str, sql: fn() -> String, doc: &'static str) -> Rules {
-        Rules { filter_when: NamedCondition { parameter, sql, doc }, ..self }
+        Rules { filter_when: NamedCondition { parameter, sql, doc, few: false }, ..self }
+    }
+
+    /// The same, if few records satisfy the condition and a partial index has them. The condition begins with that of the index.
+    pub const fn filter_when_few(self, parameter: &'static str, sql: fn() -> String, doc: &'static str) -> Rules {
+        Rules { filter_when: NamedCondition { parameter, sql, doc, few: true }, ..self }
     }
 
     /// Lists can be filtered by one or several values, separated by commas.
@@ -339,6 +350,11 @@ impl Rules {
     /// Included in searches.
     pub const fn search(self) -> Rules {
         Rules { search: true, ..self }
+    }
+
+    /// Included in searches, also together with the field before it: a last name after a first name.
+    pub const fn search_after(self) -> Rules {
+        Rules { search: true, continues: true, ..self }
     }
 
     /// One of the fields by which people know a record: together they are its name in lists and links.

@@ -83,7 +83,9 @@ struct Relinked<'r> {
 
 fn relink_all(shape: &Shape, tx: &mut Tx, ctx: &Ctx, links: &Relinked, slice: &Slice) -> Result<bool> {
     let Relinked { from, to } = *links;
-    for table in tables::all() {
+    // Between two slices the record is still there, and some links must be too.
+    let (last, first): (Vec<&tables::Table>, Vec<_>) = tables::all().iter().partition(|table| table.relinks_last);
+    for table in first.into_iter().chain(last) {
         let naming = table.fields.iter().filter(|field| field.rules.refers == shape.table && !field.rules.sent_only);
         // Records under a parent that others need go with it; the parent of any others cannot be deleted.
         for field in naming.filter(|field| field.name != table.shape.parent || field.rules.owned) {

@@ -25,6 +25,7 @@ impl Resource {
             list: None,
             migrations,
             relink: records::relink::<R>,
+            relinks_last: false,
             show: records::shown::<R>,
             check_filters: list::batch::check::<R>,
             batch: list::batch::read::<R>,
@@ -58,6 +59,7 @@ impl Resource {
             list: None,
             migrations: &[],
             relink: |_, _, _, _| Ok(true),
+            relinks_last: false,
             show: |_, _, _| Ok(None),
             check_filters: |_, _, _| Ok(Vec::new()),
             batch: |_, _, _, _| Ok(Batch::default()),
@@ -99,6 +101,12 @@ impl Resource {
     /// Its records change in their own way when a record that they refer to is deleted or merged.
     pub fn relinked(mut self, relink: RelinkRecords) -> Resource {
         self.relink = relink;
+        self
+    }
+
+    /// The links of its records to a deleted record are cleared last: in the transaction that deletes it, if all of them fit.
+    pub fn relinked_last(mut self) -> Resource {
+        self.relinks_last = true;
         self
     }
 

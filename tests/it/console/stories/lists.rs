@@ -20,6 +20,7 @@ fn lists_are_worked_with() {
     let customer = client.post("/v1/clients", json!({"company_name": "Bakkerij De Ster"})).expect(201).id();
     a_sum_leads_to_its_invoices(browser, &client, &customer);
     a_menu_is_not_cut_off(browser);
+    numbers_lead_to_what_they_count(browser, &client, &customer);
     several_tasks_are_done_and_deleted(browser, &client);
     a_list_is_exported(browser, &client);
     a_large_file_is_named(browser, &client);
@@ -56,6 +57,33 @@ fn a_menu_is_not_cut_off(browser: &mut Chromium) {
     assert_eq!(browser.evaluate(&hit), true);
     browser.key("c");
     browser.wait_until("document.querySelector('.columns-list') === null");
+}
+
+/// The numbers of the menu and of Home have a list of their own, and so has a status that not every late invoice has.
+fn numbers_lead_to_what_they_count(browser: &mut Chromium, client: &Client, customer: &str) {
+    let rows = json!([{"name": "Oven", "unit_price": 100, "vat_rate": "21"}]);
+    let late = json!({"title": "Late", "client_id": customer, "rows": rows, "invoice_date": "2026-01-01", "due_date": "2026-01-15", "generation_mode": "final"});
+    client.post("/v1/invoices", late).expect(201);
+    let counts = |path: &str| client.get(path).expect(200).json()["meta"]["total"].as_i64().unwrap();
+    browser.open("/");
+    browser.wait_until("document.querySelector('.badge-link .badge') !== null");
+    browser.wait_until("document.querySelectorAll('.ages a').length > 1");
+    let ages = browser.evaluate("[...document.querySelectorAll('.ages a')].map((one) => one.getAttribute('href'))");
+    let report = client.get("/v1/reports/open").expect(200).data();
+    let told = report["ages"].as_array().unwrap().iter().filter(|one| one["count"].as_i64() > Some(0));
+    for (href, age) in ages.as_array().unwrap().iter().zip(told) {
+        assert_eq!(json!(counts(&format!("/v1{}", href.as_str().unwrap()))), age["count"], "{href}");
+    }
+    let badge = browser.evaluate("document.querySelector('.badge-link').getAttribute('href')");
+    let number = counts(&format!("/v1{}", badge.as_str().unwrap()));
+    assert_eq!(browser.evaluate("parseInt(document.querySelector('.badge-link').innerText)"), json!(number));
+    browser.evaluate("document.querySelector('.badge-link').click()");
+    browser.settles("/invoices");
+    browser.wait_until(&format!("document.querySelectorAll('tbody tr[id]').length === {number}"));
+    // It is late already, though its status is still `open`.
+    browser.open("/invoices?payment_status=overdue");
+    browser.wait_until("location.search.includes('owed=true')");
+    browser.wait_until(&format!("document.querySelectorAll('tbody tr[id]').length === {number}"));
 }
 
 fn several_tasks_are_done_and_deleted(browser: &mut Chromium, client: &Client) {

@@ -254,6 +254,13 @@ fn approved_hours_are_invoiced_once(browser: &mut Chromium, client: &Client) {
     browser.wait_until("document.querySelector('dialog .lines').innerText.includes('Stuken')");
     assert_eq!(browser.evaluate("document.querySelectorAll('dialog .lines li').length"), 1);
     browser.press("button", "Annuleren");
+    // The draft is not what was meant: its hours can be invoiced again.
+    browser.evaluate("document.querySelector('.lines li .menu > button').click()");
+    browser.press("menuitem", "Alle uren van deze factuur halen");
+    browser.sees("Daarna kunt u al deze uren opnieuw factureren.");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    browser.sees("Van de factuur gehaald.");
+    assert_eq!(client.get("/v1/hours?invoiced=true").json()["meta"]["total"], 0);
 }
 
 /// The ids of all hours.
