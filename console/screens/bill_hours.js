@@ -1,8 +1,8 @@
 // Invoicing the approved hours of a project: the server makes a draft invoice with a row for each activity and person, of the
 // hours that no invoice has yet.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { formKey, post, useLoad } from "../api.js";
-import { Dialog } from "../dialog.js";
+import { Dialog, useTyped } from "../dialog.js";
 import { DayBox, NumberBox } from "../field.js";
 import { hours, today } from "../format.js";
 import { div, h, label, li, p, span, strong, ul } from "../html.js";
@@ -20,10 +20,9 @@ import { t } from "../words.js";
 export function BillHours({ project, close }) {
   // From the first hours that are left to invoice.
   const first = useLoad(`/v1/projects/${project.id}/hours?status=approved&invoiced=false&per_page=1&sort=date&order=asc`).answer;
-  const [typed, setFrom] = useState(/** @type {string | null} */ (null));
-  const from = typed ?? (first ? first.data[0]?.date ?? today() : "");
-  const [to, setTo] = useState(today());
-  const [price, setPrice] = useState("");
+  const draft = useTyped(`bill ${project.id}`, { from: /** @type {string | null} */ (null), to: today(), price: "" });
+  const { to, price } = draft.values;
+  const from = draft.values.from ?? (first ? first.data[0]?.date ?? today() : "");
   const list = `/v1/projects/${project.id}/hours?status=approved&from=${from}&to=${to}&invoiced=`;
   const loaded = useLoad(from && to ? `${list}false&per_page=100&sort=date&order=asc` : null).answer;
   const billed = useLoad(from && to ? `${list}true&per_page=1&sums=hours` : null).answer?.meta.sums?.hours ?? 0;
@@ -36,10 +35,10 @@ export function BillHours({ project, close }) {
     go(`${tables.invoices?.address}/${made.data.id}`);
     if (!price) focusPrice(MAX_LOOKS);
   };
-  return h(Dialog, { title: t("bill.title"), action: t("bill.make"), close, run, disabled: groups.length === 0 || !rates || price.startsWith("?") },
+  return h(Dialog, { title: t("bill.title"), action: t("bill.make"), close, run, draft, disabled: groups.length === 0 || !rates || price.startsWith("?") },
     p(null, t("bill.text")),
-    div({ class: "fields" }, div({ class: "field" }, label({ for: "bill-from" }, t("bill.from")), h(DayBox, { id: "bill-from", value: from, onChange: setFrom })), div({ class: "field" }, label({ for: "bill-to" }, t("bill.to")), h(DayBox, { id: "bill-to", value: to, onChange: setTo })),
-      div({ class: "field" }, label({ for: "bill-price" }, t("bill.price")), h(NumberBox, { id: "bill-price", value: price, decimals: 2, mark: "€", onChange: setPrice }))),
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "bill-from" }, t("bill.from")), h(DayBox, { id: "bill-from", value: from, onChange: (value) => draft.set({ from: value }) })), div({ class: "field" }, label({ for: "bill-to" }, t("bill.to")), h(DayBox, { id: "bill-to", value: to, onChange: (value) => draft.set({ to: value }) })),
+      div({ class: "field" }, label({ for: "bill-price" }, t("bill.price")), h(NumberBox, { id: "bill-price", value: price, decimals: 2, mark: "€", onChange: (value) => draft.set({ price: value }) }))),
     !loaded ? h(Skeleton, { rows: 2 }) : groups.length === 0 ? p({ class: "soft" }, t("bill.none"))
       : ul({ class: "lines" }, groups.map((group) => li({ key: group.key }, span(null, group.activity || t("project.work"), group.user ? [", ", h(LinkName, { key: "who", table: "users", id: group.user, plain: true })] : null), strong({ class: "amount" }, hours(group.minutes))))),
     (loaded?.meta.pages ?? 1) > 1 ? p({ class: "soft" }, t("bill.more")) : null,

@@ -59,7 +59,8 @@ function Letter({ table, id, close }) {
     const { data, meta } = await post(`${path}/send`, { to: mail?.to, ...(mail?.cc ? { cc: mail.cc } : {}), subject: mail?.subject, message: mail?.message, send_type: mail?.send_type, include_pdf: mail?.include_pdf }, { key }).catch((problem) => {
       const wrong = problem instanceof ApiError ? errorsByField(problem) : {};
       const first = TYPED.find((name) => wrong[name]);
-      if (!first) throw problem;
+      // Without the dialog, nothing would say what is wrong.
+      if (!first || !document.getElementById(`send-${first}`)) throw problem;
       setFaults(wrong);
       requestAnimationFrame(() => document.getElementById(`send-${first}`)?.focus());
       // The fields say what is wrong.

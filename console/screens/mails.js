@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formKey, get, post, useLoad } from "../api.js";
 import { tableOf } from "../change.js";
-import { Dialog, openDialog } from "../dialog.js";
+import { Dialog, openDialog, useTyped } from "../dialog.js";
 import { TextBox } from "../field.js";
 import { isAhead, moment } from "../format.js";
 import { a, div, h, label, p, pre, span, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
@@ -35,15 +35,16 @@ export function Mails() {
 
 /** @param {{ close: () => void, done: () => void }} properties */
 function Test({ close, done }) {
-  const [to, setTo] = useState(/** @type {string} */ (me.value.user.email ?? ""));
+  const draft = useTyped("test mail", { to: /** @type {string} */ (me.value.user.email ?? "") });
+  const { to } = draft.values;
   const key = useMemo(formKey, []);
   const run = async () => {
     await post("/v1/mails/test", { to: to.trim() }, { key });
     sayMailed(t("mails.test_sent", { to: to.trim() }), to.trim());
     done();
   };
-  return h(Dialog, { title: t("mails.test"), action: t("action.send"), close, run, disabled: !to.trim() },
-    div({ class: "field" }, label({ for: "test-to" }, t("mails.test_text")), h(TextBox, { id: "test-to", type: "email", value: to, onChange: setTo })));
+  return h(Dialog, { title: t("mails.test"), action: t("action.send"), close, run, draft, disabled: !to.trim() },
+    div({ class: "field" }, label({ for: "test-to" }, t("mails.test_text")), h(TextBox, { id: "test-to", type: "email", value: to, onChange: (value) => draft.set({ to: value }) })));
 }
 
 /** @param {{ mail: Item, close: () => void }} properties */

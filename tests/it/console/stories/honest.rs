@@ -1,0 +1,116 @@
+//! Nothing typed is lost, a late answer pulls nobody away, and the page says what became of a mail.
+
+use serde_json::json;
+
+use super::super::browser::Chromium;
+use super::super::client;
+use crate::people::owner;
+use crate::support::{Client, Db, Server};
+
+#[test]
+fn the_console_is_honest() {
+    let server = Server::start(Db::sqlite());
+    server.leaves_jobs();
+    let client = client(&server);
+    let olga = owner(&server, &client, "olga@a.example");
+    // Chromium may hang when it leaves a page whose PDF viewer is just starting.
+    olga.send("PATCH", "/console/v1/me", r#"{"preferences":{"sheet":"rows"}}"#).expect(200);
+    let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    let browser = &mut browser;
+    browser.new_tab(&olga.cookie, 1280, 860);
+    a_payment_comes_back(browser, &client);
+    a_reason_comes_back(browser, &client);
+    an_invitation_comes_back(browser);
+    a_password_does_not(browser);
+    browser.check();
+}
+
+fn drafts(browser: &mut Chromium) -> serde_json::Value {
+    browser.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('draft ')).length")
+}
+
+/// After a reload at once, and after Escape; cancelling forgets it.
+fn a_payment_comes_back(browser: &mut Chromium, client: &Client) {
+    let rows = json!([{"name": "Oven", "unit_price": 100, "vat_rate": "21"}]);
+    let baker = client.post("/v1/clients", json!({"company_name": "Bakkerij De Ster"})).expect(201).id();
+    let invoice = json!({"title": "Oven", "client_id": baker, "rows": rows, "generation_mode": "final"});
+    let page = format!("/invoices/{}", client.post("/v1/invoices", invoice).expect(201).id());
+    browser.open(&page);
+    browser.settles(&page);
+    browser.press("button", "Betaling boeken");
+    browser.wait_until("document.getElementById('pay-amount')?.value === '121,00'");
+    browser.type_in("pay-amount", "21");
+    browser.type_in("pay-reference", "Afschrift 7");
+    browser.open(&page);
+    browser.settles(&page);
+    browser.press("button", "Betaling boeken");
+    browser.wait_until("document.getElementById('pay-amount')?.value === '21,00'");
+    assert_eq!(browser.value("pay-reference"), "Afschrift 7");
+    browser.sees("Uw niet-opgeslagen wijzigingen");
+    browser.key("Escape");
+    browser.wait_until("document.querySelector('dialog') === null");
+    browser.press("button", "Betaling boeken");
+    browser.wait_until("document.getElementById('pay-reference')?.value === 'Afschrift 7'");
+    browser.press("button", "Weggooien");
+    browser.wait_until("document.getElementById('pay-amount')?.value === '121,00'");
+    assert_eq!(browser.value("pay-reference"), "");
+    browser.type_in("pay-reference", "Afschrift 8");
+    browser.press("button", "Annuleren");
+    browser.wait_until("document.querySelector('dialog') === null");
+    assert_eq!(drafts(browser), 0);
+    browser.press("button", "Betaling boeken");
+    browser.wait_until("document.getElementById('pay-amount')?.value === '121,00'");
+    assert_eq!(browser.value("pay-reference"), "");
+    browser.type_in("pay-amount", "21");
+    browser.press("button", "Boeken");
+    browser.wait_until("document.querySelector('.big-amount').innerText.includes('100,00')");
+    assert_eq!(drafts(browser), 0);
+}
+
+/// The message that offers to add a reason is soon gone; the page of the deal offers it too.
+fn a_reason_comes_back(browser: &mut Chromium, client: &Client) {
+    let deal = client.post("/v1/deals", json!({"title": "Zonnepanelen"})).expect(201).id();
+    let page = format!("/deals/{deal}");
+    browser.open(&page);
+    browser.settles(&page);
+    browser.press("button", "Verloren");
+    browser.press("button", "Reden toevoegen");
+    browser.wait_until("document.activeElement.id === 'lost-reason'");
+    browser.type_text("Te duur");
+    browser.key("Escape");
+    browser.open(&page);
+    browser.settles(&page);
+    browser.press("button", "Meer");
+    browser.press("menuitem", "Reden toevoegen");
+    browser.wait_until("document.getElementById('lost-reason')?.value === 'Te duur'");
+    browser.press("button", "Opslaan");
+    browser.sees("Verloren: Te duur");
+    assert_eq!(drafts(browser), 0);
+}
+
+fn an_invitation_comes_back(browser: &mut Chromium) {
+    let page = "/settings/users";
+    browser.open(page);
+    browser.settles(page);
+    browser.press("button", "Gebruiker uitnodigen");
+    browser.wait_until("document.activeElement.id === 'invite-name'");
+    browser.type_text("Piet");
+    browser.type_in("invite-email", "piet@b.example");
+    browser.open(page);
+    browser.settles(page);
+    browser.press("button", "Gebruiker uitnodigen");
+    browser.wait_until("document.getElementById('invite-email')?.value === 'piet@b.example'");
+    assert_eq!(browser.value("invite-name"), "Piet");
+    browser.press("button", "Annuleren");
+    browser.wait_until("document.querySelector('dialog') === null");
+    assert_eq!(drafts(browser), 0);
+}
+
+fn a_password_does_not(browser: &mut Chromium) {
+    browser.open("/me");
+    browser.settles("/me");
+    browser.type_in("me-old", "geheim-van-olga");
+    browser.open("/me");
+    browser.settles("/me");
+    assert_eq!(browser.evaluate("JSON.stringify({ ...localStorage }).includes('geheim-van-olga')"), false);
+}
