@@ -6,8 +6,7 @@ import { Dialog, useTyped } from "../dialog.js";
 import { DayBox, NumberBox } from "../field.js";
 import { hours, today } from "../format.js";
 import { div, h, label, li, p, span, strong, ul } from "../html.js";
-import { Skeleton } from "../parts.js";
-import { go } from "../router.js";
+import { Skeleton, savedHere } from "../parts.js";
 import { salesRates } from "../rows.js";
 import { tables } from "../schema.js";
 import { LinkName } from "../value.js";
@@ -31,9 +30,9 @@ export function BillHours({ project, close }) {
   const key = useMemo(formKey, []);
   const run = async () => {
     const vat = salesRates(rates?.data ?? [])[0]?.code;
+    const here = savedHere();
     const made = await post(`/v1/projects/${project.id}/invoice`, { from, to, ...(price ? { unit_price: price } : {}), ...(vat ? { vat_code: vat } : {}) }, { key });
-    go(`${tables.invoices?.address}/${made.data.id}`);
-    if (!price) focusPrice(MAX_LOOKS);
+    if (here.open(`${tables.invoices?.address}/${made.data.id}`, made, { replace: false, quiet: true }) && !price) focusPrice(MAX_LOOKS);
   };
   return h(Dialog, { title: t("bill.title"), action: t("bill.make"), close, run, draft, disabled: groups.length === 0 || !rates || price.startsWith("?") },
     p(null, t("bill.text")),

@@ -10,8 +10,7 @@ import { a, button, div, h, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Notes } from "../notes.js";
 import { Paper, PdfSheet } from "../paper.js";
-import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, deleteLater, say } from "../parts.js";
-import { go } from "../router.js";
+import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, deleteLater, savedHere, say } from "../parts.js";
 import { can, itemPath, may, tables } from "../schema.js";
 import { actionName, choiceName, doneText, fieldName, said, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
@@ -68,24 +67,30 @@ function actionsOf(table, item, etag) {
   const path = itemPath(table, item.id);
   const has = (/** @type {string} */ name) => (table.actions ?? []).some((action) => action.name === name && may(action.scope));
   const send = { label: item.sent_at ? t("document.send_again") : t("action.send"), icon: "send", key: "s", run: () => openSend({ table, id: item.id }) };
-  /** @param {string} name @param {string} icon @param {string} key @param {(answer: Item) => void} [then] @returns {DocumentAction} */
-  const act = (name, icon, key, then) => ({ label: actionName(table.key, name), icon, key, run: () => confirm({
+  /** @param {string} name @param {string} icon @param {string} key @param {(answer: Item) => string} [made] The address of what it makes. @returns {DocumentAction} */
+  const act = (name, icon, key, made) => ({ label: actionName(table.key, name), icon, key, run: () => confirm({
     title: actionName(table.key, name), text: word([`confirm.${table.key}.${name}`, `confirm.${name}`], t("confirm.text")), action: actionName(table.key, name),
-    run: async () => { const answer = await post(`${path}/${name}`, undefined, { etag }); say(doneText(table.key, name)); then?.(answer.data); },
+    run: async () => {
+      const here = savedHere();
+      const answer = await post(`${path}/${name}`, undefined, { etag });
+      const text = doneText(table.key, name);
+      if (made) here.open(made(answer.data), answer, { text, replace: false });
+      else say(text);
+    },
   }) });
   const open = ["open", "partial", "overdue"].includes(status);
   /** @type {DocumentAction[]} */
   let all;
   if (table.key === "invoices") {
     const pay = { label: t("payment.title"), icon: "pay", key: "p", run: () => openPayment({ invoice: item }) };
-    const credit = { label: t("action.credit"), icon: "invoices", run: () => openCredit({ invoice: item, etag, done: (made) => go(`${table.address}/${made.id}`) }) };
+    const credit = { label: t("action.credit"), icon: "invoices", run: () => openCredit({ invoice: item, etag }) };
     all = [...(open && item.sent_at ? [pay, send] : open ? [send, pay] : [send]), ...(has("collect") && open && !item.is_credit ? [{ label: t("action.collect"), icon: "pay", run: () => collect(item, etag) }] : []), ...(!item.is_credit && status !== "credited" ? [credit] : [])];
   } else if (table.key === "quotes") {
-    const invoice = act("invoice", "invoices", "", (made) => go(`/invoices/${made.id ?? made.invoice_id}`));
-    const project = act("project", "projects", "", (made) => go(`/projects/${made.id ?? made.project_id}`));
+    const invoice = act("invoice", "invoices", "", (made) => `/invoices/${made.id ?? made.invoice_id}`);
+    const project = act("project", "projects", "", (made) => `/projects/${made.id ?? made.project_id}`);
     all = status === "accepted" ? [invoice, project, send] : status === "open" ? [...(item.sent_at ? [act("accept", "check", "a"), send] : [send, act("accept", "check", "a")]), act("reject", "close", "r"), invoice] : [send];
   } else {
-    all = status === "completed" ? [act("invoice", "invoices", "", (made) => go(`/invoices/${made.id ?? made.invoice_id}`)), send] : status === "open" ? [act("complete", "check", ""), send] : [send];
+    all = status === "completed" ? [act("invoice", "invoices", "", (made) => `/invoices/${made.id ?? made.invoice_id}`), send] : status === "open" ? [act("complete", "check", ""), send] : [send];
   }
   return can(table, "patch") ? all : [];
 }

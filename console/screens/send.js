@@ -6,7 +6,7 @@ import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { money, moneyOfCents, today } from "../format.js";
 import { div, h, input, label, p, span } from "../html.js";
 import { cents, fromCents } from "../money.js";
-import { say, sayError } from "../parts.js";
+import { savedHere, say, sayError } from "../parts.js";
 import { tables } from "../schema.js";
 import { choiceName, t } from "../words.js";
 
@@ -17,7 +17,7 @@ import { choiceName, t } from "../words.js";
 export const openSend = (what) => void import("./letter.js").then(({ openLetter }) => openLetter(what), sayError);
 /** @param {{ invoice: Item, payment?: Item }} what `payment`: one to correct. */
 export const openPayment = (what) => openDialog(({ close }) => h(Payment, { ...what, close }));
-/** @param {{ invoice: Item, etag: string, done: (credit: Item) => void }} what */
+/** @param {{ invoice: Item, etag: string }} what */
 export const openCredit = (what) => openDialog(({ close }) => h(Credit, { ...what, close }));
 
 /** The open amount of an invoice, in cents.
@@ -67,17 +67,17 @@ function Payment({ invoice: given, payment, close }) {
     div({ class: "field" }, label({ for: "pay-reference" }, t("field.reference")), h(TextBox, { id: "pay-reference", value: reference, length: 255, onChange: (value) => draft.set({ reference: value }) })));
 }
 
-/** @param {{ invoice: Item, etag: string, close: () => void, done: (credit: Item) => void }} properties */
-function Credit({ invoice, etag, close, done }) {
+/** @param {{ invoice: Item, etag: string, close: () => void }} properties */
+function Credit({ invoice, etag, close }) {
   const rows = /** @type {Item[]} */ (invoice.rows ?? []);
   const [chosen, setChosen] = useState(/** @type {ReadonlySet<number>} */ (new Set(rows.map((_, place) => place).filter((place) => !rows[place]?.credited))));
   const key = useMemo(formKey, []);
   const all = chosen.size === rows.filter((row) => !row.credited).length;
   const sum = rows.filter((_, place) => chosen.has(place)).reduce((total, row) => total + cents(row.total_incl_vat), 0n);
   const run = async () => {
+    const here = savedHere();
     const answer = await post(`/v1/invoices/${invoice.id}/credit`, all ? { credit_all: true } : { credit_all: false, row_indexes: [...chosen].sort((one, other) => one - other) }, { key, etag });
-    say(t("credit.done"));
-    done(answer.data);
+    here.open(`/invoices/${answer.data.id}`, answer, { text: t("credit.done"), replace: false });
   };
   /** @param {number} place */
   const toggle = (place) => { const next = new Set(chosen); if (!next.delete(place)) next.add(place); setChosen(next); };

@@ -22,6 +22,7 @@ fn the_console_is_honest() {
     a_reason_comes_back(browser, &client);
     an_invitation_comes_back(browser);
     a_password_does_not(browser);
+    a_late_save_leaves_the_reader_alone(browser, &client);
     browser.check();
 }
 
@@ -113,4 +114,43 @@ fn a_password_does_not(browser: &mut Chromium) {
     browser.open("/me");
     browser.settles("/me");
     assert_eq!(browser.evaluate("JSON.stringify({ ...localStorage }).includes('geheim-van-olga')"), false);
+}
+
+/// Whoever has gone to another page gets a message with the way to what was saved, or back to what was refused.
+fn a_late_save_leaves_the_reader_alone(browser: &mut Chromium, client: &Client) {
+    browser.open("/clients/new");
+    browser.settles("/clients/new");
+    browser.evaluate(
+        "(() => { const real = window.fetch; window.fetch = async (...all) => { \
+         if (all[1]?.method === 'POST' && String(all[0]).endsWith('/v1/clients')) await new Promise((done) => { window.release = done; }); \
+         return real(...all); }; })()",
+    );
+    let leaves = |browser: &mut Chromium| {
+        browser.key("Ctrl+s");
+        browser.wait_until("typeof window.release === 'function'");
+        browser.go("/products");
+        browser.settles("/products");
+        browser.evaluate("(() => { const go = window.release; window.release = undefined; go(); })()");
+    };
+    browser.type_in("f-company_name", "Molen en Zoon");
+    leaves(browser);
+    browser.sees("Opgeslagen.");
+    assert_eq!(browser.evaluate("location.pathname"), "/products");
+    assert_eq!(client.get("/v1/clients?search=Molen").json()["meta"]["total"], 1);
+    browser.press("link", "Openen");
+    browser.wait_until("document.querySelector('h1')?.innerText === 'Molen en Zoon'");
+
+    browser.go("/clients/new");
+    browser.settles("/clients/new");
+    browser.type_in("f-company_name", "Zonder adres");
+    browser.type_in("f-email", "geen adres");
+    leaves(browser);
+    browser.sees("Vul een e-mailadres in");
+    browser.take_problems();
+    assert_eq!(browser.evaluate("location.pathname"), "/products");
+    browser.press("link", "Openen");
+    browser.settles("/clients/new");
+    browser.wait_until("document.getElementById('f-company_name')?.value === 'Zonder adres'");
+    browser.press("button", "Weggooien");
+    browser.wait_until("document.getElementById('f-company_name').value === ''");
 }
