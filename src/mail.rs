@@ -222,7 +222,7 @@ pub(crate) fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String
 }
 
 /// Returns the sender address: the account's own if its domain is verified; otherwise empty, for the server's address.
-fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
+pub(crate) fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
     let host = own.rsplit_once('@').map_or("", |(_, host)| host).to_lowercase();
     let sql = "SELECT count(*) FROM email_domains
                WHERE account_id = $1 AND host = $2 AND status = $3 AND type = $4 AND verified_by <> $5";

@@ -7,7 +7,7 @@ import { ChoiceBox, TextBox } from "../field.js";
 import { errorsByField } from "../form.js";
 import { isAhead, moment } from "../format.js";
 import { a, button, dd, div, dl, dt, h, iframe, input, label, p, section, span } from "../html.js";
-import { STORES_MAIL, sayMailed } from "../mailed.js";
+import { SERVER_SENDER, STORES_MAIL, sayMailed } from "../mailed.js";
 import { Icon, Problem, Skeleton, onPhone, sayError } from "../parts.js";
 import { itemPath, may, tables } from "../schema.js";
 import { choiceName, t, word } from "../words.js";
@@ -100,8 +100,9 @@ function Letter({ table, id, close }) {
 function Preview({ mail, path }) {
   const frame = useRef(/** @type {HTMLIFrameElement | null} */ (null));
   useEffect(() => fillIn(frame.current, mail.message ?? ""), [mail.message]);
+  const sender = mail.from_email || SERVER_SENDER;
   /** @type {[string, string][]} */
-  const facts = [[t("send.from"), mail.reply_to ? `${mail.from} <${mail.reply_to}>` : mail.from], [t("field.to"), mail.to], [t("field.cc"), mail.cc], [t("field.subject"), mail.subject]];
+  const facts = [[t("send.from"), `${mail.from} <${sender}>`], [t("send.reply_to"), mail.reply_to === sender ? "" : mail.reply_to], [t("field.to"), mail.to], [t("field.cc"), mail.cc], [t("field.subject"), mail.subject]];
   return section({ class: "letter", "aria-label": t("send.preview") },
     dl({ class: "letter-head" }, facts.filter(([, value]) => value).map(([name, value]) => div({ key: name }, dt(null, name), dd(null, value)))),
     // Nothing runs in the frame; the same origin lets the text follow what is typed.
