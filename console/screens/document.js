@@ -1,6 +1,7 @@
 // The page of a document: as it is printed on the left; status, money and history on the right. A draft opens in the editor.
 import { useState } from "preact/hooks";
 import { post, useLoad } from "../api.js";
+import { Refusal } from "../mailed.js";
 import { Missing } from "../missing.js";
 import { confirm } from "../dialog.js";
 import { choose, chosen } from "../drafts.js";
@@ -12,7 +13,7 @@ import { Notes } from "../notes.js";
 import { Paper, PdfSheet } from "../paper.js";
 import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, deleteLater, savedHere, say } from "../parts.js";
 import { can, itemPath, may, tables } from "../schema.js";
-import { actionName, choiceName, doneText, fieldName, said, t, tableName, word } from "../words.js";
+import { actionName, choiceName, doneText, fieldName, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
 import { isCollected, isPending, isRecorded, openCents, openCredit, openPayment, openSend, usePending } from "./send.js";
 import { LinkName, pdfOf, shortNumber } from "../value.js";
@@ -35,7 +36,7 @@ function Final({ table, item, etag }) {
   const actions = actionsOf(table, item, etag);
   const [main, ...rest] = actions;
   const pdf = pdfOf(table, item);
-  const mails = useMails(itemPath(table, item.id));
+  const mails = useMails(`${itemPath(table, item.id)}/deliveries`);
   useKeys([...actions.filter((action) => action.key).map((action) => ({ key: action.key ?? "", label: action.label, run: action.run })), { key: "d", label: t("document.pdf"), run: () => void open(pdf, "_blank") }]);
   return div({ class: "page document" },
     h(Head, { title: shortNumber(item.number), over: [a({ key: "list", href: table.address }, tableName(table.key)), " · ", item.title], beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: item.payment_status }), item.is_credit ? span({ key: "credit", class: "pill calm" }, t("field.is_credit")) : null] },
@@ -166,5 +167,5 @@ function Payments({ item }) {
 function Mails({ mails }) {
   if (mails.length === 0) return null;
   return h(Card, { title: t("document.mails") }, ul({ class: "lines" }, [...mails].reverse().map((mail) => li({ key: mail.id },
-    div(null, div(null, mail.subject), div({ class: "soft" }, mail.recipient, " · ", h(Moment, { at: mail.created_at })), mail.status === "failed" ? div({ class: "late" }, said(mail.reason) || mail.reason) : null), mail.status === "sent" ? span({ class: "pill good" }, choiceName("mails", "status", "sent")) : h(Pill, { table: "mails", field: "status", value: mail.status })))));
+    div(null, div(null, mail.subject), div({ class: "soft" }, mail.recipient, " · ", h(Moment, { at: mail.created_at })), h(Refusal, { mail })), mail.status === "sent" ? span({ class: "pill good" }, choiceName("mails", "status", "sent")) : h(Pill, { table: "mails", field: "status", value: mail.status })))));
 }

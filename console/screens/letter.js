@@ -102,7 +102,7 @@ function Preview({ mail, path }) {
   useEffect(() => fillIn(frame.current, mail.message ?? ""), [mail.message]);
   const sender = mail.from_email || SERVER_SENDER;
   /** @type {[string, string][]} */
-  const facts = [[t("send.from"), `${mail.from} <${sender}>`], [t("send.reply_to"), mail.reply_to === sender ? "" : mail.reply_to], [t("field.to"), mail.to], [t("field.cc"), mail.cc], [t("field.subject"), mail.subject]];
+  const facts = [[t("send.from"), sender ? `${mail.from} <${sender}>` : mail.from], [t("send.reply_to"), mail.reply_to === sender ? "" : mail.reply_to], [t("field.to"), mail.to], [t("field.cc"), mail.cc], [t("field.subject"), mail.subject]];
   return section({ class: "letter", "aria-label": t("send.preview") },
     dl({ class: "letter-head" }, facts.filter(([, value]) => value).map(([name, value]) => div({ key: name }, dt(null, name), dd(null, value)))),
     // Nothing runs in the frame; the same origin lets the text follow what is typed.

@@ -387,4 +387,5 @@ pub const DELIVERIES: &[Part] = &[
     Part("created_at", "date-time", "When the delivery was queued."),
     Part("updated_at", "date-time", "When the record was last changed."),
     Part("leaves_at", "date-time", "When the mail leaves: after `created_at` if it waits for office hours."),
+    Part("next_attempt_at", "date-time or null", "When the next attempt is made, after one that failed."),
 ];

@@ -362,7 +362,11 @@ fn no_mail_is_lost_or_silently_duplicated(db: Db) {
     let refused = find("bob@ster.example");
     assert_eq!((&refused["status"], &refused["attempts"]), (&json!("failed"), &json!(1)));
     assert!(refused["reason"].as_str().unwrap().contains("No such user"), "{refused}");
-    assert_eq!(find("anna@ster.example")["status"], "retrying");
+    assert_eq!(refused["next_attempt_at"], json!(null));
+    let later = find("anna@ster.example");
+    assert_eq!(later["status"], "retrying");
+    assert!(later["reason"].as_str().unwrap().contains("Try later"), "{later}");
+    assert!(later["next_attempt_at"].as_str() > later["created_at"].as_str(), "{later}");
     let events: Vec<String> = server.events(&client, before);
     assert_eq!(events.iter().filter(|event| *event == "mail.bounced").count(), 1, "{events:?}");
     let changes = client.get(&format!("/v1/changes?after={before}")).expect(200).data();

@@ -23,6 +23,8 @@ fn the_console_is_honest() {
     an_invitation_comes_back(browser);
     a_password_does_not(browser);
     a_late_save_leaves_the_reader_alone(browser, &client);
+    a_ticket_says_what_became_of_a_reply(browser, &server, &client);
+    a_document_says_when_a_mail_is_tried_again(browser, &server, &client);
     browser.check();
 }
 
@@ -153,4 +155,60 @@ fn a_late_save_leaves_the_reader_alone(browser: &mut Chromium, client: &Client) 
     browser.wait_until("document.getElementById('f-company_name')?.value === 'Zonder adres'");
     browser.press("button", "Weggooien");
     browser.wait_until("document.getElementById('f-company_name').value === ''");
+}
+
+fn a_ticket_says_what_became_of_a_reply(browser: &mut Chromium, server: &Server, client: &Client) {
+    let ticket = json!({"subject": "Koud", "client_email": "anna@b.example"});
+    let id = client.post("/v1/tickets", ticket).expect(201).id();
+    client.post(&format!("/v1/tickets/{id}/messages"), json!({"body": "Morgen om negen uur."})).expect(201);
+    let becomes = |set: &str| {
+        server.execute(&format!(
+            "UPDATE deliveries SET {set} WHERE account_id = {} AND about_id = '{id}'",
+            client.account
+        ));
+    };
+    let page = format!("/tickets/{id}");
+    let mail = "document.querySelector('.message-mail')?.innerText";
+    becomes("status = 'queued'");
+    browser.open(&page);
+    browser.settles(&page);
+    browser.wait_until(&format!("{mail}?.includes('Mail wordt verstuurd · anna@b.example') === true"));
+    // The page looks again by itself.
+    becomes("status = 'sent'");
+    browser.wait_until(&format!("{mail}?.includes('Verstuurd · anna@b.example') === true"));
+    becomes("status = 'failed', reason = 'The mail server mx.b.example rejects the recipient: 550 No such user'");
+    browser.open(&page);
+    browser.wait_until(&format!("{mail}?.includes('De mailserver weigert de ontvanger: 550 No such user') === true"));
+    browser.press("button", "Opnieuw proberen: anna@b.example");
+    browser.wait_until(&format!("{mail}?.includes('Mail wordt verstuurd') === true"));
+
+    // Without an address, nothing is sent, and the page says so.
+    let id = client.post("/v1/tickets", json!({"subject": "Warm"})).expect(201).id();
+    let page = format!("/tickets/{id}");
+    browser.open(&page);
+    browser.settles(&page);
+    browser.evaluate("document.querySelector('.reply textarea').focus()");
+    browser.type_text("Wij komen.");
+    browser.key("Ctrl+Enter");
+    browser.sees("er is geen e-mailadres");
+}
+
+fn a_document_says_when_a_mail_is_tried_again(browser: &mut Chromium, server: &Server, client: &Client) {
+    let rows = json!([{"name": "Boiler", "unit_price": 100, "vat_rate": "21"}]);
+    let ster = json!({"company_name": "Ster", "email": "ster@b.example"});
+    let ster = client.post("/v1/clients", ster).expect(201).id();
+    let invoice = json!({"title": "Boiler", "client_id": ster, "rows": rows, "generation_mode": "final"});
+    let id = client.post("/v1/invoices", invoice).expect(201).id();
+    let letter = json!({"to": "ster@b.example", "subject": "Boiler", "message": "Hier.", "include_pdf": false});
+    client.post(&format!("/v1/invoices/{id}/send"), letter).expect(200);
+    // In the year 2100.
+    server.execute(&format!(
+        "UPDATE deliveries SET status = 'retrying', next_attempt_at = 4102444800000,
+                reason = 'The mail server mx.b.example rejects the recipient at the moment: 450 Mailbox busy'
+         WHERE account_id = {} AND about_id = '{id}'",
+        client.account
+    ));
+    browser.open(&format!("/invoices/{id}"));
+    browser.sees("De mailserver neemt de mail nu niet aan: 450 Mailbox busy");
+    browser.sees("Kantoor probeert het vanzelf opnieuw, op 1 jan 2100");
 }
