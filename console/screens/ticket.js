@@ -71,7 +71,7 @@ function Conversation({ table, id, statuses }) {
   const mails = useMails(may("invoices.read") ? `/v1/mails?about_id=${id}&limit=100` : null);
   const end = useRef(/** @type {HTMLDivElement | null} */ (null));
   const number = messages.answer?.data.length ?? 0;
-  useEffect(() => { end.current?.scrollTo(0, end.current.scrollHeight); }, [number]);
+  useEffect(() => { end.current?.scrollTo(0, end.current.scrollHeight); }, [number, mails.length]);
   const edits = can(table, "patch");
   useKeys(edits ? [
     { key: "s", label: t("ticket.status"), run: () => /** @type {HTMLElement | null} */ (document.querySelector(".conversation-head .menu > button"))?.click() },

@@ -23,6 +23,7 @@ fn the_console_is_honest() {
     an_invitation_comes_back(browser);
     a_password_does_not(browser);
     a_late_save_leaves_the_reader_alone(browser, &client);
+    a_deleted_draft_has_a_name(browser, &client);
     a_ticket_says_what_became_of_a_reply(browser, &server, &client);
     a_document_says_when_a_mail_is_tried_again(browser, &server, &client);
     browser.check();
@@ -155,6 +156,19 @@ fn a_late_save_leaves_the_reader_alone(browser: &mut Chromium, client: &Client) 
     browser.wait_until("document.getElementById('f-company_name')?.value === 'Zonder adres'");
     browser.press("button", "Weggooien");
     browser.wait_until("document.getElementById('f-company_name').value === ''");
+}
+
+fn a_deleted_draft_has_a_name(browser: &mut Chromium, client: &Client) {
+    let customer = client.post("/v1/clients", json!({"company_name": "Groente & Co"})).expect(201).id();
+    let draft = json!({"title": "Zonnescherm", "client_id": customer});
+    let page = format!("/invoices/{}", client.post("/v1/invoices", draft).expect(201).id());
+    browser.open(&page);
+    browser.settles(&page);
+    browser.sees("Groente & Co");
+    browser.press("button", "Meer");
+    browser.press("menuitem", "Verwijderen");
+    browser.sees("Zonnescherm, Groente & Co verwijderd");
+    browser.press("button", "Ongedaan maken");
 }
 
 fn a_ticket_says_what_became_of_a_reply(browser: &mut Chromium, server: &Server, client: &Client) {
