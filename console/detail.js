@@ -15,8 +15,8 @@ import { CopyBox, showOnce } from "./once.js";
 import { Button, Card, Facts, Head, Menu, Pill, Skeleton, deleteLater, say, useTurn } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go } from "./router.js";
-import { can, itemPath, may, me, tables, titleOf, valueOf } from "./schema.js";
-import { LinkName, Value, linked, ownName } from "./value.js";
+import { can, itemPath, may, me, titleOf, valueOf } from "./schema.js";
+import { LinkName, Value, ownName } from "./value.js";
 import { actionName, doneText, fieldName, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
@@ -118,17 +118,10 @@ function fits(action, item) {
   return action !== "adopt";
 }
 
-/** What people know of a draft, which has no number of its own: its title and its client.
- * @param {Item} item */
-function draftName(item) {
-  if (item.meta?.generation_mode !== "draft") return "";
-  const client = item.client_id && tables.clients ? titleOf(tables.clients, linked("clients", item.client_id).value ?? {}) : "";
-  return [item.title, client].filter(Boolean).join(", ");
-}
-
 /** @param {Table} table @param {Item} item @param {string} etag */
 export function removeItem(table, item, etag) {
-  const name = draftName(item) || ownName(table.key, titleOf(table, item)) || tableName(table.key, 1);
+  // A draft has no number that people know.
+  const name = (item.meta?.generation_mode === "draft" && item.title) || ownName(table.key, titleOf(table, item)) || tableName(table.key, 1);
   const path = itemPath(table, item.id);
   const done = () => { go(table.address); say(t("deleted", { name })); };
   // What others may refer to is deleted at once, so that a refusal is heard at once.

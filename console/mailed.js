@@ -15,7 +15,7 @@ export function Refusal({ mail }) {
   const again = mail.status === "retrying";
   if (!again && mail.status !== "failed") return null;
   const next = mail.next_attempt_at;
-  return div({ class: again ? "soft" : "late" }, said(mail.reason) || mail.reason, again ? div(null, next && isAhead(next) ? t("mails.retry_at", { at: moment(next) }) : t("mails.retry_soon")) : null);
+  return div({ class: again ? "soft" : "late" }, said(mail.reason) || mail.reason, again && next && isAhead(next) ? div(null, t("mails.retry_at", { at: moment(next) })) : null);
 }
 
 /** Says that a mail is on its way, or that it was stored, and what the server warns of, until it is closed.

@@ -1,7 +1,7 @@
 // Direct-debit files for the bank: what was collected when, and a new file of everything that waits.
 import { useMemo, useState } from "preact/hooks";
 import { ApiError, formKey, post, useLoad } from "../api.js";
-import { Dialog, openDialog, useTyped } from "../dialog.js";
+import { Dialog, openDialog } from "../dialog.js";
 import { DayBox } from "../field.js";
 import { count, day, dayOf, money, nearDay } from "../format.js";
 import { a, details, div, fieldset, h, input, label, legend, li, p, span, strong, summary, table as tableElement, tbody, td, th, thead, tr, ul } from "../html.js";
@@ -88,8 +88,8 @@ function New({ table, close }) {
   const missing = useMissing();
   const [refused, setRefused] = useState("");
   const [warnings, setWarnings] = useState(/** @type {string[]} */ ([]));
-  const draft = useTyped("batch", { date: "", scheme: "core" });
-  const { date, scheme } = draft.values;
+  const [date, setDate] = useState("");
+  const [scheme, setScheme] = useState("core");
   const [made, setMade] = useState(/** @type {Item | null} */ (null));
   const key = useMemo(formKey, []);
   const next = useLoad(NEXT).answer?.data;
@@ -105,14 +105,13 @@ function New({ table, close }) {
       setRefused(missing.length > 0 ? "" : errorText(problem));
       throw null;
     });
-    draft.drop();
     setWarnings(meta.warnings ?? []);
     say(t("batches.made"));
     setMade(data);
     return new Promise(() => {});
   };
-  return h(Dialog, { title: t("new.batches"), action: t("batches.make"), close, run, draft, disabled: missing.length > 0 },
+  return h(Dialog, { title: t("new.batches"), action: t("batches.make"), close, run, disabled: missing.length > 0 },
     missing.length > 0 ? h(Missing, { missing, close }) : refused ? div({ class: "notice", role: "alert" }, refused) : null, next?.count > 0 ? h(Collections, { next, close }) : null, p({ class: "soft" }, t("batches.new_text")),
-    div({ class: "field" }, label({ for: "batch-date" }, t("field.collection_date")), h(DayBox, { id: "batch-date", value: date, onChange: (value) => draft.set({ date: value }) }), p({ class: "help" }, t("batches.date_help"))),
-    fieldset({ class: "field choice" }, legend(null, t("field.scheme")), div({ class: "radios" }, ["core", "b2b"].map((one) => label({ key: one }, input({ type: "radio", name: "scheme", checked: scheme === one, onChange: () => draft.set({ scheme: one }) }), span(null, choiceName("batches", "scheme", one)))))));
+    div({ class: "field" }, label({ for: "batch-date" }, t("field.collection_date")), h(DayBox, { id: "batch-date", value: date, onChange: setDate }), p({ class: "help" }, t("batches.date_help"))),
+    fieldset({ class: "field choice" }, legend(null, t("field.scheme")), div({ class: "radios" }, ["core", "b2b"].map((one) => label({ key: one }, input({ type: "radio", name: "scheme", checked: scheme === one, onChange: () => setScheme(one) }), span(null, choiceName("batches", "scheme", one)))))));
 }

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formKey, get, post, useLoad } from "../api.js";
 import { tableOf } from "../change.js";
-import { Dialog, openDialog, useTyped } from "../dialog.js";
+import { Dialog, openDialog } from "../dialog.js";
 import { TextBox } from "../field.js";
 import { isAhead, moment } from "../format.js";
 import { a, div, h, label, p, pre, span, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
@@ -35,16 +35,15 @@ export function Mails() {
 
 /** @param {{ close: () => void, done: () => void }} properties */
 function Test({ close, done }) {
-  const draft = useTyped("test mail", { to: /** @type {string} */ (me.value.user.email ?? "") });
-  const { to } = draft.values;
+  const [to, setTo] = useState(/** @type {string} */ (me.value.user.email ?? ""));
   const key = useMemo(formKey, []);
   const run = async () => {
     await post("/v1/mails/test", { to: to.trim() }, { key });
     sayMailed(t("mails.test_sent", { to: to.trim() }), to.trim());
     done();
   };
-  return h(Dialog, { title: t("mails.test"), action: t("action.send"), close, run, draft, disabled: !to.trim() },
-    div({ class: "field" }, label({ for: "test-to" }, t("mails.test_text")), h(TextBox, { id: "test-to", type: "email", value: to, onChange: (value) => draft.set({ to: value }) })));
+  return h(Dialog, { title: t("mails.test"), action: t("action.send"), close, run, disabled: !to.trim() },
+    div({ class: "field" }, label({ for: "test-to" }, t("mails.test_text")), h(TextBox, { id: "test-to", type: "email", value: to, onChange: setTo })));
 }
 
 /** @param {{ mail: Item, close: () => void }} properties */
@@ -60,7 +59,7 @@ function Row({ mail, again }) {
   const [busy, take] = useTurn();
   const retry = async () => { await post(`/v1/mails/${mail.id}/retry`, undefined); say(t("mails.queued")); again(); };
   return tr(null,
-    td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, ["failed", "retrying"].includes(mail.status) ? h(Refusal, { mail }) : mail.reason && !["sent", "stored"].includes(mail.status) ? p({ class: "reason soft" }, said(mail.reason) || mail.reason) : null, mail.status === "queued" && isAhead(mail.leaves_at) ? p({ class: "reason soft" }, t("mails.leaves", { at: moment(mail.leaves_at) })) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
+    td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, h(Refusal, { mail }), mail.reason && !["sent", "stored", "failed", "retrying"].includes(mail.status) ? p({ class: "reason soft" }, said(mail.reason) || mail.reason) : null, mail.status === "queued" && isAhead(mail.leaves_at) ? p({ class: "reason soft" }, t("mails.leaves", { at: moment(mail.leaves_at) })) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
     td({ class: "card-line-2" }, mail.recipient), td({ class: "when card-none" }, h(Moment, { at: mail.created_at })),
     td({ class: "card-end" }, h(Pill, { table: "mails", field: "status", value: mail.status, tone: mail.status === "sent" ? "good" : undefined })),
     td({ class: "card-status" }, h(Button, { small: true, quiet: true, name: `${t("mails.show")}: ${mail.subject}, ${mail.recipient}`, onClick: () => openDialog(({ close }) => h(Text, { mail, close })) }, t("mails.show")), mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, quiet: true, busy, name: `${t("again")}: ${mail.subject}, ${mail.recipient}`, onClick: () => take(retry) }, t("again")) : null));

@@ -1,8 +1,8 @@
 // The page of a subscription: its periods as a strip, each with its invoice; the lines; what went wrong on top.
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { formKey, post, useLoad } from "../api.js";
 import { Missing } from "../missing.js";
-import { Dialog, confirm, openDialog, useTyped } from "../dialog.js";
+import { Dialog, confirm, openDialog } from "../dialog.js";
 import { DayBox } from "../field.js";
 import { day, money, moneyOfCents, nearDay, today } from "../format.js";
 import { History } from "../history.js";
@@ -78,10 +78,9 @@ function activate(item, etag) {
 
 /** @param {{ item: Item, etag: string, close: () => void }} properties */
 function End({ item, etag, close }) {
-  const draft = useTyped(`end ${item.id}`, { date: today() });
-  const { date } = draft.values;
+  const [date, setDate] = useState(today());
   const key = useMemo(formKey, []);
   const run = async () => { await post(`/v1/subscriptions/${item.id}/deactivate`, { subscription_end: date }, { etag, key }); say(t("subscription.ended")); };
-  return h(Dialog, { title: t("subscription.end_title"), action: t("action.deactivate"), danger: true, close, run, draft, disabled: !date }, p(null, t("subscription.end_text")),
-    div({ class: "field" }, label({ for: "end-date" }, t("subscription.end_from")), h(DayBox, { id: "end-date", value: date, onChange: (value) => draft.set({ date: value }) })));
+  return h(Dialog, { title: t("subscription.end_title"), action: t("action.deactivate"), danger: true, close, run, disabled: !date }, p(null, t("subscription.end_text")),
+    div({ class: "field" }, label({ for: "end-date" }, t("subscription.end_from")), h(DayBox, { id: "end-date", value: date, onChange: setDate })));
 }

@@ -4,7 +4,6 @@ import { formKey, patch, post, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox } from "../field.js";
 import { SearchBox } from "../filters.js";
-import { isAhead, moment } from "../format.js";
 import { a, aside, button, div, h, h1, h2, label, section, span, textarea } from "../html.js";
 import { Others } from "../here.js";
 import { useMails } from "../history.js";
@@ -16,7 +15,7 @@ import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs
 import { go, place } from "../router.js";
 import { can, itemPath, may, me, tables, titleOf } from "../schema.js";
 import { Related } from "./client.js";
-import { choiceName, fieldName, said, t, tableName, word } from "../words.js";
+import { choiceName, fieldName, t, tableName, word } from "../words.js";
 import { LinkName, linked } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -125,10 +124,8 @@ function Message({ message, mails }) {
 function Mailed({ mail }) {
   const [busy, take] = useTurn();
   const retry = async () => { await post(`/v1/mails/${mail.id}/retry`, undefined); say(t("mails.queued")); };
-  const waits = mail.status === "queued" && isAhead(mail.leaves_at);
-  const state = waits ? t("mails.leaves", { at: moment(mail.leaves_at) }) : ["queued", "sending"].includes(mail.status) ? t("event.document_underway") : choiceName("mails", "status", mail.status);
   return div({ class: "message-mail" },
-    div(null, span({ class: mail.status === "failed" ? "late" : "soft" }, `${state} · ${mail.recipient}`), h(Refusal, { mail })),
+    div(null, span({ class: mail.status === "failed" ? "late" : "soft" }, `${choiceName("mails", "status", mail.status)} · ${mail.recipient}`), h(Refusal, { mail })),
     mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, busy, name: `${t("again")}: ${mail.recipient}`, onClick: () => take(retry) }, t("again")) : null);
 }
 
@@ -148,16 +145,16 @@ function Reply({ item, statuses }) {
     if (busy || !text.trim()) return;
     setBusy(true);
     try {
-      const { meta } = await post(`/v1/tickets/${item.id}/messages`, { type: kind, body: text }, { key });
+      await post(`/v1/tickets/${item.id}/messages`, { type: kind, body: text }, { key });
       const status = statuses.find((one) => one.role === role);
       if (status && status.name !== item.status) await patch(`/v1/tickets/${item.id}`, { status: status.name });
       dropDraft(draftName);
       setText("");
       setRound(round + 1);
       if (kind === "note") say(t("ticket.noted"));
-      // Without an address, the warning says that it is not mailed.
-      else if (emailOf(item)) sayMailed(t("ticket.sent"), emailOf(item), meta?.warnings);
-      else for (const warning of meta?.warnings ?? []) say(said(warning) || warning, { error: true });
+      else if (emailOf(item)) sayMailed(t("ticket.sent"), emailOf(item));
+      // It is in the ticket, but mailed to nobody.
+      else say(t("ticket.unsent"), { error: true });
     } catch (error) {
       sayError(error);
     } finally {
