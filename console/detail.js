@@ -1,7 +1,7 @@
 // The generic page of a record: facts by group, linked records, and the actions that its state and the scopes allow.
 import { useEffect, useState } from "preact/hooks";
 import { post, remove, useLoad } from "./api.js";
-import { endDeal } from "./deal.js";
+import { addReason, endDeal, mayAddReason } from "./deal.js";
 import { Deliveries, sendTest } from "./deliveries.js";
 import { confirm } from "./dialog.js";
 import { a, div, h, p, span } from "./html.js";
@@ -41,7 +41,7 @@ function Record({ table, item, etag }) {
     h(Head, { title: ownName(table.key, titleOf(table, item)) || tableName(table.key, 1), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: status, value: item[status] }) },
       h(Actions, { table, item, etag }), edits ? h(Button, { icon: "edit", href: editing }, t("edit")) : null,
       h(Menu, { label: t("more"), icon: "more", items: table.key === "suppliers" ? mergeMenu(table, item, etag)
-        : [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
+        : [{ label: t("board.add_reason"), icon: "note", hidden: table.key !== "deals" || item.status !== "lost" || !mayAddReason(), run: () => addReason(item) }, { label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
     div({ class: "columns" },
       div({ class: "column-main" }, groupsOf(table, fields.filter((field) => hasValue(valueOf(item, field.name)))).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
         h(Facts, { facts: group.map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), field.name === table.names?.[0] && field.kind === "text" ? ownName(table.key, String(valueOf(item, field.name))) : field.name === "author_id" ? h(Author, { item }) : h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
@@ -120,7 +120,8 @@ function fits(action, item) {
 
 /** @param {Table} table @param {Item} item @param {string} etag */
 export function removeItem(table, item, etag) {
-  const name = ownName(table.key, titleOf(table, item)) || tableName(table.key, 1);
+  // A draft has no number that people know.
+  const name = (item.meta?.generation_mode === "draft" && item.title) || ownName(table.key, titleOf(table, item)) || tableName(table.key, 1);
   const path = itemPath(table, item.id);
   const done = () => { go(table.address); say(t("deleted", { name })); };
   // What others may refer to is deleted at once, so that a refusal is heard at once.

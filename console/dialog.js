@@ -2,8 +2,9 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { dropDraft, keepDraft, readDraft } from "./drafts.js";
 import { dialog, div, form, h, h2, p } from "./html.js";
-import { Button, Problem, Progress, focusHeading } from "./parts.js";
+import { Button, Problem, Progress, Restored, focusHeading, sayError } from "./parts.js";
 import { t } from "./words.js";
 
 /** @typedef {{ close: () => void }} Closing */
@@ -33,6 +34,27 @@ function mount() {
 
 const Dialogs = () => div(null, open.value.map((one) => div({ key: one.id }, one.view)));
 
+/** @typedef {{ restored: boolean, drop: () => void }} Draft */
+
+/** What is typed in a dialog, kept until it is done or cancelled: closing it, or the page, loses nothing. Passwords and codes are
+ * not for here.
+ * @template {Record<string, any>} Typed
+ * @param {string} name Of the dialog, with the record that it is about. @param {Typed} start What stands there before anybody types.
+ * @returns {Draft & { values: Typed, set: (changes: Partial<Typed>) => void }} */
+export function useTyped(name, start) {
+  const draftName = `dialog ${name}`;
+  const [typed, setTyped] = useState(() => /** @type {Partial<Typed>} */ (readDraft(draftName)?.value ?? {}));
+  const [restored, setRestored] = useState(() => Object.entries(typed).some(([field, value]) => value !== start[field]));
+  const latest = useRef(typed);
+  /** @param {Partial<Typed>} next */
+  const take = (next) => { latest.current = next; setTyped(next); };
+  return {
+    values: { ...start, ...typed }, restored,
+    set: (changes) => { take({ ...latest.current, ...changes }); keepDraft(draftName, () => latest.current); },
+    drop: () => { take({}); setRestored(false); dropDraft(draftName); },
+  };
+}
+
 /**
  * @param {object} properties
  * @param {string} properties.title
@@ -47,17 +69,19 @@ const Dialogs = () => div(null, open.value.map((one) => div({ key: one.id }, one
  * @param {() => Promise<unknown>} properties.run Closes the dialog when it succeeds, unless it returns false; an error is shown in it, unless it is null.
  * @param {import("./html.js").Children} [properties.children]
  * @param {boolean} [properties.disabled]
+ * @param {Draft} [properties.draft] What is typed in it.
  */
-export function Dialog({ title, action, danger, wide, class: extra = "", calm, other, single, close, run, children, disabled }) {
+export function Dialog({ title, action, danger, wide, class: extra = "", calm, other, single, close, run, children, disabled, draft }) {
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [round, setRound] = useState(0);
   // Before the browser paints, so that a second click finds the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
     const shown = box.current;
     shown?.showModal();
-    if (!calm) /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector(".dialog-body :is(input, select, textarea):not([type=file], [tabindex=\"-1\"])") ?? box.current?.querySelector("[type=submit]"))?.focus();
+    if (!calm) focusFirst(box.current);
     return () => {
       // While it is open, nothing behind it can have the focus.
       shown?.close();
@@ -70,13 +94,17 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
     setBusy(true);
     setError(null);
     try {
-      if ((await run()) === false) setBusy(false);
-      else close();
+      if ((await run()) === false) return setBusy(false);
+      draft?.drop();
+      close();
     } catch (problem) {
+      // Whoever closed the dialog meanwhile has to know too.
+      if (!box.current && problem) sayError(problem);
       setError(problem);
       setBusy(false);
     }
   };
+  const discard = () => { draft?.drop(); setRound(round + 1); requestAnimationFrame(() => focusFirst(box.current)); };
   return dialog({
     ref: box, class: ["dialog", wide && "wide", extra].filter(Boolean).join(" "), "aria-label": title,
     // One that another takes the place of is gone already.
@@ -84,9 +112,13 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
     onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void submit(); } },
   }, h(Progress, { on: busy }), form({ method: "dialog", onSubmit: (event) => { event.preventDefault(); void submit(); } },
     div({ class: "dialog-head" }, h2(null, title), h(Button, { quiet: true, small: true, icon: "close", label: t("close"), onClick: close })),
-    div({ class: "dialog-body" }, error ? h(Problem, { error }) : null, children),
-    div({ class: "dialog-foot" }, other ?? (single ? null : h(Button, { onClick: close }, t("cancel"))), h(Button, { type: "submit", primary: !danger, danger, busy, disabled }, action))));
+    // Boxes keep what is typed in them; another key makes them anew.
+    div({ class: "dialog-body", key: round }, draft?.restored ? h(Restored, { discard }) : null, error ? h(Problem, { error }) : null, children),
+    div({ class: "dialog-foot" }, other ?? (single ? null : h(Button, { onClick: () => { draft?.drop(); close(); } }, t("cancel"))), h(Button, { type: "submit", primary: !danger, danger, busy, disabled }, action))));
 }
+
+/** @param {HTMLElement | null} shown */
+const focusFirst = (shown) => /** @type {HTMLElement | null | undefined} */ (shown?.querySelector(".dialog-body :is(input, select, textarea):not([type=file], [tabindex=\"-1\"])") ?? shown?.querySelector("[type=submit]"))?.focus();
 
 /** Asks before something that cannot be undone, and says what will happen.
  * @param {{ title: string, text: import("./html.js").Children, action: string, danger?: boolean, run: () => Promise<unknown> }} options */

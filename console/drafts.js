@@ -11,21 +11,32 @@ const PREFIX = "draft";
 /** @param {string} name */
 const keyOf = (name) => `${PREFIX} ${me.value.user.id ?? ""} ${name}`;
 
-/** @type {Map<string, number>} */
+/** What is about to be kept. @type {Map<string, { timer: number, keep: () => void }>} */
 const waiting = new Map();
 
 /** Keeps a draft shortly after the last change.
  * @param {string} name @param {() => unknown} read */
 export function keepDraft(name, read) {
-  clearTimeout(waiting.get(name));
-  waiting.set(name, setTimeout(() => {
-    waiting.delete(name);
-    write(keyOf(name), { at: Date.now(), value: read() });
-  }, DELAY));
+  forget(name);
+  const key = keyOf(name);
+  const keep = () => { forget(name); write(key, { at: Date.now(), value: read() }); };
+  waiting.set(name, { timer: setTimeout(keep, DELAY), keep });
 }
+
+/** @param {string} name */
+function forget(name) {
+  clearTimeout(waiting.get(name)?.timer);
+  waiting.delete(name);
+}
+
+// A page that is left or out of sight may never come back.
+const keepAll = () => { for (const { keep } of [...waiting.values()]) keep(); };
+addEventListener("pagehide", keepAll);
+document.addEventListener("visibilitychange", () => { if (document.hidden) keepAll(); });
 
 /** @param {string} name @returns {{ at: number, value: any } | null} */
 export function readDraft(name) {
+  waiting.get(name)?.keep();
   try {
     const kept = JSON.parse(localStorage.getItem(keyOf(name)) ?? "null");
     return kept && Date.now() - kept.at < WEEK ? kept : null;
@@ -36,8 +47,7 @@ export function readDraft(name) {
 
 /** @param {string} name */
 export function dropDraft(name) {
-  clearTimeout(waiting.get(name));
-  waiting.delete(name);
+  forget(name);
   write(keyOf(name), null);
 }
 
@@ -55,6 +65,7 @@ export function useDraft(name, saved) {
 }
 
 export function dropAllDrafts() {
+  for (const name of [...waiting.keys()]) forget(name);
   for (const key of Object.keys(localStorage)) {
     if (key.startsWith(`${PREFIX} `)) localStorage.removeItem(key);
   }

@@ -11,7 +11,7 @@ import { a, div, form, h, li, section, strong, ul } from "./html.js";
 import { useKeys } from "./keys.js";
 import { Missing } from "./missing.js";
 import { showOnce } from "./once.js";
-import { Button, Card, Head, Problem, Restored, Skeleton, saySaved } from "./parts.js";
+import { Button, Card, Head, Problem, Restored, Skeleton, savedHere } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place } from "./router.js";
 import { itemPath, may, titleOf, valueOf } from "./schema.js";
@@ -76,15 +76,15 @@ function Editing({ table, item, etag }) {
     if (item && Object.keys(body).length === 0) { dropDraft(draftName); return go(back); }
     busy.value = true;
     error.value = null;
+    const here = savedHere();
     try {
       const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key });
       dropDraft(draftName);
       if (!item && table.key === "pipelines") await addPhases(answer.data.id);
-      saySaved(answer);
       showOnce(answer);
       const id = answer.data?.id ?? item?.id;
       // Whoever made a key has seen all there is to see.
-      go(id && "get" in table.verbs && table.key !== "keys" ? `${table.address}/${id}` : back, { replace: true });
+      here.open(id && "get" in table.verbs && table.key !== "keys" ? `${table.address}/${id}` : back, answer);
     } catch (problem) {
       if (item && problem instanceof ApiError && problem.status === 412) {
         const theirs = await get(itemPath(table, item.id));
@@ -96,7 +96,7 @@ function Editing({ table, item, etag }) {
           // After this attempt, which is still busy.
           setTimeout(() => void save());
         } });
-      } else {
+      } else if (!here.missed(problem)) {
         error.value = problem;
         requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector("[aria-invalid=true], .error-list a"))?.focus());
       }

@@ -23,10 +23,10 @@ const LOOK_AGAIN = 2000;
  * @param {Item} mail */
 const waits = (mail) => mail.status === "queued" && isAhead(mail.leaves_at);
 
-/** The mails about a document. Not all that becomes of them is in the log that screens follow.
- * @param {string} path The path of the document. @returns {Item[]} */
+/** The mails about a record. Not all that becomes of them is in the log that screens follow.
+ * @param {string | null} path @returns {Item[]} */
 export function useMails(path) {
-  const loaded = useLoad(`${path}/deliveries`);
+  const loaded = useLoad(path, { typing: true });
   const mails = /** @type {Item[]} */ (loaded.answer?.data ?? []);
   useEffect(() => {
     const underway = mails.filter((mail) => UNSENT.includes(mail.status) && !waits(mail));

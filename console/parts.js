@@ -5,6 +5,7 @@ import { ApiError, MAX_FILE, gone, keepDeletion, reached, remove } from "./api.j
 import { moment, ago, size } from "./format.js";
 import { a, button, details, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, summary, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
+import { go, place } from "./router.js";
 import { me } from "./schema.js";
 import { choiceName, detailText, errorText, fieldName, lastOf, said, t, tableName } from "./words.js";
 
@@ -246,17 +247,42 @@ export function say(text, options = {}) {
 }
 
 /** Says that a record is saved, and what the server warns of, until it is closed.
- * @param {import("./api.js").Answer} answer */
-export function saySaved(answer) {
-  const warnings = /** @type {string[]} */ (answer.meta?.warnings ?? []);
-  say(t("saved"), { stays: warnings.length > 0, detail: warnings.map((one) => said(one) || one).join(" · ") });
+ * @param {import("./api.js").Answer | null} answer @param {string} [text] @param {{ href: string, label: string }} [link] */
+export function saySaved(answer, text = t("saved"), link) {
+  const warnings = /** @type {string[]} */ (answer?.meta?.warnings ?? []);
+  say(text, { stays: warnings.length > 0, detail: warnings.map((one) => said(one) || one).join(" · "), link });
 }
 
 /** Says what went wrong, until it is closed.
- * @param {unknown} error */
-export function sayError(error) {
+ * @param {unknown} error @param {{ href: string, label: string }} [link] */
+export function sayError(error, link) {
   const known = error instanceof ApiError ? error : null;
-  say(sentenceOf(error), { error: true, lost: known?.status === 0, detail: more(known), request: requestOf(known) });
+  say(sentenceOf(error), { error: true, lost: known?.status === 0, detail: more(known), request: requestOf(known), link });
+}
+
+/** The page where something is saved now. Whoever has gone to another one when that ends, stays there. */
+export function savedHere() {
+  const { path, query } = place.value;
+  const left = () => place.value.path !== path;
+  /** @param {string} href */
+  const link = (href) => ({ href, label: t("list.open") });
+  return {
+    left,
+    /** Says that it is saved and opens it, or says where it is; returns whether it is open.
+     * @param {string} address @param {import("./api.js").Answer | null} answer @param {{ text?: string, replace?: boolean, quiet?: boolean }} [options] `quiet`: opening it says enough. */
+    open: (address, answer, { text, replace = true, quiet = false } = {}) => {
+      const away = left();
+      if (away || !quiet) saySaved(answer, text, away ? link(address) : undefined);
+      if (!away) go(address, { replace });
+      return !away;
+    },
+    /** Says what went wrong to whoever no longer sees it, with the way back to what they typed; returns whether it did.
+     * @param {unknown} error */
+    missed: (error) => {
+      if (left()) sayError(error, link(query ? `${path}?${query}` : path));
+      return left();
+    },
+  };
 }
 
 /** An error in one sentence.

@@ -7,7 +7,7 @@ import { a, div, h, img, span } from "./html.js";
 import { Icon, Moment, Pill } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { can, tables, titleOf, valueOf } from "./schema.js";
-import { choiceName, fieldName, given, language, t, tableName, word } from "./words.js";
+import { choiceName, fieldName, given, language, said, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Field} Field */
 
@@ -43,6 +43,7 @@ export function Value({ table, field, value, plain }) {
     case "data": case "rows": case "lines": return null;
     default: if (field.name === "content_type") return fileType(String(value));
       if (field.name === "trigger_key") return word([`trigger.${value}`], String(value));
+      if (field.name === "check_result") return said(String(value)) || String(value);
       return isStatus(table, field.name) ? h(Pill, { table, field: field.name, value }) : String(value);
   }
 }

@@ -1,6 +1,6 @@
 // Views of a list: saving the filters and the order under a name, renaming and removing.
 import { useState } from "preact/hooks";
-import { Dialog, openDialog } from "./dialog.js";
+import { Dialog, openDialog, useTyped } from "./dialog.js";
 import { choose } from "./drafts.js";
 import { TextBox } from "./field.js";
 import { div, h, label, li, p, span, ul } from "./html.js";
@@ -19,7 +19,8 @@ function Views({ table, close }) {
   const query = viewQuery();
   const [views, setViews] = useState(viewsOf(table));
   const now = views.find((view) => view.query === query);
-  const [name, setName] = useState(now?.name ?? "");
+  const draft = useTyped(`view ${table.key} ${query}`, { name: now?.name ?? "" });
+  const { name } = draft.values;
   /** @param {{ name: string, query: string }[]} next */
   const keep = (next) => { setViews(next); choose(`views.${table.key}`, next); };
   const run = async () => {
@@ -27,8 +28,8 @@ function Views({ table, close }) {
     keep(now ? views.map((one) => (one === now ? view : one)) : [...views, view]);
     say(t("saved"));
   };
-  return h(Dialog, { title: t("views.title"), action: now ? t("views.rename") : t("views.save"), close, run, disabled: !name.trim() || !query },
-    query ? div({ class: "field" }, label({ for: "view-name" }, t("views.name")), h(TextBox, { id: "view-name", value: name, length: MAX_NAME, placeholder: t("views.example"), onChange: setName }), p({ class: "help" }, t("views.help"), " ", t("views.length", { n: MAX_NAME }))) : p(null, t("views.nothing")),
+  return h(Dialog, { title: t("views.title"), action: now ? t("views.rename") : t("views.save"), close, run, draft, disabled: !name.trim() || !query },
+    query ? div({ class: "field" }, label({ for: "view-name" }, t("views.name")), h(TextBox, { id: "view-name", value: name, length: MAX_NAME, placeholder: t("views.example"), onChange: (value) => draft.set({ name: value }) }), p({ class: "help" }, t("views.help"), " ", t("views.length", { n: MAX_NAME }))) : p(null, t("views.nothing")),
     views.length === 0 ? null : ul({ class: "lines" }, views.map((view) => li({ key: view.name },
       span(null, view.name), span({ class: "line-end" }, h(Button, { small: true, onClick: () => { close(); go(`${table.address}?${view.query}`); } }, t("list.open")), h(Button, { small: true, quiet: true, icon: "trash", label: `${t("delete")}: ${view.name}`, onClick: () => keep(views.filter((one) => one !== view)) }))))));
 }

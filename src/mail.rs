@@ -222,7 +222,7 @@ pub(crate) fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String
 }
 
 /// Returns the sender address: the account's own if its domain is verified; otherwise empty, for the server's address.
-fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
+pub(crate) fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
     let host = own.rsplit_once('@').map_or("", |(_, host)| host).to_lowercase();
     let sql = "SELECT count(*) FROM email_domains
                WHERE account_id = $1 AND host = $2 AND status = $3 AND type = $4 AND verified_by <> $5";
@@ -306,7 +306,8 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
             (outcome::Outcome::Retried, why.clone(), twice, Ending::Failed(why))
         }
     };
-    let told = outcome::Told::of(&delivery, &mail, &reason);
+    let mut told = outcome::Told::of(&delivery, &mail, &reason);
+    told.next_attempt = claimed.retry_at(app.clock.now());
     outcome.report(app, &caller.account.uid, &told);
     match end_try(app, &caller, outcome, twice, &told, true) {
         // A mail that was handed over is not sent again because its record cannot be told.
@@ -336,13 +337,14 @@ fn end_try(
             outcome.tell(tx, &ctx, &followers, &told)?;
         }
         let sql = "UPDATE deliveries SET status = $1, reason = $2,
-                          maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END, changed_at = $4
-                   WHERE account_id = $5 AND id = $6";
+                          maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END, changed_at = $4, next_attempt_at = $5
+                   WHERE account_id = $6 AND id = $7";
         let values = [
             outcome.status().wire().into(),
             (&told.reason).into(),
             i64::from(twice).into(),
             ctx.now.0.into(),
+            told.next_attempt.0.into(),
             ctx.account.into(),
             (&told.delivery).into(),
         ];
@@ -552,7 +554,8 @@ fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec
 pub(crate) fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> {
     let sql =
         "SELECT deliveries.id, mails.kind, mails.subject, deliveries.recipient, deliveries.status, deliveries.attempts,
-                      deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at, mails.leaves_at
+                      deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at, mails.leaves_at,
+                      deliveries.next_attempt_at
                FROM deliveries JOIN mails ON mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id
                WHERE deliveries.account_id = $1 AND deliveries.about_id = $2 ORDER BY deliveries.id LIMIT 1000";
     tx.all(sql, &[ctx.account.into(), about_id.into()], |row| {
@@ -561,6 +564,7 @@ pub(crate) fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<V
             "status": row.text(4)?, "attempts": row.int(5)?, "reason": row.text(6)?, "maybe_twice": row.int(7)? != 0,
             "created_at": Moment(row.int(8)?).to_string(), "updated_at": Moment(row.int(9)?).to_string(),
             "leaves_at": Moment(row.int(10)?).to_string(),
+            "next_attempt_at": outcome::next_attempt(row.text(4)?, row.int(11)?),
         }))
     })
 }

@@ -304,6 +304,7 @@ fn migrations() -> Vec<Migration> {
         mail::waiting::TO_CLIENT,
         mail::waiting::FLOWS,
         mail::link::MIGRATION,
+        mail::outcome::NEXT_ATTEMPT,
         documents::pdf::MIGRATION,
         usage::MIGRATION,
         run::NODES,

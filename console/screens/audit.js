@@ -8,7 +8,7 @@ import { Button, Empty, Head, Problem, Skeleton, sayError } from "../parts.js";
 import { place, setQuery } from "../router.js";
 import { may, tables } from "../schema.js";
 import { count, day, dayOf } from "../format.js";
-import { t, tableName } from "../words.js";
+import { given, t, tableName } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
 const LIMIT = 50;
@@ -28,7 +28,7 @@ export function Audit() {
   const people = /** @type {Item[]} */ (useLoad(may("users.read") ? "/v1/users?per_page=100" : null).answer?.data ?? []);
   const keys = /** @type {Item[]} */ (useLoad(may("keys.read") ? "/v1/api-keys?per_page=100" : null).answer?.data ?? []);
   const kinds = Object.values(tables).map((table) => /** @type {[string, string]} */ ([table.key === "keys" ? "api_key" : table.one, tableName(table.key)])).sort((one, other) => one[1].localeCompare(other[1]));
-  const actors = [...people.map((one) => /** @type {[string, string]} */ ([one.id, one.name || one.email])), ...keys.map((one) => /** @type {[string, string]} */ ([one.id, `${t("actor.key")}: ${one.name}`]))];
+  const actors = [...people.map((one) => /** @type {[string, string]} */ ([one.id, one.name || one.email])), ...keys.map((one) => /** @type {[string, string]} */ ([one.id, `${t("actor.key")}: ${given(one.name)}`]))];
   return div({ class: "page narrow audit" },
     h(Head, { title: t("audit.title"), over: a({ href: "/settings" }, t("menu.settings")) }, h(Button, { icon: "check", busy: verifying, onClick: () => void verify() }, t("audit.verify"))),
     verified ? h(Verified, { verified }) : null,

@@ -1,13 +1,12 @@
 // Invoicing the approved hours of a project: the server makes a draft invoice with a row for each activity and person, of the
 // hours that no invoice has yet.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { formKey, post, useLoad } from "../api.js";
-import { Dialog } from "../dialog.js";
+import { Dialog, useTyped } from "../dialog.js";
 import { DayBox, NumberBox } from "../field.js";
 import { hours, today } from "../format.js";
 import { div, h, label, li, p, span, strong, ul } from "../html.js";
-import { Skeleton } from "../parts.js";
-import { go } from "../router.js";
+import { Skeleton, savedHere } from "../parts.js";
 import { salesRates } from "../rows.js";
 import { tables } from "../schema.js";
 import { LinkName } from "../value.js";
@@ -20,10 +19,9 @@ import { t } from "../words.js";
 export function BillHours({ project, close }) {
   // From the first hours that are left to invoice.
   const first = useLoad(`/v1/projects/${project.id}/hours?status=approved&invoiced=false&per_page=1&sort=date&order=asc`).answer;
-  const [typed, setFrom] = useState(/** @type {string | null} */ (null));
-  const from = typed ?? (first ? first.data[0]?.date ?? today() : "");
-  const [to, setTo] = useState(today());
-  const [price, setPrice] = useState("");
+  const draft = useTyped(`bill ${project.id}`, { from: /** @type {string | null} */ (null), to: today(), price: "" });
+  const { to, price } = draft.values;
+  const from = draft.values.from ?? (first ? first.data[0]?.date ?? today() : "");
   const list = `/v1/projects/${project.id}/hours?status=approved&from=${from}&to=${to}&invoiced=`;
   const loaded = useLoad(from && to ? `${list}false&per_page=100&sort=date&order=asc` : null).answer;
   const billed = useLoad(from && to ? `${list}true&per_page=1&sums=hours` : null).answer?.meta.sums?.hours ?? 0;
@@ -32,14 +30,14 @@ export function BillHours({ project, close }) {
   const key = useMemo(formKey, []);
   const run = async () => {
     const vat = salesRates(rates?.data ?? [])[0]?.code;
+    const here = savedHere();
     const made = await post(`/v1/projects/${project.id}/invoice`, { from, to, ...(price ? { unit_price: price } : {}), ...(vat ? { vat_code: vat } : {}) }, { key });
-    go(`${tables.invoices?.address}/${made.data.id}`);
-    if (!price) focusPrice(MAX_LOOKS);
+    if (here.open(`${tables.invoices?.address}/${made.data.id}`, made, { replace: false, quiet: true }) && !price) focusPrice(MAX_LOOKS);
   };
-  return h(Dialog, { title: t("bill.title"), action: t("bill.make"), close, run, disabled: groups.length === 0 || !rates || price.startsWith("?") },
+  return h(Dialog, { title: t("bill.title"), action: t("bill.make"), close, run, draft, disabled: groups.length === 0 || !rates || price.startsWith("?") },
     p(null, t("bill.text")),
-    div({ class: "fields" }, div({ class: "field" }, label({ for: "bill-from" }, t("bill.from")), h(DayBox, { id: "bill-from", value: from, onChange: setFrom })), div({ class: "field" }, label({ for: "bill-to" }, t("bill.to")), h(DayBox, { id: "bill-to", value: to, onChange: setTo })),
-      div({ class: "field" }, label({ for: "bill-price" }, t("bill.price")), h(NumberBox, { id: "bill-price", value: price, decimals: 2, mark: "€", onChange: setPrice }))),
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "bill-from" }, t("bill.from")), h(DayBox, { id: "bill-from", value: from, onChange: (value) => draft.set({ from: value }) })), div({ class: "field" }, label({ for: "bill-to" }, t("bill.to")), h(DayBox, { id: "bill-to", value: to, onChange: (value) => draft.set({ to: value }) })),
+      div({ class: "field" }, label({ for: "bill-price" }, t("bill.price")), h(NumberBox, { id: "bill-price", value: price, decimals: 2, mark: "€", onChange: (value) => draft.set({ price: value }) }))),
     !loaded ? h(Skeleton, { rows: 2 }) : groups.length === 0 ? p({ class: "soft" }, t("bill.none"))
       : ul({ class: "lines" }, groups.map((group) => li({ key: group.key }, span(null, group.activity || t("project.work"), group.user ? [", ", h(LinkName, { key: "who", table: "users", id: group.user, plain: true })] : null), strong({ class: "amount" }, hours(group.minutes))))),
     (loaded?.meta.pages ?? 1) > 1 ? p({ class: "soft" }, t("bill.more")) : null,

@@ -1,6 +1,7 @@
 // The page of a document: as it is printed on the left; status, money and history on the right. A draft opens in the editor.
 import { useState } from "preact/hooks";
 import { post, useLoad } from "../api.js";
+import { Refusal } from "../mailed.js";
 import { Missing } from "../missing.js";
 import { confirm } from "../dialog.js";
 import { choose, chosen } from "../drafts.js";
@@ -10,10 +11,9 @@ import { a, button, div, h, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Notes } from "../notes.js";
 import { Paper, PdfSheet } from "../paper.js";
-import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, deleteLater, say } from "../parts.js";
-import { go } from "../router.js";
+import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, deleteLater, savedHere, say } from "../parts.js";
 import { can, itemPath, may, tables } from "../schema.js";
-import { actionName, choiceName, doneText, fieldName, said, t, tableName, word } from "../words.js";
+import { actionName, choiceName, doneText, fieldName, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
 import { isCollected, isPending, isRecorded, openCents, openCredit, openPayment, openSend, usePending } from "./send.js";
 import { LinkName, pdfOf, shortNumber } from "../value.js";
@@ -36,7 +36,7 @@ function Final({ table, item, etag }) {
   const actions = actionsOf(table, item, etag);
   const [main, ...rest] = actions;
   const pdf = pdfOf(table, item);
-  const mails = useMails(itemPath(table, item.id));
+  const mails = useMails(`${itemPath(table, item.id)}/deliveries`);
   useKeys([...actions.filter((action) => action.key).map((action) => ({ key: action.key ?? "", label: action.label, run: action.run })), { key: "d", label: t("document.pdf"), run: () => void open(pdf, "_blank") }]);
   return div({ class: "page document" },
     h(Head, { title: shortNumber(item.number), over: [a({ key: "list", href: table.address }, tableName(table.key)), " · ", item.title], beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: item.payment_status }), item.is_credit ? span({ key: "credit", class: "pill calm" }, t("field.is_credit")) : null] },
@@ -68,24 +68,30 @@ function actionsOf(table, item, etag) {
   const path = itemPath(table, item.id);
   const has = (/** @type {string} */ name) => (table.actions ?? []).some((action) => action.name === name && may(action.scope));
   const send = { label: item.sent_at ? t("document.send_again") : t("action.send"), icon: "send", key: "s", run: () => openSend({ table, id: item.id }) };
-  /** @param {string} name @param {string} icon @param {string} key @param {(answer: Item) => void} [then] @returns {DocumentAction} */
-  const act = (name, icon, key, then) => ({ label: actionName(table.key, name), icon, key, run: () => confirm({
+  /** @param {string} name @param {string} icon @param {string} key @param {(answer: Item) => string} [made] The address of what it makes. @returns {DocumentAction} */
+  const act = (name, icon, key, made) => ({ label: actionName(table.key, name), icon, key, run: () => confirm({
     title: actionName(table.key, name), text: word([`confirm.${table.key}.${name}`, `confirm.${name}`], t("confirm.text")), action: actionName(table.key, name),
-    run: async () => { const answer = await post(`${path}/${name}`, undefined, { etag }); say(doneText(table.key, name)); then?.(answer.data); },
+    run: async () => {
+      const here = savedHere();
+      const answer = await post(`${path}/${name}`, undefined, { etag });
+      const text = doneText(table.key, name);
+      if (made) here.open(made(answer.data), answer, { text, replace: false });
+      else say(text);
+    },
   }) });
   const open = ["open", "partial", "overdue"].includes(status);
   /** @type {DocumentAction[]} */
   let all;
   if (table.key === "invoices") {
     const pay = { label: t("payment.title"), icon: "pay", key: "p", run: () => openPayment({ invoice: item }) };
-    const credit = { label: t("action.credit"), icon: "invoices", run: () => openCredit({ invoice: item, etag, done: (made) => go(`${table.address}/${made.id}`) }) };
+    const credit = { label: t("action.credit"), icon: "invoices", run: () => openCredit({ invoice: item, etag }) };
     all = [...(open && item.sent_at ? [pay, send] : open ? [send, pay] : [send]), ...(has("collect") && open && !item.is_credit ? [{ label: t("action.collect"), icon: "pay", run: () => collect(item, etag) }] : []), ...(!item.is_credit && status !== "credited" ? [credit] : [])];
   } else if (table.key === "quotes") {
-    const invoice = act("invoice", "invoices", "", (made) => go(`/invoices/${made.id ?? made.invoice_id}`));
-    const project = act("project", "projects", "", (made) => go(`/projects/${made.id ?? made.project_id}`));
+    const invoice = act("invoice", "invoices", "", (made) => `/invoices/${made.id ?? made.invoice_id}`);
+    const project = act("project", "projects", "", (made) => `/projects/${made.id ?? made.project_id}`);
     all = status === "accepted" ? [invoice, project, send] : status === "open" ? [...(item.sent_at ? [act("accept", "check", "a"), send] : [send, act("accept", "check", "a")]), act("reject", "close", "r"), invoice] : [send];
   } else {
-    all = status === "completed" ? [act("invoice", "invoices", "", (made) => go(`/invoices/${made.id ?? made.invoice_id}`)), send] : status === "open" ? [act("complete", "check", ""), send] : [send];
+    all = status === "completed" ? [act("invoice", "invoices", "", (made) => `/invoices/${made.id ?? made.invoice_id}`), send] : status === "open" ? [act("complete", "check", ""), send] : [send];
   }
   return can(table, "patch") ? all : [];
 }
@@ -161,5 +167,5 @@ function Payments({ item }) {
 function Mails({ mails }) {
   if (mails.length === 0) return null;
   return h(Card, { title: t("document.mails") }, ul({ class: "lines" }, [...mails].reverse().map((mail) => li({ key: mail.id },
-    div(null, div(null, mail.subject), div({ class: "soft" }, mail.recipient, " · ", h(Moment, { at: mail.created_at })), mail.status === "failed" ? div({ class: "late" }, said(mail.reason) || mail.reason) : null), mail.status === "sent" ? span({ class: "pill good" }, choiceName("mails", "status", "sent")) : h(Pill, { table: "mails", field: "status", value: mail.status })))));
+    div(null, div(null, mail.subject), div({ class: "soft" }, mail.recipient, " · ", h(Moment, { at: mail.created_at })), h(Refusal, { mail })), mail.status === "sent" ? span({ class: "pill good" }, choiceName("mails", "status", "sent")) : h(Pill, { table: "mails", field: "status", value: mail.status })))));
 }

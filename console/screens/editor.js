@@ -16,8 +16,8 @@ import { useKeys } from "../keys.js";
 import { Missing } from "../missing.js";
 import { fromCents, lineTotal } from "../money.js";
 import { Paper, PdfSheet } from "../paper.js";
-import { Button, Card, Head, Menu, Pill, Restored, Skeleton, onPhone, say } from "../parts.js";
-import { go, place } from "../router.js";
+import { Button, Card, Head, Menu, Pill, Restored, Skeleton, onPhone, savedHere, say } from "../parts.js";
+import { place } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
 import { detailText, fieldName, t, tableName, word } from "../words.js";
@@ -88,6 +88,7 @@ function Editing({ table, item, etag, allRates }) {
     const text = JSON.stringify(body);
     if (sentText.current && sentText.current !== text) key.current = newKey();
     sentText.current = text;
+    const here = savedHere();
     try {
       const answer = before ? await patch(itemPath(table, before.id), body, { etag: base.current.etag }) : await post(table.path, body, { key: key.current });
       const id = answer.data.id ?? before?.id;
@@ -101,7 +102,7 @@ function Editing({ table, item, etag, allRates }) {
       dropDraft(draftName);
       return { data: fresh.data, etag: fresh.etag };
     } catch (problem) {
-      await refused(problem, body);
+      await refused(problem, body, here);
       return null;
     } finally {
       busy.value = false;
@@ -117,13 +118,14 @@ function Editing({ table, item, etag, allRates }) {
     rows.value = (merged.rows ?? newer.data.rows ?? []).map((/** @type {Item} */ row) => editedRow(row));
     setTimeout(() => void saveAndSay());
   };
-  /** @param {unknown} problem @param {Item} body */
-  const refused = async (problem, body) => {
+  /** @param {unknown} problem @param {Item} body @param {ReturnType<typeof savedHere>} here */
+  const refused = async (problem, body, here) => {
     const before = base.current.item;
     if (before && problem instanceof ApiError && problem.status === 412) {
       const theirs = await get(itemPath(table, before.id));
       return openConflict({ table, mine: body, base: before, theirs, done: continueFrom });
     }
+    if (here.missed(problem)) return;
     error.value = problem;
     if (!(problem instanceof ApiError)) return;
     const used = rows.value.filter((/** @type {any} */ row) => !isBlank(row));
@@ -146,10 +148,11 @@ function Editing({ table, item, etag, allRates }) {
     return { ...head, ...hidden(place.value.query), rows: lines, ...(lines.length ? { total_excl_vat: fromCents(net), vat_amount: fromCents(tax), total_incl_vat: fromCents(gross) } : {}) };
   };
   const saveAndSay = async () => {
+    const here = savedHere();
     const saved = await save();
-    if (!saved) return;
-    say(t("saved"));
-    if (!item) go(`${table.address}/${saved.data.id}`, { replace: true });
+    // The page of a draft is its editor.
+    if (saved && item && !here.left()) say(t("saved"));
+    else if (saved) here.open(`${table.address}/${saved.data.id}`, null);
   };
   /** What is missing is said before anything is asked. */
   const hasRows = () => {
@@ -162,12 +165,11 @@ function Editing({ table, item, etag, allRates }) {
   const finalize = (send) => unreadable() || !hasRows() ? undefined : confirm({
     title: t("document.finalize_title", { one: tableName(table.key, 1).toLowerCase(), One: tableName(table.key, 1) }), text: h(NextNumber, { table, number: base.current.item?.number ?? "", date: values.value.invoice_date }), action: send ? t("document.finalize_send") : t("action.finalize"),
     run: async () => {
+      const here = savedHere();
       const saved = await save();
       if (!saved) return;
       const answer = await post(`${itemPath(table, saved.data.id)}/finalize`, undefined, { etag: saved.etag });
-      say(t("document.finalized", { number: answer.data.number ?? "" }));
-      go(`${table.address}/${saved.data.id}`, { replace: true });
-      if (send) openSend({ table, id: saved.data.id });
+      if (here.open(`${table.address}/${saved.data.id}`, answer, { text: t("document.finalized", { number: answer.data.number ?? "" }) }) && send) openSend({ table, id: saved.data.id });
     },
   });
   useKeys([

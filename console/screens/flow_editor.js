@@ -9,8 +9,8 @@ import { ErrorList } from "../form.js";
 import { a, button, div, form, h, input, label, li, ol, p, span, strong, textarea } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Missing } from "../missing.js";
-import { Button, Card, Head, Icon, Menu, Restored, Skeleton, saySaved } from "../parts.js";
-import { go, place } from "../router.js";
+import { Button, Card, Head, Icon, Menu, Restored, Skeleton, savedHere } from "../parts.js";
+import { place } from "../router.js";
 import { itemPath } from "../schema.js";
 import { EVENTS, OPERATORS, STEP_TYPES, stepFieldName, stepFields, stepName } from "../steps.js";
 import { choiceName, detailText, fieldName, t, tableName, word } from "../words.js";
@@ -69,14 +69,15 @@ function Editing({ table, item, etag }) {
     busy.value = true;
     error.value = null;
     const body = plain(flow.value);
+    const here = savedHere();
     try {
       // A flow is replaced as a whole; what has no control here stays as it was.
       const answer = item ? await put(itemPath(table, item.id), { category: base.current.item?.category, max_attempts: base.current.item?.meta?.max_attempts, ...body }, { etag: base.current.etag }) : await post(table.path, { ...body, active: false }, { key });
       dropDraft(draftName);
-      saySaved(answer);
-      go(`/flows/${answer.data.id ?? item?.id}`, { replace: true });
+      here.open(`/flows/${answer.data.id ?? item?.id}`, answer);
     } catch (problem) {
       if (item && problem instanceof ApiError && problem.status === 412) return await merge(item.id, changedIn(beginning(base.current.item), body));
+      if (here.missed(problem)) return;
       error.value = problem;
       scrollTo({ top: 0, behavior: "smooth" });
     } finally { busy.value = false; }

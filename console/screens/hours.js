@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, patch, post, reached, remove, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
-import { Dialog, confirm, openDialog } from "../dialog.js";
+import { Dialog, confirm, openDialog, useTyped } from "../dialog.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { hours, nearDay, plusDays, today } from "../format.js";
@@ -222,11 +222,11 @@ function Cell({ line, date, typed, setTyped, entries, day, user, edits, saved })
 
 /** @param {{ close: () => void, add: (line: Line) => void }} properties */
 function AddLine({ close, add }) {
-  const [project, setProject] = useState("");
-  const [activity, setActivity] = useState("");
-  return h(Dialog, { title: t("hours.add"), action: t("hours.add"), close, run: async () => add({ project, activity }), disabled: !project },
-    div({ class: "field" }, label({ for: "add-project" }, t("field.project_id")), h(LinkBox, { id: "add-project", table: "projects", value: project, onChange: setProject })),
-    div({ class: "field" }, label({ for: "add-activity" }, t("field.activity_name")), h(TextBox, { id: "add-activity", value: activity, length: 255, onChange: setActivity })));
+  const draft = useTyped("hours", { project: "", activity: "" });
+  const { project, activity } = draft.values;
+  return h(Dialog, { title: t("hours.add"), action: t("hours.add"), close, run: async () => add({ project, activity }), draft, disabled: !project },
+    div({ class: "field" }, label({ for: "add-project" }, t("field.project_id")), h(LinkBox, { id: "add-project", table: "projects", value: project, onChange: (value) => draft.set({ project: value }) })),
+    div({ class: "field" }, label({ for: "add-activity" }, t("field.activity_name")), h(TextBox, { id: "add-activity", value: activity, length: 255, onChange: (value) => draft.set({ activity: value }) })));
 }
 
 /** Whose hours are shown: one's own, as soon as there are colleagues. */

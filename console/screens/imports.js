@@ -6,7 +6,7 @@ import { confirm } from "../dialog.js";
 import { ChoiceBox } from "../field.js";
 import { count, decimal, size } from "../format.js";
 import { a, div, fieldset, form, h, input, label, legend, li, p, span, strong, table as tableElement, tbody, td, th, thead, tr, ul } from "../html.js";
-import { Button, Card, Empty, Head, Icon, Menu, Moment, Pill, Problem, Skeleton, deleteLater, isTouched, say, sayError } from "../parts.js";
+import { Button, Card, Empty, Head, Icon, Menu, Moment, Pill, Problem, Skeleton, deleteLater, isTouched, savedHere, say, sayError } from "../parts.js";
 import { go } from "../router.js";
 import { can, itemPath, tables } from "../schema.js";
 import { LinkName } from "../value.js";
@@ -59,12 +59,13 @@ export function NewImport({ table }) {
     if (!file || busy) return;
     setBusy(true);
     setError(null);
+    const here = savedHere();
     try {
       const lines = await uploadFile(file);
       const zip = pdfs && resource === "invoices" ? await uploadFile(pdfs) : null;
       const made = await post(table.path, { resource, file_id: lines.data.id, ...(source ? { source } : {}), ...(zip ? { pdfs_file_id: zip.data.id } : {}) }, { key });
-      go(`${table.address}/${made.data.id}`, { replace: true });
-    } catch (problem) { setError(problem); } finally { setBusy(false); }
+      here.open(`${table.address}/${made.data.id}`, made, { quiet: true });
+    } catch (problem) { if (!here.missed(problem)) setError(problem); } finally { setBusy(false); }
   };
   return form({ class: "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void check(); } },
     h(Head, { title: t("import.new"), over: a({ href: table.address }, tableName("imports")) }),

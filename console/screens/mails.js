@@ -6,7 +6,7 @@ import { Dialog, openDialog } from "../dialog.js";
 import { TextBox } from "../field.js";
 import { isAhead, moment } from "../format.js";
 import { a, div, h, label, p, pre, span, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
-import { sayMailed } from "../mailed.js";
+import { Refusal, sayMailed } from "../mailed.js";
 import { Button, Empty, Head, Moment, Pill, Problem, Skeleton, Tabs, say, useTurn } from "../parts.js";
 import { place } from "../router.js";
 import { may, me } from "../schema.js";
@@ -59,7 +59,7 @@ function Row({ mail, again }) {
   const [busy, take] = useTurn();
   const retry = async () => { await post(`/v1/mails/${mail.id}/retry`, undefined); say(t("mails.queued")); again(); };
   return tr(null,
-    td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, mail.reason && !["sent", "stored"].includes(mail.status) ? p({ class: mail.status === "failed" ? "reason late" : "reason soft" }, said(mail.reason) || mail.reason) : null, mail.status === "queued" && isAhead(mail.leaves_at) ? p({ class: "reason soft" }, t("mails.leaves", { at: moment(mail.leaves_at) })) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
+    td({ class: "card-title grow" }, table ? a({ href: `${table.address}/${mail.about_id}` }, mail.subject) : mail.subject, h(Refusal, { mail }), mail.reason && !["sent", "stored", "failed", "retrying"].includes(mail.status) ? p({ class: "reason soft" }, said(mail.reason) || mail.reason) : null, mail.status === "queued" && isAhead(mail.leaves_at) ? p({ class: "reason soft" }, t("mails.leaves", { at: moment(mail.leaves_at) })) : null, mail.maybe_twice ? p({ class: "reason soft" }, t("mails.maybe_twice")) : null),
     td({ class: "card-line-2" }, mail.recipient), td({ class: "when card-none" }, h(Moment, { at: mail.created_at })),
     td({ class: "card-end" }, h(Pill, { table: "mails", field: "status", value: mail.status, tone: mail.status === "sent" ? "good" : undefined })),
     td({ class: "card-status" }, h(Button, { small: true, quiet: true, name: `${t("mails.show")}: ${mail.subject}, ${mail.recipient}`, onClick: () => openDialog(({ close }) => h(Text, { mail, close })) }, t("mails.show")), mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, quiet: true, busy, name: `${t("again")}: ${mail.subject}, ${mail.recipient}`, onClick: () => take(retry) }, t("again")) : null));

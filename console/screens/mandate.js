@@ -1,7 +1,7 @@
 // The direct-debit mandate of a client: asked by a small payment, or recorded from a signed form; and revoked.
 import { useMemo, useState } from "preact/hooks";
 import { formKey, post, remove, useLoad } from "../api.js";
-import { Dialog, confirm, openDialog } from "../dialog.js";
+import { Dialog, confirm, openDialog, useTyped } from "../dialog.js";
 import { DayBox, TextBox } from "../field.js";
 import { day, today } from "../format.js";
 import { a, div, h, label, p } from "../html.js";
@@ -53,15 +53,15 @@ function Verify({ client, close }) {
 /** The form may have no reference yet: the number of the client and the day make one.
  * @param {{ client: Item, close: () => void }} properties */
 function Signed({ client, close }) {
-  const [reference, setReference] = useState(() => `M${client.debtor_number}-${today().replace(/-/g, "")}`);
-  const [date, setDate] = useState(today());
+  const draft = useTyped(`mandate ${client.id}`, { reference: `M${client.debtor_number}-${today().replace(/-/g, "")}`, date: today() });
+  const { reference, date } = draft.values;
   const key = useMemo(formKey, []);
   const run = async () => {
     const body = { mandate_id: reference.trim(), signed_on: date };
     await post(`/v1/clients/${client.id}/direct-debit/mandate`, body, { key });
     say(t("mandate.recorded"));
   };
-  return h(Dialog, { title: t("mandate.record"), action: t("save"), close, run, disabled: !reference.trim() || !date }, p({ class: "soft" }, t("mandate.record_text")), h(NoIban, { client, close }),
-    div({ class: "fields" }, div({ class: "field" }, label({ for: "mandate-reference" }, t("mandate.reference")), h(TextBox, { id: "mandate-reference", value: reference, length: 35, onChange: setReference })),
-      div({ class: "field" }, label({ for: "mandate-date" }, t("mandate.signed_on")), h(DayBox, { id: "mandate-date", value: date, onChange: setDate }))));
+  return h(Dialog, { title: t("mandate.record"), action: t("save"), close, run, draft, disabled: !reference.trim() || !date }, p({ class: "soft" }, t("mandate.record_text")), h(NoIban, { client, close }),
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "mandate-reference" }, t("mandate.reference")), h(TextBox, { id: "mandate-reference", value: reference, length: 35, onChange: (value) => draft.set({ reference: value }) })),
+      div({ class: "field" }, label({ for: "mandate-date" }, t("mandate.signed_on")), h(DayBox, { id: "mandate-date", value: date, onChange: (value) => draft.set({ date: value }) }))));
 }

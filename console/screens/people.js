@@ -1,8 +1,8 @@
 // The people who work at a company: clients of their own, linked to it.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { formKey, post, remove, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
-import { Dialog, confirm, openDialog } from "../dialog.js";
+import { Dialog, confirm, openDialog, useTyped } from "../dialog.js";
 import { TextBox } from "../field.js";
 import { div, h, label, li, strong, ul } from "../html.js";
 import { Button, Card, Empty, say } from "../parts.js";
@@ -30,15 +30,15 @@ export function People({ id }) {
 
 /** @param {{ id: string, close: () => void }} properties */
 function NewLink({ id, close }) {
-  const [person, setPerson] = useState("");
-  const [work, setWork] = useState({ function: "", department: "" });
+  const draft = useTyped(`link ${id}`, { person: "", function: "", department: "" });
+  const { person, ...work } = draft.values;
   const key = useMemo(formKey, []);
   const run = async () => {
     await post(`/v1/clients/${id}/links`, { client_id: person, ...work }, { key });
     say(t("saved"));
   };
-  return h(Dialog, { title: t("people.add"), action: t("save"), close, run, disabled: !person },
-    div({ class: "field" }, label({ for: "person" }, t("people.person")), h(LinkBox, { id: "person", table: "clients", query: "contact_type=private", value: person, onChange: setPerson, onNew: (typed) => openQuickClient(typed, (made) => setPerson(made.id)) })),
+  return h(Dialog, { title: t("people.add"), action: t("save"), close, run, draft, disabled: !person },
+    div({ class: "field" }, label({ for: "person" }, t("people.person")), h(LinkBox, { id: "person", table: "clients", query: "contact_type=private", value: person, onChange: (value) => draft.set({ person: value }), onNew: (typed) => openQuickClient(typed, (made) => draft.set({ person: made.id })) })),
     div({ class: "fields" }, /** @type {const} */ (["function", "department"]).map((name) =>
-      div({ key: name, class: "field" }, label({ for: `link-${name}` }, fieldName("links", name)), h(TextBox, { id: `link-${name}`, value: work[name], length: 255, onChange: (value) => setWork({ ...work, [name]: value }) })))));
+      div({ key: name, class: "field" }, label({ for: `link-${name}` }, fieldName("links", name)), h(TextBox, { id: `link-${name}`, value: work[name], length: 255, onChange: (value) => draft.set({ [name]: value }) })))));
 }

@@ -1,8 +1,8 @@
 // The page of a project: budget against hours and invoices, hours with their approval, tasks and documents.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { formKey, post, useLoad } from "../api.js";
 import { Missing } from "../missing.js";
-import { Dialog, confirm, openDialog } from "../dialog.js";
+import { Dialog, confirm, openDialog, useTyped } from "../dialog.js";
 import { DayBox, TextBox } from "../field.js";
 import { day, hours, money, moneyOfCents, nearDay, readNumber, today } from "../format.js";
 import { History } from "../history.js";
@@ -94,17 +94,16 @@ function HourLine({ project, row, edits }) {
 
 /** @param {{ project: string, close: () => void }} properties */
 function LogHours({ project, close }) {
-  const [date, setDate] = useState(today());
-  const [time, setTime] = useState("");
-  const [activity, setActivity] = useState("");
+  const draft = useTyped(`hours ${project}`, { date: today(), time: "", activity: "" });
+  const { date, time, activity } = draft.values;
   const key = useMemo(formKey, []);
   const minutes = readMinutes(time);
   const tooMany = (minutes ?? 0) > 24 * 60;
   const run = async () => { await post(`/v1/projects/${project}/hours`, { date, minutes, user_id: me.value.user.id, ...(activity ? { activity_name: activity } : {}) }, { key }); say(t("saved")); };
-  return h(Dialog, { title: t("project.log"), action: t("save"), close, run, disabled: !minutes || !date || tooMany },
-    div({ class: "fields" }, div({ class: "field" }, label({ for: "log-time" }, t("table.hours", { n: 2 })), input({ id: "log-time", type: "text", value: time, placeholder: "1,5 · 1:30", "aria-invalid": (time !== "" && !minutes) || tooMany || undefined, onInput: (event) => setTime(event.currentTarget.value) }), minutes ? p({ class: tooMany ? "wrong" : "help" }, tooMany ? t("hours.too_many") : hours(minutes)) : null),
-      div({ class: "field" }, label({ for: "log-date" }, t("field.date")), h(DayBox, { id: "log-date", value: date, onChange: setDate }))),
-    div({ class: "field" }, label({ for: "log-activity" }, t("field.activity_name")), h(TextBox, { id: "log-activity", value: activity, length: 255, onChange: setActivity })));
+  return h(Dialog, { title: t("project.log"), action: t("save"), close, run, draft, disabled: !minutes || !date || tooMany },
+    div({ class: "fields" }, div({ class: "field" }, label({ for: "log-time" }, t("table.hours", { n: 2 })), input({ id: "log-time", type: "text", value: time, placeholder: "1,5 · 1:30", "aria-invalid": (time !== "" && !minutes) || tooMany || undefined, onInput: (event) => draft.set({ time: event.currentTarget.value }) }), minutes ? p({ class: tooMany ? "wrong" : "help" }, tooMany ? t("hours.too_many") : hours(minutes)) : null),
+      div({ class: "field" }, label({ for: "log-date" }, t("field.date")), h(DayBox, { id: "log-date", value: date, onChange: (value) => draft.set({ date: value }) }))),
+    div({ class: "field" }, label({ for: "log-activity" }, t("field.activity_name")), h(TextBox, { id: "log-activity", value: activity, length: 255, onChange: (value) => draft.set({ activity: value }) })));
 }
 
 /** Reads 1,5 and 1:30 as minutes, also as 1u30 or 1h30; null if it is none of these. After a point, quarters of an hour are

@@ -1,12 +1,12 @@
 // The dialogs of a document: send, payment, credit.
 import { useMemo, useState } from "preact/hooks";
 import { formKey, patch, post, useLoad } from "../api.js";
-import { Dialog, openDialog } from "../dialog.js";
+import { Dialog, openDialog, useTyped } from "../dialog.js";
 import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { money, moneyOfCents, today } from "../format.js";
 import { div, h, input, label, p, span } from "../html.js";
 import { cents, fromCents } from "../money.js";
-import { say, sayError } from "../parts.js";
+import { savedHere, say, sayError } from "../parts.js";
 import { tables } from "../schema.js";
 import { choiceName, t } from "../words.js";
 
@@ -17,7 +17,7 @@ import { choiceName, t } from "../words.js";
 export const openSend = (what) => void import("./letter.js").then(({ openLetter }) => openLetter(what), sayError);
 /** @param {{ invoice: Item, payment?: Item }} what `payment`: one to correct. */
 export const openPayment = (what) => openDialog(({ close }) => h(Payment, { ...what, close }));
-/** @param {{ invoice: Item, etag: string, done: (credit: Item) => void }} what */
+/** @param {{ invoice: Item, etag: string }} what */
 export const openCredit = (what) => openDialog(({ close }) => h(Credit, { ...what, close }));
 
 /** The open amount of an invoice, in cents.
@@ -43,12 +43,10 @@ function Payment({ invoice: given, payment, close }) {
   const invoice = /** @type {Item} */ (useLoad(`/v1/invoices/${given.id}`, { typing: true }).answer?.data ?? given);
   const collecting = usePending(given.id);
   const open = openCents(invoice) + (payment?.status === "paid" ? cents(payment.amount) : 0n);
+  const draft = useTyped(`payment ${payment?.id ?? given.id}`, { amount: /** @type {string | null} */ (payment ? fromCents(cents(payment.amount)) : null), date: payment?.date ?? today(), method: payment?.method ?? "banktransfer", reference: payment?.external_id ?? "" });
+  const { amount: typed, date, method, reference } = draft.values;
   // Until somebody types, the amount is what is open now.
-  const [typed, setAmount] = useState(/** @type {string | null} */ (payment ? fromCents(cents(payment.amount)) : null));
   const amount = typed ?? (open > 0n ? fromCents(open) : "");
-  const [date, setDate] = useState(payment?.date ?? today());
-  const [method, setMethod] = useState(payment?.method ?? "banktransfer");
-  const [reference, setReference] = useState(payment?.external_id ?? "");
   const key = useMemo(formKey, []);
   const methods = tables.payments?.fields.find((field) => field.name === "method")?.choices ?? [];
   const rest = open - cents(amount);
@@ -59,27 +57,27 @@ function Payment({ invoice: given, payment, close }) {
     else await post(path, body, { key });
     say(payment ? t("saved") : t("payment.done", { amount: money(amount) }));
   };
-  return h(Dialog, { title: t(payment ? "payment.edit" : "payment.title"), action: t(payment ? "save" : "payment.record"), close, run, disabled: !amount || !date },
+  return h(Dialog, { title: t(payment ? "payment.edit" : "payment.title"), action: t(payment ? "save" : "payment.record"), close, run, draft, disabled: !amount || !date },
     collecting ? div({ class: "notice", role: "alert" }, span(null, t("payment.pending", { amount: money(collecting.amount) }))) : null,
-    div({ class: "field" }, label({ for: "pay-amount" }, t("field.amount")), h(NumberBox, { id: "pay-amount", value: amount, decimals: 2, mark: "€", onChange: setAmount }),
+    div({ class: "field" }, label({ for: "pay-amount" }, t("field.amount")), h(NumberBox, { id: "pay-amount", value: amount, decimals: 2, mark: "€", onChange: (value) => draft.set({ amount: value }) }),
       p({ class: rest < 0n ? "wrong" : "help" }, rest < 0n ? t("payment.too_much", { amount: moneyOfCents(-rest) }) : rest > 0n ? t("payment.remains", { amount: moneyOfCents(rest) }) : t("payment.settles"))),
     div({ class: "fields" },
-      div({ class: "field" }, label({ for: "pay-date" }, t("field.date")), h(DayBox, { id: "pay-date", value: date, onChange: setDate })),
-      div({ class: "field" }, label({ for: "pay-method" }, t("field.method")), h(ChoiceBox, { id: "pay-method", value: method, onChange: setMethod, options: methods.map((one) => /** @type {[string, string]} */ ([one, choiceName("payments", "method", one)])) }))),
-    div({ class: "field" }, label({ for: "pay-reference" }, t("field.reference")), h(TextBox, { id: "pay-reference", value: reference, length: 255, onChange: setReference })));
+      div({ class: "field" }, label({ for: "pay-date" }, t("field.date")), h(DayBox, { id: "pay-date", value: date, onChange: (value) => draft.set({ date: value }) })),
+      div({ class: "field" }, label({ for: "pay-method" }, t("field.method")), h(ChoiceBox, { id: "pay-method", value: method, onChange: (value) => draft.set({ method: value }), options: methods.map((one) => /** @type {[string, string]} */ ([one, choiceName("payments", "method", one)])) }))),
+    div({ class: "field" }, label({ for: "pay-reference" }, t("field.reference")), h(TextBox, { id: "pay-reference", value: reference, length: 255, onChange: (value) => draft.set({ reference: value }) })));
 }
 
-/** @param {{ invoice: Item, etag: string, close: () => void, done: (credit: Item) => void }} properties */
-function Credit({ invoice, etag, close, done }) {
+/** @param {{ invoice: Item, etag: string, close: () => void }} properties */
+function Credit({ invoice, etag, close }) {
   const rows = /** @type {Item[]} */ (invoice.rows ?? []);
   const [chosen, setChosen] = useState(/** @type {ReadonlySet<number>} */ (new Set(rows.map((_, place) => place).filter((place) => !rows[place]?.credited))));
   const key = useMemo(formKey, []);
   const all = chosen.size === rows.filter((row) => !row.credited).length;
   const sum = rows.filter((_, place) => chosen.has(place)).reduce((total, row) => total + cents(row.total_incl_vat), 0n);
   const run = async () => {
+    const here = savedHere();
     const answer = await post(`/v1/invoices/${invoice.id}/credit`, all ? { credit_all: true } : { credit_all: false, row_indexes: [...chosen].sort((one, other) => one - other) }, { key, etag });
-    say(t("credit.done"));
-    done(answer.data);
+    here.open(`/invoices/${answer.data.id}`, answer, { text: t("credit.done"), replace: false });
   };
   /** @param {number} place */
   const toggle = (place) => { const next = new Set(chosen); if (!next.delete(place)) next.add(place); setChosen(next); };

@@ -12,9 +12,9 @@ import { day, today } from "../format.js";
 import { a, div, form, h, label, p } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Missing } from "../missing.js";
-import { Button, Card, Head, Restored, Skeleton, say } from "../parts.js";
+import { Button, Card, Head, Restored, Skeleton, savedHere } from "../parts.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
-import { go, place } from "../router.js";
+import { place } from "../router.js";
 import { fieldOf, itemPath } from "../schema.js";
 import { choiceName, detailText, fieldName, t, tableName, word } from "../words.js";
 import { openQuickClient } from "./quick_client.js";
@@ -76,13 +76,14 @@ function Editing({ table, item, etag, allRates }) {
     const text = JSON.stringify(body);
     if (key.current.text && key.current.text !== text) key.current.key = newKey();
     key.current.text = text;
+    const here = savedHere();
     try {
       const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key: key.current.key });
       dropDraft(draftName);
-      say(t("saved"));
-      go(`${table.address}/${answer.data.id ?? item?.id}`, { replace: true });
+      here.open(`${table.address}/${answer.data.id ?? item?.id}`, answer);
     } catch (problem) {
       if (item && problem instanceof ApiError && problem.status === 412) return await merge(item.id, body);
+      if (here.missed(problem)) return;
       error.value = problem;
       const used = rows.value.filter((/** @type {any} */ row) => !isBlank(row));
       for (const detail of problem instanceof ApiError ? problem.details : []) {

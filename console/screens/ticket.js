@@ -6,11 +6,12 @@ import { ChoiceBox } from "../field.js";
 import { SearchBox } from "../filters.js";
 import { a, aside, button, div, h, h1, h2, label, section, span, textarea } from "../html.js";
 import { Others } from "../here.js";
+import { useMails } from "../history.js";
 import { useKeys } from "../keys.js";
 import { ExportButton, listFilters } from "../list.js";
-import { sayMailed } from "../mailed.js";
+import { Refusal, sayMailed } from "../mailed.js";
 import { Missing } from "../missing.js";
-import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
+import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError, useTurn } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, may, me, tables, titleOf } from "../schema.js";
 import { Related } from "./client.js";
@@ -66,9 +67,10 @@ const waits = (row) => row.meta?.last_message_from === "client" && !/^closed$/i.
 function Conversation({ table, id, statuses }) {
   const loaded = useLoad(itemPath(table, id), { typing: true });
   const messages = useLoad(`${itemPath(table, id)}/messages`, { typing: true });
+  const mails = useMails(may("invoices.read") ? `/v1/mails?about_id=${id}&limit=100` : null);
   const end = useRef(/** @type {HTMLDivElement | null} */ (null));
   const number = messages.answer?.data.length ?? 0;
-  useEffect(() => { end.current?.scrollTo(0, end.current.scrollHeight); }, [number]);
+  useEffect(() => { end.current?.scrollTo(0, end.current.scrollHeight); }, [number, mails.length]);
   const edits = can(table, "patch");
   useKeys(edits ? [
     { key: "s", label: t("ticket.status"), run: () => /** @type {HTMLElement | null} */ (document.querySelector(".conversation-head .menu > button"))?.click() },
@@ -85,7 +87,7 @@ function Conversation({ table, id, statuses }) {
       div({ class: "conversation-head" },
         div(null, div({ class: "over" }, a({ href: "/tickets" }, tableName("tickets")), ` · ${item.number}`), h1({ tabIndex: -1 }, item.subject), h(Others, { address: `/tickets/${id}` })),
         edits ? h(Menu, { label: t("ticket.status"), showLabel: true, items: statuses.map((status) => ({ label: choiceName("tickets", "status", status.name), icon: status.name === item.status ? "check" : "right", run: () => void change({ status: status.name }) })) }, h(Pill, { table: "tickets", field: "status", value: item.status })) : h(Pill, { table: "tickets", field: "status", value: item.status })),
-      div({ class: "messages", ref: end, tabIndex: 0, role: "log", "aria-label": tableName("messages") }, (/** @type {Item[]} */ (messages.answer?.data ?? [])).map((message) => h(Message, { key: message.id, message }))),
+      div({ class: "messages", ref: end, tabIndex: 0, role: "log", "aria-label": tableName("messages") }, (/** @type {Item[]} */ (messages.answer?.data ?? [])).map((message) => h(Message, { key: message.id, message, mails: message.direction === "out" ? mails.filter((mail) => mail.created_at === message.created_at) : [] }))),
       edits ? h(Reply, { item, statuses }) : null),
     h(About, { key: "about", item, change: edits ? change : null }),
   ];
@@ -110,11 +112,21 @@ function Assignee({ item, change }) {
 }
 
 /** Shown as plain text: mail of strangers is never drawn as HTML.
- * @param {{ message: Item }} properties */
-function Message({ message }) {
+ * @param {{ message: Item, mails: Item[] }} properties `mails` are those of a reply, one for each recipient. */
+function Message({ message, mails }) {
   const note = message.type === "note";
   return div({ class: `message ${note ? "note" : message.direction}` },
-    div({ class: "message-head" }, note ? span(null, t("ticket.note")) : null, span(null, message.author?.name || message.author?.email), h(Moment, { at: message.created_at })), div({ class: "bubble" }, message.body));
+    div({ class: "message-head" }, note ? span(null, t("ticket.note")) : null, span(null, message.author?.name || message.author?.email), h(Moment, { at: message.created_at })), div({ class: "bubble" }, message.body), mails.map((mail) => h(Mailed, { key: mail.id, mail })));
+}
+
+/** What became of the mail of a reply.
+ * @param {{ mail: Item }} properties */
+function Mailed({ mail }) {
+  const [busy, take] = useTurn();
+  const retry = async () => { await post(`/v1/mails/${mail.id}/retry`, undefined); say(t("mails.queued")); };
+  return div({ class: "message-mail" },
+    div(null, span({ class: mail.status === "failed" ? "late" : "soft" }, `${choiceName("mails", "status", mail.status)} · ${mail.recipient}`), h(Refusal, { mail })),
+    mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, busy, name: `${t("again")}: ${mail.recipient}`, onClick: () => take(retry) }, t("again")) : null);
 }
 
 /** @param {{ item: Item, statuses: Item[] }} properties */
@@ -140,7 +152,9 @@ function Reply({ item, statuses }) {
       setText("");
       setRound(round + 1);
       if (kind === "note") say(t("ticket.noted"));
-      else sayMailed(t("ticket.sent"), emailOf(item));
+      else if (emailOf(item)) sayMailed(t("ticket.sent"), emailOf(item));
+      // It is in the ticket, but mailed to nobody.
+      else say(t("ticket.unsent"), { error: true });
     } catch (error) {
       sayError(error);
     } finally {

@@ -11,8 +11,8 @@ import { ErrorList, changes, editable, errorsByField } from "../form.js";
 import { Others } from "../here.js";
 import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Button, Card, Head, Restored, Skeleton, say } from "../parts.js";
-import { go, place } from "../router.js";
+import { Button, Card, Head, Restored, Skeleton, savedHere } from "../parts.js";
+import { place } from "../router.js";
 import { itemPath, may, valueOf } from "../schema.js";
 import { linked } from "../value.js";
 import { choiceName, fieldName, t, tableName, word } from "../words.js";
@@ -56,11 +56,11 @@ function Editing({ table, item, etag }) {
    * @param {{ item: Item | null, etag: string }} from @param {Item} now */
   const change = async (from, now) => {
     const body = changes(fields, from.item ?? {}, now);
+    const here = savedHere();
     try {
-      if (Object.keys(body).length > 0) await patch(itemPath(table, from.item?.id), body, { etag: from.etag });
+      const answer = Object.keys(body).length > 0 ? await patch(itemPath(table, from.item?.id), body, { etag: from.etag }) : null;
       dropDraft(draftName);
-      say(t("saved"));
-      go(`${table.address}/${from.item?.id}`, { replace: true });
+      here.open(`${table.address}/${from.item?.id}`, answer);
     } catch (problem) {
       if (!(problem instanceof ApiError) || problem.status !== 412) throw problem;
       const theirs = await get(itemPath(table, from.item?.id));
@@ -77,18 +77,20 @@ function Editing({ table, item, etag }) {
     if (busy) return;
     setBusy(true);
     setError(null);
+    const here = savedHere();
     try {
       if (item) return await change(base, values);
-      const { data } = await post(table.path, Object.fromEntries(fields.map((field) => field.name).filter((name) => values[name]).map((name) => [name, values[name]])), { key });
+      const answer = await post(table.path, Object.fromEntries(fields.map((field) => field.name).filter((name) => values[name]).map((name) => [name, values[name]])), { key });
+      const { data } = answer;
       if (values.message?.trim()) {
         await post(`/v1/tickets/${data.id}/messages/inbound`, { body: values.message, author_name: data.client_name || (client ? [client.firstname, client.lastname].filter(Boolean).join(" ") || client.company_name : ""), author_email: data.client_email || client?.email || "" }, { key: messageKey });
         // A message of the client reopens a ticket; the chosen status stays.
         if (values.status && ["waiting", "closed"].includes(statuses.find((one) => one.name === values.status)?.role)) await patch(itemPath(table, data.id), { status: values.status });
       }
       dropDraft(draftName);
-      say(t("saved"));
-      go(`${table.address}/${data.id}`, { replace: true });
+      here.open(`${table.address}/${data.id}`, answer);
     } catch (problem) {
+      if (here.missed(problem)) return;
       setError(problem);
       requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector("[aria-invalid=true], .error-list a"))?.focus());
     } finally {

@@ -1,7 +1,7 @@
 // Users: who has access, with which role. The owner invites, changes roles, suspends and removes.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { formKey, patch, post, remove, useLoad } from "../api.js";
-import { Dialog, confirm, openDialog } from "../dialog.js";
+import { Dialog, confirm, openDialog, useTyped } from "../dialog.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { dayOf, nearDay } from "../format.js";
 import { a, div, fieldset, h, input, label, legend, p, span, strong, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
@@ -69,10 +69,8 @@ function actions(table, user, self) {
 
 /** @param {{ table: Table, close: () => void }} properties */
 function Invite({ table, close }) {
-  const [email, setEmail] = useState("");
-  const [name, setName] = useState("");
-  const [role, setRole] = useState("member");
-  const [spoken, setSpoken] = useState(/** @type {string} */ (language));
+  const draft = useTyped("invite", { email: "", name: "", role: "member", spoken: /** @type {string} */ (language) });
+  const { email, name, role, spoken } = draft.values;
   const key = useMemo(formKey, []);
   const run = async () => {
     const body = { email: email.trim(), name: name.trim(), role, language: spoken };
@@ -80,24 +78,24 @@ function Invite({ table, close }) {
     say(t("users.invited", { name: name.trim() || email.trim() }));
     showOnce(answer);
   };
-  return h(Dialog, { title: t("users.invite"), action: t("users.invite_send"), close, run, disabled: !email.trim() || !name.trim() },
-    div({ class: "field" }, label({ for: "invite-name" }, t("field.name")), h(TextBox, { id: "invite-name", value: name, length: 255, onChange: setName })),
-    div({ class: "field" }, label({ for: "invite-email" }, t("field.email")), h(TextBox, { id: "invite-email", type: "email", value: email, length: 255, onChange: setEmail })),
-    h(RolePicker, { role, setRole }),
-    div({ class: "field" }, label({ for: "invite-language" }, t("field.language")), h(ChoiceBox, { id: "invite-language", value: spoken, onChange: setSpoken, options: [["nl", "Nederlands"], ["en", "English"]] })));
+  return h(Dialog, { title: t("users.invite"), action: t("users.invite_send"), close, run, draft, disabled: !email.trim() || !name.trim() },
+    div({ class: "field" }, label({ for: "invite-name" }, t("field.name")), h(TextBox, { id: "invite-name", value: name, length: 255, onChange: (value) => draft.set({ name: value }) })),
+    div({ class: "field" }, label({ for: "invite-email" }, t("field.email")), h(TextBox, { id: "invite-email", type: "email", value: email, length: 255, onChange: (value) => draft.set({ email: value }) })),
+    h(RolePicker, { role, setRole: (value) => draft.set({ role: value }) }),
+    div({ class: "field" }, label({ for: "invite-language" }, t("field.language")), h(ChoiceBox, { id: "invite-language", value: spoken, onChange: (value) => draft.set({ spoken: value }), options: [["nl", "Nederlands"], ["en", "English"]] })));
 }
 
 /** @param {{ table: Table, user: Item, close: () => void }} properties */
 function Change({ table, user, close }) {
-  const [name, setName] = useState(String(user.name ?? ""));
-  const [role, setRole] = useState(String(user.role));
+  const draft = useTyped(`user ${user.id}`, { name: String(user.name ?? ""), role: String(user.role) });
+  const { name, role } = draft.values;
   const run = async () => {
     const body = { ...(name.trim() !== user.name ? { name: name.trim() } : {}), ...(role !== user.role ? { role } : {}) };
     if (Object.keys(body).length > 0) await patch(`${table.path}/${user.id}`, body);
     say(t("saved"));
   };
-  return h(Dialog, { title: user.name || user.email, action: t("save"), close, run, disabled: !name.trim() },
-    div({ class: "field" }, label({ for: "user-name" }, t("field.name")), h(TextBox, { id: "user-name", value: name, length: 255, onChange: setName })), h(RolePicker, { role, setRole }));
+  return h(Dialog, { title: user.name || user.email, action: t("save"), close, run, draft, disabled: !name.trim() },
+    div({ class: "field" }, label({ for: "user-name" }, t("field.name")), h(TextBox, { id: "user-name", value: name, length: 255, onChange: (value) => draft.set({ name: value }) })), h(RolePicker, { role, setRole: (value) => draft.set({ role: value }) }));
 }
 
 /** @param {{ role: string, setRole: (role: string) => void }} properties */

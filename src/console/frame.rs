@@ -206,6 +206,7 @@ fn draw(
         "style": assets.text(assets::STYLE),
         "seq": seq,
         "stores_mail": app.config.smtp_host.is_empty(),
+        "mail_from": app.config.mail_from,
         "rest": rest,
         "more": more,
         "modules": &*assets.modules_of(module),

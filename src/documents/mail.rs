@@ -299,6 +299,11 @@ pub const PREVIEW: &[Part] = &[
     Part("message", "string", "Default message; of a draft with `{number}`, which sending fills in."),
     Part("from", "string", "Name of the sender."),
     Part("reply_to", "string", "Address that replies go to: that of the corporate identity, or empty."),
+    Part(
+        "from_email",
+        "string",
+        "Address of the sender: that of the corporate identity if its domain is verified, or empty for the address of the server.",
+    ),
     Part("language", "string", "Language of the default texts: that of the document."),
     Part("attachment", "string", "File name of the PDF."),
 ];
@@ -316,10 +321,12 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
         let kind = wanted.unwrap_or_else(|| default_type(&document));
         let document = document.foreseen(tx, ctx)?.addressed(tx, ctx)?;
         let (name, reply_to) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
+        let from_email = mail::sender_address(tx, ctx, &reply_to)?;
         let Text { subject, message } = Text::of(tx, ctx, &document, kind, &name)?;
         let data = json!({
             "send_type": kind.wire(), "to": document.addressee(kind), "subject": subject, "message": message,
-            "from": name, "reply_to": reply_to, "language": document.language.wire(), "attachment": pdf::file_name(&document),
+            "from": name, "reply_to": reply_to, "from_email": from_email, "language": document.language.wire(),
+            "attachment": pdf::file_name(&document),
         });
         Ok(Answer::data(Outcome::Done, data.to_string().into_bytes()))
     }))
@@ -380,4 +387,5 @@ pub const DELIVERIES: &[Part] = &[
     Part("created_at", "date-time", "When the delivery was queued."),
     Part("updated_at", "date-time", "When the record was last changed."),
     Part("leaves_at", "date-time", "When the mail leaves: after `created_at` if it waits for office hours."),
+    Part("next_attempt_at", "date-time or null", "When the next attempt is made, after one that failed."),
 ];

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use store::{Row, Tx};
 
 use super::link::{self, Kept};
-use super::outcome::Followers;
+use super::outcome::{Followers, next_attempt};
 use super::trial::{self, Trial};
 use super::{Deliver, Standing, readdressing};
 use crate::files::usage;
@@ -68,6 +68,7 @@ const MEMBERS: &[Part] = &[
     Part("created_at", "date-time", "When the mail was queued."),
     Part("updated_at", "date-time", "When the status last changed."),
     Part("leaves_at", "date-time", "When the mail leaves: after `created_at` if it waits for office hours."),
+    Part("next_attempt_at", "date-time or null", "When the next attempt is made, after one that failed."),
 ];
 
 const TEXT: &[Part] = &[
@@ -206,7 +207,8 @@ fn id_of(mail: &Value) -> String {
 
 const COLUMNS: &str =
     "deliveries.id, mails.about, mails.about_id, mails.kind, mails.subject, deliveries.recipient, deliveries.status,
-    deliveries.attempts, deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at, mails.leaves_at";
+    deliveries.attempts, deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at, mails.leaves_at,
+    deliveries.next_attempt_at";
 
 /// Returns the next mails, whoever may read them. Each status has its own range of the index; the candidates are merged.
 fn look(tx: &mut Tx, ctx: &Ctx, filter: &Filter, limit: i64) -> Result<Vec<Value>> {
@@ -262,6 +264,7 @@ fn shown(row: &Row) -> Result<Value> {
         "subject": row.text(4)?, "recipient": row.text(5)?, "status": row.text(6)?, "attempts": row.int(7)?,
         "reason": row.text(8)?, "maybe_twice": row.int(9)? != 0, "created_at": Moment(row.int(10)?).to_string(),
         "updated_at": Moment(row.int(11)?).to_string(), "leaves_at": Moment(row.int(12)?).to_string(),
+        "next_attempt_at": next_attempt(row.text(6)?, row.int(13)?),
     }))
 }
 

@@ -6,8 +6,8 @@ use engine::context::Ctx;
 use engine::error::Result;
 use engine::http::metrics::{CounterInfo, HistogramInfo, Metric};
 use engine::jobs::{self, Job};
-use serde_json::json;
-use store::Tx;
+use serde_json::{Value, json};
+use store::{Migration, Tx};
 
 use super::{Deliver, Delivery, Queued, Standing};
 
@@ -126,6 +126,8 @@ pub struct Told {
     pub(super) attempts: i64,
     pub(super) reason: String,
     pub(super) mail: String,
+    /// When another attempt follows, if one does.
+    pub(super) next_attempt: Moment,
     /// Whether the mail has a link that works once.
     pub(super) has_link: bool,
 }
@@ -143,10 +145,23 @@ impl Told {
             attempts: delivery.attempts + 1,
             reason: reason.to_string(),
             mail: mail.id.clone(),
+            next_attempt: Moment(0),
             has_link: !mail.link.is_none(),
         }
     }
 }
+
+/// Returns when the next attempt of a delivery follows, as JSON: null if none does.
+pub(crate) fn next_attempt(status: &str, at: i64) -> Value {
+    if status == Standing::Retrying.wire() && at > 0 { Moment(at).to_string().into() } else { Value::Null }
+}
+
+/// When the next attempt of a delivery follows. It is unknown of those that earlier versions began.
+pub(crate) const NEXT_ATTEMPT: Migration = Migration {
+    number: 131,
+    name: "next attempts of mail",
+    sql: "ALTER TABLE deliveries ADD COLUMN next_attempt_at BIGINT NOT NULL DEFAULT 0;",
+};
 
 /// A kind of record that follows the mail about it.
 pub struct Follower {

@@ -146,6 +146,7 @@ impl Waited {
                 attempts: 0,
                 reason: String::new(),
                 mail: text(5)?,
+                next_attempt: Moment(0),
                 has_link: false,
             };
             let words = Words { subject: text(3)?, body: text(7)?, html: text(8)? };

@@ -114,6 +114,8 @@ fn a_document_is_mailed_with_its_pdf(db: Db) {
     assert!(text.contains("filename=\"F2026-0001.pdf\"") || text.contains("F2026-0001.pdf"), "{text}");
     assert!(text.contains("multipart/alternative") && text.contains("application/pdf"), "{text}");
     assert_eq!(mails[0].from, "kantoor@server.example", "no domain of the account is verified");
+    let preview = |name: &str| client.get(&format!("{path}/send-preview")).expect(200).data()[name].clone();
+    assert_eq!((preview("from_email"), preview("reply_to")), (json!(""), json!("info@jansen.example")));
     assert!(states(&client, &path).iter().all(|(_, status, attempts)| status == "sent" && *attempts == 1));
     assert_eq!(client.get(&path).data()["sent_at"], "2026-05-04T10:00:00.000Z");
     assert_eq!(server.metric("kantoor_mails_total{outcome=\"sent\"}"), 3);
@@ -125,6 +127,7 @@ fn a_document_is_mailed_with_its_pdf(db: Db) {
     work_off(&server);
     let last = sink.wait(4, Duration::from_secs(10)).pop().unwrap();
     assert_eq!(last.from, "info@jansen.example", "now it is sent from the business's own address");
+    assert_eq!(preview("from_email"), "info@jansen.example");
     assert!(!String::from_utf8_lossy(&last.message).contains("application/pdf"));
 }
 
@@ -359,7 +362,11 @@ fn no_mail_is_lost_or_silently_duplicated(db: Db) {
     let refused = find("bob@ster.example");
     assert_eq!((&refused["status"], &refused["attempts"]), (&json!("failed"), &json!(1)));
     assert!(refused["reason"].as_str().unwrap().contains("No such user"), "{refused}");
-    assert_eq!(find("anna@ster.example")["status"], "retrying");
+    assert_eq!(refused["next_attempt_at"], json!(null));
+    let later = find("anna@ster.example");
+    assert_eq!(later["status"], "retrying");
+    assert!(later["reason"].as_str().unwrap().contains("Try later"), "{later}");
+    assert!(later["next_attempt_at"].as_str() > later["created_at"].as_str(), "{later}");
     let events: Vec<String> = server.events(&client, before);
     assert_eq!(events.iter().filter(|event| *event == "mail.bounced").count(), 1, "{events:?}");
     let changes = client.get(&format!("/v1/changes?after={before}")).expect(200).data();

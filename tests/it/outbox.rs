@@ -217,7 +217,7 @@ fn late_invoice(client: &Client, address: &str) -> (String, String) {
 /// Sends the first reminder as its preview has it, to this address instead of the usual one if given.
 fn remind(client: &Client, path: &str, to: Option<&str>, cc: &str) {
     let mut body = client.get(&format!("{path}/send-preview?send_type=invoice_rem1")).expect(200).data();
-    for name in ["from", "reply_to", "language", "attachment"] {
+    for name in ["from", "reply_to", "from_email", "language", "attachment"] {
         body.as_object_mut().unwrap().remove(name);
     }
     body["include_pdf"] = json!(false);

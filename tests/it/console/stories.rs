@@ -5,6 +5,7 @@ mod day;
 mod duplicates;
 mod fields;
 mod flows;
+mod honest;
 mod hurried;
 mod keyboard;
 mod lists;

@@ -58,6 +58,9 @@ fn people_sign_in_with_plain_forms(db: Db) {
         let filled = [("business", business), ("name", "O"), ("email", "olga@a.example"), ("password", PASSWORD)];
         let unnamed = submit(&browser, &path, &filled).expect(422);
         assert!(unnamed.text.contains("Enter the business name, on one line"), "{}", unnamed.text);
+        // The browser says nothing of its own.
+        let marked = "aria-describedby=\"about\" aria-invalid=\"true\" autofocus";
+        assert!(unnamed.text.contains(marked) && unnamed.text.contains("novalidate"), "{}", unnamed.text);
     }
     let odd = submit(&browser, &path, &fields("olga", PASSWORD)).expect(422);
     assert!(odd.text.contains("This e-mail address is not valid."));

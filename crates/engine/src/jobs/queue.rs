@@ -314,6 +314,11 @@ impl Claimed {
         self.attempts < self.max_attempts
     }
 
+    /// Returns when the next attempt follows if this one fails now.
+    pub fn retry_at(&self, now: Moment) -> Moment {
+        now.plus_seconds(RETRY.seconds(&self.id, self.attempts))
+    }
+
     /// Extends the lease; returns whether the claim is still valid.
     pub fn renew(&self, tx: &mut Tx, now: Moment) -> Result<bool> {
         LEASES.renew(tx, self.lease(), now.plus_seconds(LEASE_SECONDS))
@@ -322,14 +327,11 @@ impl Claimed {
     /// Records the outcome of an attempt; returns whether the lease was still valid. If it was not, the caller must
     /// roll back this transaction.
     pub fn finish(&self, tx: &mut Tx, ending: &Ending, now: Moment) -> Result<bool> {
-        let pause = RETRY.seconds(&self.id, self.attempts);
         let (state, run_at, attempts, error) = match ending {
             Ending::Done => ("done", now, self.attempts, ""),
             Ending::Again(at) => ("ready", *at, 0, ""),
             Ending::Wait(at) => ("ready", *at, self.attempts - 1, ""),
-            Ending::Failed(why) if self.has_tries_left() => {
-                ("ready", now.plus_seconds(pause), self.attempts, why.as_str())
-            }
+            Ending::Failed(why) if self.has_tries_left() => ("ready", self.retry_at(now), self.attempts, why.as_str()),
             Ending::Failed(why) => ("failed", now, self.attempts, why.as_str()),
         };
         // A finished job does not block a new one with the same unique key, and one that succeeded is not run again.
