@@ -95,6 +95,9 @@ fn read() -> BTreeMap<String, Bytes> {
 
 impl Assets {
     fn of(mut texts: BTreeMap<String, Bytes>) -> Assets {
+        for (_, style) in texts.iter_mut().filter(|(path, _)| path.ends_with(".css")) {
+            *style = tight(&String::from_utf8_lossy(style)).into();
+        }
         texts.insert(SCHEMA.to_string(), schema::TEXT.as_bytes().into());
         let is_module = |path: &str| path.ends_with(".js");
         let modules = texts.iter().filter(|(path, _)| is_module(path));
@@ -130,7 +133,7 @@ impl Assets {
         path(&self.hash, file)
     }
 
-    /// Returns the text of a file as it was written, or an empty one.
+    /// Returns the text of a file, or an empty one.
     pub fn text(&self, file: &str) -> &str {
         self.texts.get(file).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
@@ -149,6 +152,14 @@ impl Assets {
         };
         known.entry(screen.to_string()).or_insert_with(modules).clone()
     }
+}
+
+/// Leaves the comments and the indentation out of a style sheet.
+fn tight(style: &str) -> String {
+    let parts = style.split("/*").enumerate();
+    let text: String =
+        parts.map(|(at, part)| if at == 0 { part } else { part.split_once("*/").map_or("", |own| own.1) }).collect();
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn path(hash: &str, file: &str) -> String {

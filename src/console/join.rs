@@ -172,8 +172,8 @@ impl Join<'_> {
     }
 }
 
-/// Leaves out the lines that are comments and all `/** … */`, also within a line. A test of the console's rules refuses texts
-/// that look like one.
+/// Leaves out the lines that are comments, all `/** … */`, also within a line, and the indentation. A test of the console's
+/// rules refuses texts that look like a comment or have several lines.
 fn without_comments(source: &str) -> String {
     let mut text = String::with_capacity(source.len());
     let mut parts = source.split("/**");
@@ -182,7 +182,7 @@ fn without_comments(source: &str) -> String {
         let (_, rest) = part.split_once("*/").unwrap_or((part, ""));
         text.push_str(rest.strip_prefix(' ').unwrap_or(rest));
     }
-    let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("//"));
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
