@@ -1,4 +1,5 @@
-//! Every screen is checked by axe, in both themes, and fits a window in which everything has twice the size.
+//! Every screen is checked by axe, in both themes, and fits a window in which everything has twice the size, and a phone whose
+//! text has.
 
 use serde_json::{Value, json};
 
@@ -153,7 +154,7 @@ fn first(client: &Client, (list, address, part): &(&str, &str, &str)) -> Option<
 }
 
 /// Returns what is wrong with the screen: by axe in the light theme and, as far as colours go, in the dark one; and whether
-/// it is wider than a window in which everything has twice the size.
+/// it is wider than a window in which everything has twice the size, or than a phone whose text has.
 fn look(browser: &mut Chromium, screen: &str) -> Vec<String> {
     if browser.evaluate("typeof window.axe") == "undefined" {
         browser.evaluate(&format!("{AXE}; 0"));
@@ -178,6 +179,22 @@ fn look(browser: &mut Chromium, screen: &str) -> Vec<String> {
     if browser.evaluate("document.documentElement.scrollWidth > innerWidth + 1") == true {
         found.push(format!("{screen} is too wide with a text of twice the size"));
     }
+    found.extend(too_wide_for_a_phone(browser, screen));
     browser.resize(1280, 860);
     found
+}
+
+/// A page that is too wide makes the window of a phone wider, so the width is compared with that of the phone.
+fn too_wide_for_a_phone(browser: &mut Chromium, screen: &str) -> Option<String> {
+    let text = |size: u32| json!({"fontSizes": {"standard": size}});
+    browser.call("Page.setFontSizes", text(32));
+    browser.resize(390, 844);
+    let guilty = browser.evaluate(
+        "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(
+           document.documentElement.scrollWidth <= 391 ? '' : [...document.querySelectorAll('main *')]
+             .filter((one) => one.getBoundingClientRect().right > 391).slice(0, 8).map((one) => `${one.tagName}.${one.className}`).join(', ') || 'something'))))",
+    );
+    browser.call("Page.setFontSizes", text(16));
+    let guilty = guilty.as_str().unwrap_or("something that could not be measured");
+    (!guilty.is_empty()).then(|| format!("{screen} is too wide for a phone with a text of twice the size: {guilty}"))
 }
