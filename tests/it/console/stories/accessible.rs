@@ -129,7 +129,28 @@ fn axe_finds_nothing_serious_on_any_screen() {
     browser.key("Ctrl+k");
     browser.wait_until("document.querySelector('dialog.find') !== null");
     found.extend(look(browser, "find"));
+    browser.key("Escape");
+    what_is_long_fits_a_phone(browser, &client);
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// A title without a space, and an amount of ten digits.
+fn what_is_long_fits_a_phone(browser: &mut Chromium, client: &Client) {
+    let buyer = client.get("/v1/clients").expect(200).data()[0]["id"].clone();
+    let rows = json!([{"name": "x".repeat(150), "quantity": 1, "unit_price": 1_000_000_000, "vat_rate": 21}]);
+    let document = json!({"client_id": buyer, "title": "W".repeat(200), "rows": rows});
+    let (draft, made) = (client.post("/v1/invoices", document.clone()), client.post("/v1/invoices", document));
+    let (draft, made) = (draft.expect(201).id(), made.expect(201).id());
+    client.act(&format!("/v1/invoices/{made}/finalize")).expect(200);
+    browser.resize(390, 844);
+    browser.go(&format!("/invoices/{draft}"));
+    browser.wait_until("document.querySelector('.cell-price input')?.value === '1.000.000.000,00'");
+    let cut = "[...document.querySelectorAll('.cell-price input, .cell-total')].filter((one) => one.scrollWidth > one.clientWidth)";
+    assert_eq!(browser.evaluate(&format!("{cut}.length")), 0);
+    browser.go(&format!("/invoices/{made}"));
+    browser.wait_until("document.querySelector('.paper') !== null");
+    assert_eq!(browser.evaluate("document.documentElement.scrollWidth"), 390);
+    browser.resize(1280, 860);
 }
 
 /// Where the system chooses the colours, a background says nothing.
