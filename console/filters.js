@@ -97,12 +97,16 @@ function Chip({ table, field, parameters, onOpen }) {
     button({ type: "button", class: "chip-close", "aria-label": `${t("list.remove_filter")}: ${fieldName(table.key, field.name)}`, onClick: () => setQuery(Object.fromEntries([...names.map((name) => [name, ""]), ["page", ""]])) }, h(Icon, { name: "close" })));
 }
 
+/** What a list can have as a column.
+ * @param {Table} table */
+export const columnFields = (table) => table.fields.filter((field) => field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind));
+
 /** @param {{ table: Table, open: import("@preact/signals").Signal<boolean>, columns: import("@preact/signals").Signal<string[]>, onChange: (names: string[]) => void }} properties */
 export function ColumnChooser({ table, open, columns, onChange }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   useOutside(box, open.value, () => { open.value = false; });
   usePopover(box, ".menu-list", open.value, "right");
-  const all = table.fields.filter((field) => field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind));
+  const all = columnFields(table);
   /** @param {string} name */
   const toggle = (name) => onChange(columns.value.includes(name) ? columns.value.filter((one) => one !== name) : all.map((field) => field.name).filter((one) => one === name || columns.value.includes(one)));
   return div({ class: "menu wide-only", ref: box },
