@@ -145,7 +145,9 @@ fn columns_are_chosen_on_a_phone(browser: &mut Chromium) {
     browser.press("button", "Toepassen");
     browser.wait_until("document.querySelector('.sheet-dialog') === null");
     browser.resize(1280, 860);
-    browser.wait_until("[...document.querySelectorAll('thead th')].every((one) => !one.innerText.includes('Vervaldatum'))");
+    browser.wait_until(
+        "[...document.querySelectorAll('thead th')].every((one) => !one.innerText.includes('Vervaldatum'))",
+    );
 }
 
 /// A title without a space, and an amount of ten digits.
