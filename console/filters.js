@@ -42,11 +42,14 @@ export function Filters({ table, searching }) {
     open ? h(Box, { table, field: open, parameters, close }) : null);
 }
 
+/** @param {Table} table @param {Field} field */
+const fits = (table, field) => table.key === "invoices" || !OF_INVOICES.includes(field.name);
+
 /** What only invoices have, of the fields that all documents share. */
-const OF_INVOICES = ["collected", "owed"];
+const OF_INVOICES = ["collected", "is_credit", "owed"];
 
 /** @param {Table} table */
-const filtersOf = (table) => table.fields.filter((field) => (table.key === "invoices" || !OF_INVOICES.includes(field.name)) && ((field.filter && !(field.kind === "text" && table.search) && field.name !== "id") || field.range?.length));
+const filtersOf = (table) => table.fields.filter((field) => fits(table, field) && ((field.filter && !(field.kind === "text" && table.search) && field.name !== "id") || field.range?.length));
 
 /** Whether a list can be searched or filtered.
  * @param {Table} table */
@@ -99,7 +102,7 @@ function Chip({ table, field, parameters, onOpen }) {
 
 /** What a list can have as a column.
  * @param {Table} table */
-export const columnFields = (table) => table.fields.filter((field) => field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind));
+export const columnFields = (table) => table.fields.filter((field) => fits(table, field) && field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind));
 
 /** @param {{ table: Table, open: import("@preact/signals").Signal<boolean>, columns: import("@preact/signals").Signal<string[]>, onChange: (names: string[]) => void }} properties */
 export function ColumnChooser({ table, open, columns, onChange }) {
