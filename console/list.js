@@ -127,8 +127,8 @@ function ListCard({ table, loaded, add }) {
   }, [loaded.answer, sorted]));
   const meta = loaded.answer?.meta ?? {};
   const searching = useRef(/** @type {HTMLInputElement | null} */ (null));
-  // Those that people uploaded are the files that one looks for.
-  const filtered = !(table.key === "files" && viewQuery() === "origin=uploaded") && [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
+  // Files that people uploaded and tasks that are open are what the menu leads to.
+  const filtered = !UNFILTERED.has(listedAs(table)) && [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
   useEffect(() => { if (loaded.answer) restoreScroll(); }, [loaded.answer !== null]);
   // Before the rows can be clicked.
   useLayoutEffect(() => { selected.value = new Set(); }, [place.value.query]);
@@ -162,6 +162,10 @@ function ListCard({ table, loaded, add }) {
     h(Selection, { table, rows, selected }),
     (meta.pages ?? 1) > 1 ? h(Pages, { meta }) : null);
 }
+
+/** @param {Table} table */
+const listedAs = (table) => `${table.key}?${new URLSearchParams(listFilters())}`;
+const UNFILTERED = new Set(["files?origin=uploaded", "tasks?status=open"]);
 
 /** @param {Table} table */
 const exportable = (table) => tables.exports !== undefined && can(tables.exports, "create") && table.key !== "exports";
