@@ -87,6 +87,10 @@ export function TextBox({ id, value, onChange, invalid, describedBy, disabled, l
   return input(/** @type {any} */ ({ ...shared, type, onInput: (/** @type {any} */ event) => onChange(event.currentTarget.value) }));
 }
 
+/** The class of a number that needs more room than its column has.
+ * @param {string} shown */
+export const lengthOf = (shown) => (shown.length > 15 ? "longer" : shown.length > 12 ? "long" : "");
+
 /** @param {Control & { options: [string, string][], empty?: boolean }} properties */
 export const ChoiceBox = ({ id, value, onChange, options, empty, invalid, describedBy, disabled, label: name }) =>
   div({ class: "select" }, select({ id, value: value ?? "", disabled, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, onChange: (event) => onChange(event.currentTarget.value) },
@@ -113,11 +117,12 @@ export function NumberBox({ id, value, onChange, invalid, describedBy, disabled,
   };
   /** @param {string} number */
   const pick = (number) => { setTyped(null); onChange(number); box.current?.focus(); };
+  const shown = text ?? decimal(value, value === "" || value === null || value === undefined ? 0 : decimals);
   return div({ class: !mark ? "number" : mark === "%" ? "number marked end" : "number marked" },
     mark ? span({ class: "unit-mark", "aria-hidden": "true" }, mark) : null,
     input({
       ref: box, id, type: "text", inputMode: "decimal", autocomplete: "off", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || wrong || Boolean(either) || undefined, "aria-describedby": describedBy,
-      value: text ?? decimal(value, value === "" || value === null || value === undefined ? 0 : decimals),
+      value: shown, class: lengthOf(shown),
       onInput: (event) => take(event.currentTarget.value), onFocus: (event) => event.currentTarget.select(),
       onBlur: () => { if (!either && !wrong) setTyped(null); },
     }),

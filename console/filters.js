@@ -42,11 +42,14 @@ export function Filters({ table, searching }) {
     open ? h(Box, { table, field: open, parameters, close }) : null);
 }
 
+/** @param {Table} table @param {Field} field */
+const fits = (table, field) => table.key === "invoices" || !OF_INVOICES.includes(field.name);
+
 /** What only invoices have, of the fields that all documents share. */
-const OF_INVOICES = ["collected", "owed", "outstanding", "late"];
+const OF_INVOICES = ["collected", "is_credit", "owed", "outstanding", "late"];
 
 /** @param {Table} table */
-const filtersOf = (table) => table.fields.filter((field) => (table.key === "invoices" || !OF_INVOICES.includes(field.name)) && ((field.filter && !(field.kind === "text" && table.search) && field.name !== "id") || field.range?.length));
+const filtersOf = (table) => table.fields.filter((field) => fits(table, field) && ((field.filter && !(field.kind === "text" && table.search) && field.name !== "id") || field.range?.length));
 
 /** Whether a list can be searched or filtered.
  * @param {Table} table */
@@ -97,12 +100,16 @@ function Chip({ table, field, parameters, onOpen }) {
     button({ type: "button", class: "chip-close", "aria-label": `${t("list.remove_filter")}: ${fieldName(table.key, field.name)}`, onClick: () => setQuery(Object.fromEntries([...names.map((name) => [name, ""]), ["page", ""]])) }, h(Icon, { name: "close" })));
 }
 
+/** What a list can have as a column.
+ * @param {Table} table */
+export const columnFields = (table) => table.fields.filter((field) => fits(table, field) && field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind));
+
 /** @param {{ table: Table, open: import("@preact/signals").Signal<boolean>, columns: import("@preact/signals").Signal<string[]>, onChange: (names: string[]) => void }} properties */
 export function ColumnChooser({ table, open, columns, onChange }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   useOutside(box, open.value, () => { open.value = false; });
   usePopover(box, ".menu-list", open.value, "right");
-  const all = table.fields.filter((field) => field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind));
+  const all = columnFields(table);
   /** @param {string} name */
   const toggle = (name) => onChange(columns.value.includes(name) ? columns.value.filter((one) => one !== name) : all.map((field) => field.name).filter((one) => one === name || columns.value.includes(one)));
   return div({ class: "menu wide-only", ref: box },

@@ -1,9 +1,10 @@
-// All filters of a list and its order in one sheet, for phones.
+// All filters of a list and its order in one sheet, and its columns in another, for phones.
 import { useState } from "preact/hooks";
 import { LinkBox } from "./combobox.js";
 import { Dialog, openDialog } from "./dialog.js";
 import { ChoiceBox, DayBox, TextBox } from "./field.js";
-import { div, fieldset, h, label, legend } from "./html.js";
+import { columnFields } from "./filters.js";
+import { div, fieldset, h, input, label, legend } from "./html.js";
 import { Button } from "./parts.js";
 import { place, setQuery } from "./router.js";
 import { choiceName, fieldName, t } from "./words.js";
@@ -47,4 +48,17 @@ function Filter({ table, field, values, set }) {
   return div({ class: "field" }, label({ for: id }, title), field.refers ? h(LinkBox, { id, table: field.refers, value, onChange })
     : options.length > 0 ? h(ChoiceBox, { id, value: field.kind === "boolean" && value ? (/^(1|true)$/.test(value) ? "1" : "0") : value, options: [["", t("tab.all")], ...options], onChange })
     : h(TextBox, { id, value, onChange: (typed) => onChange(typed.trim()) }));
+}
+
+/** @param {Table} table @param {string[]} columns @param {(names: string[]) => void} onChange */
+export const openColumnSheet = (table, columns, onChange) => openDialog(({ close }) => h(ColumnSheet, { table, columns, onChange, close }));
+
+/** @param {{ table: Table, columns: string[], onChange: (names: string[]) => void, close: () => void }} properties */
+function ColumnSheet({ table, columns, onChange, close }) {
+  const [names, setNames] = useState(columns);
+  const all = columnFields(table).map((field) => field.name);
+  /** @param {string} name */
+  const toggle = (name) => setNames(names.includes(name) ? names.filter((one) => one !== name) : all.filter((one) => one === name || names.includes(one)));
+  return h(Dialog, { title: t("list.columns"), action: t("list.apply"), class: "sheet-dialog", calm: true, close, run: async () => onChange(names), disabled: names.length === 0 },
+    div({ class: "tick-columns" }, all.map((name) => label({ key: name }, input({ type: "checkbox", checked: names.includes(name), onChange: () => toggle(name) }), fieldName(table.key, name)))));
 }

@@ -16,6 +16,7 @@ function lazy(make) {
   let made;
   return () => (made ??= make());
 }
+const short = lazy(() => new Intl.NumberFormat(locale, { notation: "compact" }));
 const relative = lazy(() => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }));
 /** The same for those with the time zone of the account, which may change.
  * @template T @param {(zone: string) => T} make */
@@ -55,6 +56,10 @@ export function decimal(value, decimals = 0, grouped = true) {
   const shown = grouped ? units.replace(/\B(?=(\d{3})+$)/g, GROUP) : units;
   return fraction ? shown + DECIMAL + fraction : shown;
 }
+
+/** A number in few letters: 2 billion is "2bn" in English and "2 mld." in Dutch.
+ * @param {number} value */
+export const compact = (value) => (value < 1000 ? count(Math.round(value)) : short().format(value));
 
 /** @param {Decimal} value */
 export const price = (value) => (value === null || value === undefined || value === "" ? "" : `${language === "nl" ? "€ " : "€"}${decimal(value, 2)}`);

@@ -9,7 +9,7 @@ import { count, daysUntil, money, moneyOfCents, plusDays, today } from "./format
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
 import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
-import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs, isTouched, onPhone, say, sayError } from "./parts.js";
+import { Button, Empty, Head, Icon, Menu, Problem, Skeleton, Tabs, isTouched, onPhone, say, sayError } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery, wentBack } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
@@ -133,8 +133,8 @@ function ListCard({ table, loaded, add }) {
   }, [loaded.answer, sorted]));
   const meta = loaded.answer?.meta ?? {};
   const searching = useRef(/** @type {HTMLInputElement | null} */ (null));
-  // Those that people uploaded are the files that one looks for.
-  const filtered = !(table.key === "files" && viewQuery() === "origin=uploaded") && [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
+  // Files that people uploaded and tasks that are open are what the menu leads to.
+  const filtered = !UNFILTERED.has(listedAs(table)) && [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
   useEffect(() => { if (loaded.answer) restoreScroll(); }, [loaded.answer !== null]);
   // Before the rows can be clicked.
   useLayoutEffect(() => { selected.value = new Set(); }, [place.value.query]);
@@ -144,15 +144,22 @@ function ListCard({ table, loaded, add }) {
     { key: "c", label: t("list.columns"), run: () => void (choosing.value = !choosing.value) },
     ...(add ? [{ key: "n n", label: t("list.new"), run: () => go(`${table.address}/new`) }] : []),
   ]);
+  const views = () => void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table), sayError);
+  /** @param {string[]} names */
+  const takeColumns = (names) => { columns.value = names; choose(`columns.${table.key}`, names); };
   const none = loaded.answer && rows.length === 0 && !loaded.loading;
   const sum = useSum(table, rows.length > 1);
   return div({ class: "card list" },
     none && !filtered || !filtered && rows.length < 2 && !hasFilters(table) ? null : div({ class: "list-bar" },
       h(Filters, { table, searching }),
       div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
-      h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table)) }),
-      exportable(table) ? h(ExportButton, { resource: table.key, filters: listFilters() }) : null,
-      h(ColumnChooser, { table, open: choosing, columns, onChange: (names) => { columns.value = names; choose(`columns.${table.key}`, names); } })),
+      h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: views }),
+      exportable(table) ? h(ExportButton, { resource: table.key, filters: listFilters(), class: "wide-only" }) : null,
+      h(ColumnChooser, { table, open: choosing, columns, onChange: takeColumns }),
+      h(Menu, { label: t("list.more"), icon: "more", quiet: true, class: "phone-only", items: [
+        { label: t("views.title"), icon: "star", run: views },
+        { label: t("list.columns"), icon: "columns", run: () => void Promise.all([import("./filtersheet.js"), loadRest()]).then(([{ openColumnSheet }]) => openColumnSheet(table, columns.value, takeColumns), sayError) },
+        { label: t("list.export"), icon: "download", hidden: !exportable(table), run: () => exportList(table.key, listFilters()) }] })),
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
     none ? nothing(table, filtered, add) : null,
@@ -163,14 +170,18 @@ function ListCard({ table, loaded, add }) {
 }
 
 /** @param {Table} table */
+const listedAs = (table) => `${table.key}?${new URLSearchParams(listFilters())}`;
+const UNFILTERED = new Set(["files?origin=uploaded", "tasks?status=open"]);
+
+/** @param {Table} table */
 const exportable = (table) => tables.exports !== undefined && can(tables.exports, "create") && table.key !== "exports";
 
 /** @param {string} resource @param {Record<string, string>} filters */
 const exportList = (resource, filters) => void Promise.all([import("./export.js"), loadRest()]).then(([{ openExport }]) => openExport(resource, filters), sayError);
 
 /** Exports what a list shows; also for the lists with a screen of their own.
- * @param {{ resource: string, filters: Record<string, string> }} properties */
-export const ExportButton = ({ resource, filters }) => (tables.exports && can(tables.exports, "create") ? h(Button, { icon: "download", quiet: true, label: t("list.export"), class: "wide-only", onClick: () => exportList(resource, filters) }) : null);
+ * @param {{ resource: string, filters: Record<string, string>, class?: string }} properties */
+export const ExportButton = ({ resource, filters, class: extra }) => (tables.exports && can(tables.exports, "create") ? h(Button, { icon: "download", quiet: true, label: t("list.export"), class: extra, onClick: () => exportList(resource, filters) }) : null);
 
 /** The filters of the address: what is shown, without the order and the page. */
 export const listFilters = () => Object.fromEntries([...new URLSearchParams(viewQuery())].filter(([name]) => !["sort", "order", "view", "per_page"].includes(name)));
@@ -333,8 +344,8 @@ function Row({ table, row, place, stop, fields, roomy, opens, picks, selected, a
     },
   },
     !picks ? null : td({ class: "pick" }, input({ type: "checkbox", checked: chosen, "aria-label": t("list.choose_one", { name: calledIn(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
-    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column) + roomyClass(roomy, field) }, cell(table, row, field, column, opens))),
-    phone ? td({ class: "card-line", "aria-hidden": "true" }, cardLine(table, row)) : null);
+    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column, fields) + roomyClass(roomy, field) }, cell(table, row, field, column, opens))),
+    phone ? td({ class: "card-line" }, cardLine(table, row, fields)) : null);
 }
 
 /** The name of a record in its row; the technical number of a draft is none.
@@ -349,10 +360,12 @@ function groupHead(table, row, before, columns) {
   return tr({ key: group, class: "group" }, th({ scope: "rowgroup", colSpan: columns + 1 }, t(/** @type {any} */ (`tasks.${group}`))));
 }
 
-/** The second line of a row on a phone.
- * @param {Table} table @param {Item} row */
-function cardLine(table, row) {
-  const names = tasteOf(table.key).card?.sub ?? (table.fields.filter((field) => field.in?.includes("list") && field.kind === "text").slice(1, 3).map((field) => field.name));
+/** The second line of a row on a phone; who chose the columns sees them there.
+ * @param {Table} table @param {Item} row @param {Field[]} fields */
+function cardLine(table, row, fields) {
+  const taste = tasteOf(table.key);
+  const own = chosen(`columns.${table.key}`, null) ? fields.filter((field, column) => /card-(sub|none)/.test(cellClass(taste, field, column, fields))).map((field) => field.name) : null;
+  const names = own ?? taste.card?.sub ?? (table.fields.filter((field) => field.in?.includes("list") && field.kind === "text").slice(1, 3).map((field) => field.name));
   const shown = names.map((name) => fieldOf(table, name)).filter((field) => field !== undefined && valueOf(row, field.name))
     // The status says that it is a draft; its technical number says nothing.
     .filter((field) => field?.name !== "number" || !String(row.number).startsWith("DRAFT-"));
@@ -367,6 +380,8 @@ function cell(table, row, field, column, opens) {
     const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : shortNumber(ownName(table.key, String(value ?? "")))) : null;
     const ticks = table.key === "tasks" && row.status === "open" && can(table, "patch");
     const link = a({ key: "link", href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
+    // What is done keeps its place in the line of what is not.
+    if (table.key === "tasks" && row.status !== "open") return [span({ key: "tick", class: "tick done", "aria-hidden": "true" }, h(Icon, { name: "check" })), link];
     return ticks ? [button({ key: "tick", type: "button", class: "tick", "aria-label": `${t("action.tasks.complete")}: ${row.title}`, onClick: () => void tick(row) }, h(Icon, { name: "check" })), link] : link;
   }
   if (field.name === "deadline" && row.status === "open" && row.deadline && daysUntil(row.deadline) < 0) return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
@@ -380,9 +395,10 @@ function cell(table, row, field, column, opens) {
 }
 
 /** Which place a cell has on the card of a phone.
- * @param {import("./resources.js").Taste} taste @param {Field} field @param {number} column */
-function cellClass(taste, field, column) {
-  const card = taste.card;
+ * @param {import("./resources.js").Taste} taste @param {Field} field @param {number} column @param {Field[]} fields */
+function cellClass(taste, field, column, fields) {
+  // Without the column of its title, a card is called by its first one.
+  const card = taste.card && fields.some((one) => one.name === taste.card?.title) ? taste.card : taste.card && { ...taste.card, title: fields[0]?.name };
   const spot = !card ? (column === 0 ? "card-title" : "card-none")
     : card.title === field.name ? "card-title" : card.end === field.name ? "card-end" : card.status === field.name ? "card-status" : card.sub?.includes(field.name) ? "card-sub" : "card-none";
   return [spot, isNumeric(field) ? "number" : "", field.kind === "day" || field.kind === "moment" ? "when" : "", column === 0 ? "first" : ""].filter(Boolean).join(" ");

@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { newKey } from "./api.js";
 import { useSearch } from "./combobox.js";
-import { NumberBox } from "./field.js";
+import { NumberBox, lengthOf } from "./field.js";
 import { moneyOfCents, percent, price } from "./format.js";
 import { button, div, h, input, li, option, select, span, textarea, ul } from "./html.js";
 import { lineTotal, partOfLine, totalsOf } from "./money.js";
@@ -126,6 +126,7 @@ function RowLine({ row, place, rates, actions, disabled, last }) {
   /** @param {Signal<string>} field */
   const set = (field) => (/** @type {string} */ value) => { field.value = value; row.error.value = ""; actions.changed(); };
   const known = rates.some((rate) => rate.code === row.vat.value);
+  const total = last && isBlank(row) ? "" : moneyOfCents(lineTotal(row.quantity.value || "1", row.price.value));
   return div({ class: last ? "row-line blank" : "row-line", role: "row", onKeyDown: (event) => actions.keyDown(event, row, place),
     onDragOver: (event) => event.preventDefault(), onDrop: (event) => { event.preventDefault(); actions.drop(Number(event.dataTransfer?.getData("text/plain")), place); } },
     span({ class: "handle", role: "cell", draggable: !last, title: t("rows.move"), onDragStart: (event) => event.dataTransfer?.setData("text/plain", String(place)) }, last ? null : h(Icon, { name: "drag" })),
@@ -137,7 +138,7 @@ function RowLine({ row, place, rates, actions, disabled, last }) {
     div({ class: "cell-price", role: "cell" }, h(NumberBox, { id: `${row.key}-price`, value: row.price.value, decimals: 2, onChange: set(row.price), label: `${number}, ${t("field.price")}`, disabled })),
     div({ class: "cell-vat select", role: "cell" }, select({ value: row.vat.value, "aria-label": `${number}, ${t("field.vat_rate")}`, disabled, onChange: (event) => set(row.vat)(event.currentTarget.value) },
       !known && row.vat.value ? option({ value: row.vat.value }, rates.find((rate) => Number(rate.rate) === Number(row.vat.value))?.label ?? percent(row.vat.value)) : null, rates.map((rate) => option({ key: rate.code, value: rate.code }, rate.label))), h(Icon, { name: "down", class: "caret" })),
-    span({ class: "cell-total", role: "cell" }, last && isBlank(row) ? "" : moneyOfCents(lineTotal(row.quantity.value || "1", row.price.value))),
+    span({ class: `cell-total ${lengthOf(total)}`, role: "cell" }, total),
     span({ class: "cell-remove", role: "cell" }, last || disabled ? null : button({ type: "button", class: "button quiet square small", "aria-label": `${number}: ${t("rows.remove")}`, title: t("rows.remove"), tabIndex: -1, onClick: () => actions.remove(row) }, h(Icon, { name: "close" }))));
 }
 

@@ -58,12 +58,16 @@ export function stepLine(step) {
   }
 }
 
-/** A field of an event as people say it: "Mail · Type of mail" for data.mail.send_type.
+/** A field of an event as people say it: "Mail › Type of mail" for data.mail.send_type.
  * @param {string} path */
 export function pathName(path) {
   const parts = path.split(/[.[\]]+/).slice(1).filter((part) => part && part !== "meta");
-  return parts.map((part) => fieldName("", part)).join(" · ");
+  return parts.map((part) => eventFieldName("", part)).join(" › ");
 }
+
+/** Beside the other fields of its record: a list calls both the rate and the amount "VAT".
+ * @param {string} table @param {string} field */
+export const eventFieldName = (table, field) => word([`field.event.${field}`], fieldName(table, field));
 
 /** A condition as people say it: "Payment status is one of Overdue or Partly paid".
  * @param {Item} condition */

@@ -5,8 +5,8 @@ import { tableOf } from "../change.js";
 import { ChoiceBox, NumberBox, TextBox } from "../field.js";
 import { div, h } from "../html.js";
 import { Menu } from "../parts.js";
-import { pathName } from "../steps.js";
-import { fieldName, t } from "../words.js";
+import { eventFieldName, pathName } from "../steps.js";
+import { t } from "../words.js";
 
 /** @typedef {{ id: string, value: string, onChange: (value: any) => void }} Control */
 
@@ -50,7 +50,7 @@ export function useEventFields(event) {
   const beside = /** @type {any[]} */ (found?.fields ?? []).filter((field) => field.type !== "array" && !field.path.endsWith(".id"));
   return [...beside.map((field) => ({ path: field.path, name: pathName(field.path) })), ...fields.filter((field) => !["array", "object"].includes(field.type)).map((field) => {
     const last = field.path.slice(field.path.lastIndexOf(".") + 1);
-    return { path: field.path, name: fieldName(tableOf(type)?.key ?? "", last) };
+    return { path: field.path, name: eventFieldName(tableOf(type)?.key ?? "", last) };
   })];
 }
 

@@ -1,4 +1,5 @@
-//! Every screen is checked by axe, in both themes, and fits a window in which everything has twice the size.
+//! Every screen is checked by axe, in both themes, and fits a window in which everything has twice the size, and a phone whose
+//! text has.
 
 use serde_json::{Value, json};
 
@@ -124,11 +125,48 @@ fn axe_finds_nothing_serious_on_any_screen() {
     browser.wait_until("document.querySelector('.sheet-dialog') !== null");
     found.extend(look(browser, "all filters"));
     browser.key("Escape");
+    columns_are_chosen_on_a_phone(browser);
     what_is_chosen_shows_in_forced_colors(browser);
     browser.key("Ctrl+k");
     browser.wait_until("document.querySelector('dialog.find') !== null");
     found.extend(look(browser, "find"));
+    browser.key("Escape");
+    what_is_long_fits_a_phone(browser, &client);
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// Views, columns and export have a menu on a phone; the columns are on the second line of a card.
+fn columns_are_chosen_on_a_phone(browser: &mut Chromium) {
+    browser.resize(390, 844);
+    browser.press("button", "Meer");
+    browser.wait_until("[...document.querySelectorAll('.list-bar [role=menuitem]')].map((one) => one.innerText.trim()).join() === 'Weergaven,Kolommen,Exporteren'");
+    browser.press("menuitem", "Kolommen");
+    browser.press("checkbox", "Vervaldatum");
+    browser.press("button", "Toepassen");
+    browser.wait_until("document.querySelector('.sheet-dialog') === null");
+    browser.resize(1280, 860);
+    browser.wait_until(
+        "[...document.querySelectorAll('thead th')].every((one) => !one.innerText.includes('Vervaldatum'))",
+    );
+}
+
+/// A title without a space, and an amount of ten digits.
+fn what_is_long_fits_a_phone(browser: &mut Chromium, client: &Client) {
+    let buyer = client.get("/v1/clients").expect(200).data()[0]["id"].clone();
+    let rows = json!([{"name": "x".repeat(150), "quantity": 1, "unit_price": 1_000_000_000, "vat_rate": 21}]);
+    let document = json!({"client_id": buyer, "title": "W".repeat(200), "rows": rows});
+    let (draft, made) = (client.post("/v1/invoices", document.clone()), client.post("/v1/invoices", document));
+    let (draft, made) = (draft.expect(201).id(), made.expect(201).id());
+    client.act(&format!("/v1/invoices/{made}/finalize")).expect(200);
+    browser.resize(390, 844);
+    browser.go(&format!("/invoices/{draft}"));
+    browser.wait_until("document.querySelector('.cell-price input')?.value === '1.000.000.000,00'");
+    let cut = "[...document.querySelectorAll('.cell-price input, .cell-total')].filter((one) => one.scrollWidth > one.clientWidth)";
+    assert_eq!(browser.evaluate(&format!("{cut}.length")), 0);
+    browser.go(&format!("/invoices/{made}"));
+    browser.wait_until("document.querySelector('.paper') !== null");
+    assert_eq!(browser.evaluate("document.documentElement.scrollWidth"), 390);
+    browser.resize(1280, 860);
 }
 
 /// Where the system chooses the colours, a background says nothing.
@@ -153,7 +191,7 @@ fn first(client: &Client, (list, address, part): &(&str, &str, &str)) -> Option<
 }
 
 /// Returns what is wrong with the screen: by axe in the light theme and, as far as colours go, in the dark one; and whether
-/// it is wider than a window in which everything has twice the size.
+/// it is wider than a window in which everything has twice the size, or than a phone whose text has.
 fn look(browser: &mut Chromium, screen: &str) -> Vec<String> {
     if browser.evaluate("typeof window.axe") == "undefined" {
         browser.evaluate(&format!("{AXE}; 0"));
@@ -178,6 +216,22 @@ fn look(browser: &mut Chromium, screen: &str) -> Vec<String> {
     if browser.evaluate("document.documentElement.scrollWidth > innerWidth + 1") == true {
         found.push(format!("{screen} is too wide with a text of twice the size"));
     }
+    found.extend(too_wide_for_a_phone(browser, screen));
     browser.resize(1280, 860);
     found
+}
+
+/// A page that is too wide makes the window of a phone wider, so the width is compared with that of the phone.
+fn too_wide_for_a_phone(browser: &mut Chromium, screen: &str) -> Option<String> {
+    let text = |size: u32| json!({"fontSizes": {"standard": size}});
+    browser.call("Page.setFontSizes", text(32));
+    browser.resize(390, 844);
+    let guilty = browser.evaluate(
+        "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(
+           document.documentElement.scrollWidth <= 391 ? '' : [...document.querySelectorAll('main *')]
+             .filter((one) => one.getBoundingClientRect().right > 391).slice(0, 8).map((one) => `${one.tagName}.${one.className}`).join(', ') || 'something'))))",
+    );
+    browser.call("Page.setFontSizes", text(16));
+    let guilty = guilty.as_str().unwrap_or("something that could not be measured");
+    (!guilty.is_empty()).then(|| format!("{screen} is too wide for a phone with a text of twice the size: {guilty}"))
 }

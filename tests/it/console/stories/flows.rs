@@ -24,6 +24,17 @@ fn a_flow_is_edited_and_its_warnings_stay() {
     browser.new_tab(&olga.cookie, 1280, 860);
     browser.open(&format!("{address}/edit"));
     browser.settles(&format!("{address}/edit"));
+    // No two fields have the same name.
+    browser.evaluate("document.querySelector('.conditions > .link').click()");
+    browser.wait_until("document.querySelector('.condition select')?.options.length > 10");
+    let names = "[...document.querySelector('.condition select').options].map((one) => one.text)";
+    assert_eq!(browser.evaluate(&format!("{names}.filter((one, at, all) => all.indexOf(one) !== at)")), json!([]));
+    assert_eq!(
+        browser.evaluate(&format!("{names}.filter((one) => one.startsWith('Btw'))")),
+        json!(["Btw › Percentage", "Btw › Bedrag"])
+    );
+    browser.evaluate("document.querySelector('.condition > .button').click()");
+    browser.wait_until("document.querySelector('.condition') === null");
     browser.type_in("flow-name", "Bel de klant");
     browser.key("Ctrl+s");
     browser.sees("did you mean 'number'?");
