@@ -138,7 +138,7 @@ function ListCard({ table, loaded, add }) {
     { key: "c", label: t("list.columns"), run: () => void (choosing.value = !choosing.value) },
     ...(add ? [{ key: "n n", label: t("list.new"), run: () => go(`${table.address}/new`) }] : []),
   ]);
-  const views = () => void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table), sayError);
+  const views = () => { void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table), sayError); };
   /** @param {string[]} names */
   const takeColumns = (names) => { columns.value = names; choose(`columns.${table.key}`, names); };
   const none = loaded.answer && rows.length === 0 && !loaded.loading;
@@ -152,7 +152,7 @@ function ListCard({ table, loaded, add }) {
       h(ColumnChooser, { table, open: choosing, columns, onChange: takeColumns }),
       h(Menu, { label: t("list.more"), icon: "more", quiet: true, class: "phone-only", items: [
         { label: t("views.title"), icon: "star", run: views },
-        { label: t("list.columns"), icon: "columns", run: () => void Promise.all([import("./filtersheet.js"), loadRest()]).then(([{ openColumnSheet }]) => openColumnSheet(table, columns.value, takeColumns), sayError) },
+        { label: t("list.columns"), icon: "columns", run: () => { void Promise.all([import("./filtersheet.js"), loadRest()]).then(([{ openColumnSheet }]) => openColumnSheet(table, columns.value, takeColumns), sayError); } },
         { label: t("list.export"), icon: "download", hidden: !exportable(table), run: () => exportList(table.key, listFilters()) }] })),
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
