@@ -144,21 +144,21 @@ function ListCard({ table, loaded, add }) {
     { key: "c", label: t("list.columns"), run: () => void (choosing.value = !choosing.value) },
     ...(add ? [{ key: "n n", label: t("list.new"), run: () => go(`${table.address}/new`) }] : []),
   ]);
-  const views = () => void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table), sayError);
   /** @param {string[]} names */
   const takeColumns = (names) => { columns.value = names; choose(`columns.${table.key}`, names); };
+  const sheet = () => { void Promise.all([import("./filtersheet.js"), loadRest()]).then(([{ openColumnSheet }]) => openColumnSheet(table, columns.value, takeColumns), sayError); };
   const none = loaded.answer && rows.length === 0 && !loaded.loading;
   const sum = useSum(table, rows.length > 1);
   return div({ class: "card list" },
     none && !filtered || !filtered && rows.length < 2 && !hasFilters(table) ? null : div({ class: "list-bar" },
       h(Filters, { table, searching }),
       div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
-      h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: views }),
+      h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => showViews(table) }),
       exportable(table) ? h(ExportButton, { resource: table.key, filters: listFilters(), class: "wide-only" }) : null,
       h(ColumnChooser, { table, open: choosing, columns, onChange: takeColumns }),
       h(Menu, { label: t("list.more"), icon: "more", quiet: true, class: "phone-only", items: [
-        { label: t("views.title"), icon: "star", run: views },
-        { label: t("list.columns"), icon: "columns", run: () => void Promise.all([import("./filtersheet.js"), loadRest()]).then(([{ openColumnSheet }]) => openColumnSheet(table, columns.value, takeColumns), sayError) },
+        { label: t("views.title"), icon: "star", run: () => showViews(table) },
+        { label: t("list.columns"), icon: "columns", run: sheet },
         { label: t("list.export"), icon: "download", hidden: !exportable(table), run: () => exportList(table.key, listFilters()) }] })),
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
@@ -176,8 +176,15 @@ const UNFILTERED = new Set(["files?origin=uploaded", "tasks?status=open"]);
 /** @param {Table} table */
 const exportable = (table) => tables.exports !== undefined && can(tables.exports, "create") && table.key !== "exports";
 
-/** @param {string} resource @param {Record<string, string>} filters */
-const exportList = (resource, filters) => void Promise.all([import("./export.js"), loadRest()]).then(([{ openExport }]) => openExport(resource, filters), sayError);
+/** @param {Table} table @returns {void} */
+function showViews(table) {
+  void Promise.all([import("./views.js"), loadRest()]).then(([{ openViews }]) => openViews(table), sayError);
+}
+
+/** @param {string} resource @param {Record<string, string>} filters @returns {void} */
+function exportList(resource, filters) {
+  void Promise.all([import("./export.js"), loadRest()]).then(([{ openExport }]) => openExport(resource, filters), sayError);
+}
 
 /** Exports what a list shows; also for the lists with a screen of their own.
  * @param {{ resource: string, filters: Record<string, string>, class?: string }} properties */
