@@ -95,8 +95,13 @@ fn read() -> BTreeMap<String, Bytes> {
 
 impl Assets {
     fn of(mut texts: BTreeMap<String, Bytes>) -> Assets {
-        for (_, style) in texts.iter_mut().filter(|(path, _)| path.ends_with(".css")) {
-            *style = tight(&String::from_utf8_lossy(style)).into();
+        for (path, bytes) in &mut texts {
+            let text = String::from_utf8_lossy(bytes);
+            match path.rsplit_once('.') {
+                Some((_, "css")) => *bytes = tight(&text).into(),
+                Some((_, "json")) => *bytes = joined_lines(&text).into(),
+                _ => {}
+            }
         }
         texts.insert(SCHEMA.to_string(), schema::TEXT.as_bytes().into());
         let is_module = |path: &str| path.ends_with(".js");
@@ -160,6 +165,11 @@ fn tight(style: &str) -> String {
     let text: String =
         parts.map(|(at, part)| if at == 0 { part } else { part.split_once("*/").map_or("", |own| own.1) }).collect();
     text.lines().map(str::trim).filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Leaves the line breaks and the indentation out of JSON. Texts have none, since they are escaped there.
+fn joined_lines(json: &str) -> String {
+    json.lines().map(str::trim).collect()
 }
 
 fn path(hash: &str, file: &str) -> String {

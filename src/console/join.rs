@@ -64,7 +64,7 @@ impl Join<'_> {
         let (mut text, mut outside) = (String::new(), BTreeSet::new());
         for path in paths {
             let module = self.module(path, file, &mut outside);
-            let exports: Vec<String> = module.exports.iter().map(|(there, here)| format!("{there}: {here}")).collect();
+            let exports: Vec<String> = module.exports.iter().map(|(there, here)| member(there, here, ":")).collect();
             let (name, body, exports) = (name(path), module.body.trim_end(), exports.join(", "));
             let _ =
                 write!(text, "\n// {path}\nexport const {name} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n");
@@ -78,7 +78,7 @@ impl Join<'_> {
         let module = self.module(path, path, &mut outside);
         let up = if path.contains('/') { "../" } else { "./" };
         let mut text = imports(&outside, up) + &module.body;
-        let exports: Vec<String> = module.exports.iter().map(|(there, here)| format!("{here} as {there}")).collect();
+        let exports: Vec<String> = module.exports.iter().map(|(there, here)| member(here, there, " as ")).collect();
         let _ = write!(text, "\nexport {{ {} }};\n", exports.join(", "));
         text
     }
@@ -123,7 +123,7 @@ impl Join<'_> {
         if *place != file {
             outside.insert((place.to_string(), name(&from)));
         }
-        let names: Vec<String> = pairs(statement).iter().map(|(there, here)| format!("{there}: {here}")).collect();
+        let names: Vec<String> = pairs(statement).iter().map(|(there, here)| member(there, here, ":")).collect();
         let _ = write!(module.body, "const {{ {} }} = {};", names.join(", "), name(&from));
         end
     }
@@ -170,6 +170,11 @@ impl Join<'_> {
         }
         text
     }
+}
+
+/// Returns a name, and its other name if they differ.
+fn member(name: &str, other: &str, between: &str) -> String {
+    if name == other { name.to_string() } else { format!("{name}{between}{other}") }
 }
 
 /// Leaves out the lines that are comments, all `/** … */`, also within a line, and the indentation. A test of the console's
@@ -258,9 +263,9 @@ mod tests {
             ["app.js", "rest.js", "screens/home.js", "screens/other.js"]
         );
         for part in [
-            "export const $vendor_preact = (() => {\nconst k=1;function n(){}\nreturn { h: k, n: n };\n})();",
-            "return { t: t, more: rest };",
-            "const { h: make } = $vendor_preact;\nconst { t: t } = $words;\nconst { a, b } = (make);\nvoid",
+            "export const $vendor_preact = (() => {\nconst k=1;function n(){}\nreturn { h:k, n };\n})();",
+            "return { t, more:rest };",
+            "const { h:make } = $vendor_preact;\nconst { t } = $words;\nconst { a, b } = (make);\nvoid",
             "void Promise.resolve($list); void import(\"./rest.js\").then((all) => all.$clock); void import(\"./screens/home.js\");",
         ] {
             assert!(text("app.js").contains(part), "{}", text("app.js"));
@@ -268,7 +273,7 @@ mod tests {
         // The start comes last: what it calls is there.
         assert!(text("app.js").find("$list =") < text("app.js").find("$app ="));
         assert!(text("rest.js").starts_with("import { $words } from \"./app.js\";\n"), "{}", text("rest.js"));
-        let home = "import { $words } from \"../app.js\";\nimport { $clock } from \"../rest.js\";\nconst { Clock: Clock } = $clock;\nconst { t: t } = $words;\nimport { x } from \"./other.js\";\nclass Home {}\nvoid import(\"../rest.js\").then((all) => all.$clock);\n\nexport { Home as Home };\n";
+        let home = "import { $words } from \"../app.js\";\nimport { $clock } from \"../rest.js\";\nconst { Clock } = $clock;\nconst { t } = $words;\nimport { x } from \"./other.js\";\nclass Home {}\nvoid import(\"../rest.js\").then((all) => all.$clock);\n\nexport { Home };\n";
         assert_eq!(text("screens/home.js"), home);
         assert_eq!(joined.file_of("list.js"), "app.js");
         assert_eq!(joined.file_of("clock.js"), "rest.js");
