@@ -19,7 +19,6 @@ mod marks;
 mod memory;
 mod migrate;
 mod named;
-mod pace;
 mod parcel;
 mod pending;
 mod postgres;

@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::carried::{Care, Carried};
-use crate::pace::Pace;
 use crate::parcel::Parcel;
 use crate::queue::Queue;
 use crate::{Error, Result, Stats, Tx, faults};
 
-/// How long the writes of a transaction may take together.
+/// Enough to share a sync well, and few enough that the first in a batch does not wait long.
+const BATCH: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
 /// How long writes are retried after a conflict or a lost connection.
@@ -287,8 +287,6 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
     // While the database is known to be unreachable, further writes do not wait as long as the first.
     let mut patience = WRITE_RETRY_TIMEOUT;
     let mut carried = Carried::default();
-    let mut pace = Pace::new();
-    let mut free = Instant::now();
     while let Some((key, first)) = turns.wait() {
         let mut keys = vec![key];
         if first.queued.elapsed() > QUEUED {
@@ -297,7 +295,7 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
             continue;
         }
         let mut next = Some((key, first));
-        let mut group = Group::start(session, &mut carried, stats, pace.next(free.elapsed()));
+        let mut group = Group::start(session, &mut carried, stats);
         while let Some((key, job)) = next.take() {
             if !S::SHARES_KEYS {
                 // Those before it are free already.
@@ -313,13 +311,10 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
             let (time, room) = group.add(key, job);
             next = turns.next(key, time, room, &keys, S::SHARES_KEYS);
         }
-        let (writes, started) = (group.tasks.len(), group.started);
         let End { gone, failed } = group.finish(patience);
-        pace.record(writes, started.elapsed());
         turns.release(&keys, &failed);
         patience = if gone { Duration::ZERO } else { WRITE_RETRY_TIMEOUT };
         session.rest();
-        free = Instant::now();
     }
 }
 
@@ -333,8 +328,6 @@ struct Group<'s, S: Session> {
     came: Instant,
     started: Instant,
     tasks: Vec<Member>,
-    /// How many tasks it may have.
-    limit: usize,
 }
 
 /// A task with its key.
@@ -350,10 +343,10 @@ struct End {
 }
 
 impl<'s, S: Session> Group<'s, S> {
-    fn start(session: &'s mut S, carried: &'s mut Carried, stats: &'s Stats, limit: usize) -> Self {
+    fn start(session: &'s mut S, carried: &'s mut Carried, stats: &'s Stats) -> Self {
         let came = Instant::now();
         let begun = begin(session, carried, false);
-        Group { session, carried, stats, begun, came, started: Instant::now(), tasks: Vec::new(), limit }
+        Group { session, carried, stats, begun, came, started: Instant::now(), tasks: Vec::new() }
     }
 
     /// Whether closures of one more key may join.
@@ -381,14 +374,14 @@ impl<'s, S: Session> Group<'s, S> {
         let time = started.elapsed();
         self.stats.closure_ran(time);
         self.tasks.push((key, task));
-        let full = self.begun.is_err() || self.tasks.len() >= self.limit;
+        let full = self.begun.is_err() || self.tasks.len() >= BATCH;
         let room = if full { Duration::ZERO } else { BATCH_TIME.saturating_sub(self.started.elapsed()) };
         (time, room)
     }
 
     /// Commits and responds to all callers.
     fn finish(self, mut patience: Duration) -> End {
-        let Group { session, carried, stats, begun, tasks, came, mut started, .. } = self;
+        let Group { session, carried, stats, begun, tasks, came, mut started } = self;
         if begun.is_ok() && faults::is_broken("order") {
             answer(tasks, Ok(()));
             let _ = commit(session, carried);
