@@ -5,10 +5,13 @@ import { button, div, h, input, li, span, ul } from "./html.js";
 import { Icon, useOutside } from "./parts.js";
 import { can, tables, titleOf } from "./schema.js";
 import { t, tableName } from "./words.js";
-import { learn, linked } from "./value.js";
+import { learn, linked, ownName } from "./value.js";
 
 /** @typedef {import("./api.js").Item} Item */
 const WAIT = 150;
+
+/** @param {import("./schema.js").Table} table @param {Item} item */
+const called = (table, item) => ownName(table.key, titleOf(table, item));
 
 /**
  * @param {object} properties
@@ -27,14 +30,14 @@ const WAIT = 150;
 export function LinkBox({ id, table, value, onChange, query = "", invalid, describedBy, disabled, placeholder, onNew, label }) {
   const kind = tables[table];
   const chosen = value ? linked(table, value).value : null;
-  const name = chosen && kind ? titleOf(kind, chosen) : "";
+  const name = chosen && kind ? called(kind, chosen) : "";
   const [typed, setTyped] = useState(/** @type {string | null} */ (null));
   const { found, open, setOpen, active, setActive } = useSearch(table, typed, query);
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const leave = () => { setOpen(false); setTyped(null); };
   useOutside(box, open || typed !== null, leave);
 
-  const options = found.map((item) => ({ key: item.id, label: kind ? titleOf(kind, item) : item.id, detail: secondLine(item), run: () => pick(item) }));
+  const options = found.map((item) => ({ key: item.id, label: kind ? called(kind, item) : item.id, detail: secondLine(item), run: () => pick(item) }));
   if (onNew && kind && can(kind, "create")) {
     options.push({ key: "new", label: typed ? t("combobox.new_named", { name: typed }) : t("combobox.new", { one: tableName(table, 1).toLowerCase() }), detail: "", run: () => { leave(); onNew(typed ?? ""); } });
   }
@@ -97,7 +100,7 @@ export function useSearch(table, typed, query) {
       if (kind.search && words) parameters.set("search", words);
       get(`${kind.path}?${parameters}`, { abort: abort.signal, quiet: true }).then((answer) => {
         const items = /** @type {Item[]} */ (answer.data);
-        setFound(kind.search ? items : items.filter((item) => titleOf(kind, item).toLowerCase().includes(words.toLowerCase())));
+        setFound(kind.search ? items : items.filter((item) => called(kind, item).toLowerCase().includes(words.toLowerCase())));
       }, () => {});
     }, typed ? WAIT : 0);
     return () => { clearTimeout(timer); abort.abort(); };

@@ -45,10 +45,14 @@ export function readDraft(name) {
   }
 }
 
+/** @param {string} name @param {unknown} value */
+export const keepNow = (name, value) => write(keyOf(name), { at: Date.now(), value });
+
 /** @param {string} name */
 export function dropDraft(name) {
   forget(name);
   write(keyOf(name), null);
+  write(keyOf(`sent ${name}`), null);
 }
 
 /** A text that is kept while it is typed.

@@ -10,6 +10,7 @@ import { useIdentity } from "./identity.js";
 import { a, div, form, h, li, section, strong, ul } from "./html.js";
 import { useKeys } from "./keys.js";
 import { Missing } from "./missing.js";
+import { make } from "./made.js";
 import { showOnce } from "./once.js";
 import { Button, Card, Head, Problem, Restored, Skeleton, savedHere } from "./parts.js";
 import { tasteOf } from "./resources.js";
@@ -78,7 +79,7 @@ function Editing({ table, item, etag }) {
     error.value = null;
     const here = savedHere();
     try {
-      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key });
+      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await make(table, body, key, draftName);
       dropDraft(draftName);
       if (!item && table.key === "pipelines") await addPhases(answer.data.id);
       showOnce(answer);

@@ -12,6 +12,7 @@ import { ErrorList } from "../form.js";
 import { plusDays, today } from "../format.js";
 import { Others } from "../here.js";
 import { a, div, form, h, label, p, span } from "../html.js";
+import { make } from "../made.js";
 import { useKeys } from "../keys.js";
 import { Missing } from "../missing.js";
 import { fromCents, lineTotal } from "../money.js";
@@ -90,7 +91,7 @@ function Editing({ table, item, etag, allRates }) {
     sentText.current = text;
     const here = savedHere();
     try {
-      const answer = before ? await patch(itemPath(table, before.id), body, { etag: base.current.etag }) : await post(table.path, body, { key: key.current });
+      const answer = before ? await patch(itemPath(table, before.id), body, { etag: base.current.etag }) : await make(table, body, key.current, draftName);
       const id = answer.data.id ?? before?.id;
       const fresh = await get(itemPath(table, id));
       base.current = { item: fresh.data, etag: fresh.etag };

@@ -1,7 +1,7 @@
 // The editor of a subscription: client, schedule, lines with live totals.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { ApiError, get, newKey, patch, post, useLoad } from "../api.js";
+import { ApiError, get, newKey, patch, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { ChangedNotice, openConflict } from "../conflict.js";
 import { confirm } from "../dialog.js";
@@ -10,6 +10,7 @@ import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
 import { day, today } from "../format.js";
 import { a, div, form, h, label, p } from "../html.js";
+import { make } from "../made.js";
 import { useKeys } from "../keys.js";
 import { Missing } from "../missing.js";
 import { Button, Card, Head, Restored, Skeleton, savedHere } from "../parts.js";
@@ -78,7 +79,7 @@ function Editing({ table, item, etag, allRates }) {
     key.current.text = text;
     const here = savedHere();
     try {
-      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key: key.current.key });
+      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await make(table, body, key.current.key, draftName);
       dropDraft(draftName);
       here.open(`${table.address}/${answer.data.id ?? item?.id}`, answer);
     } catch (problem) {

@@ -52,6 +52,7 @@ fn lists_mail_without_its_text(db: Db) {
             "about": "ticket", "about_id": about, "send_type": "ticket", "subject": format!("Re: Cold oven [{number}]"),
             "recipient": "a3@ster.example", "status": "queued", "attempts": 0, "reason": "", "maybe_twice": false,
             "created_at": "2026-05-04T10:00:00.000Z", "leaves_at": "2026-05-04T10:00:00.000Z",
+            "next_attempt_at": null,
         })
     );
     let page = client.get("/v1/mails?limit=3").expect(200).json();

@@ -309,6 +309,26 @@ fn what_was_typed_comes_back(browser: &mut Chromium, client: &Client) {
     assert_eq!(saved(), 1);
     browser.go("/clients/new");
     browser.settles("/clients/new");
+    // And whoever changes something before that changes what was saved.
+    let called = |name: &str| client.get(&format!("/v1/clients?search={name}")).json()["meta"]["total"].clone();
+    browser.type_in("f-company_name", "Voorlopig BV");
+    browser.type_in("f-city", "Gent");
+    browser.wait_until("Object.keys(localStorage).some((key) => localStorage[key].includes('Gent'))");
+    browser.lose("/v1/clients", 20);
+    browser.press("button", "Opslaan");
+    until("the client", || called("Voorlopig") == 1);
+    browser.open("/clients/new");
+    browser.lose("/v1/clients", 0);
+    browser.wait_until("document.getElementById('f-company_name')?.value === 'Voorlopig BV'");
+    browser.type_in("f-company_name", "Blijvend BV");
+    browser.type_in("f-city", "");
+    browser.press("button", "Opslaan");
+    browser.wait_until("/^.clients.[^n]/.test(location.pathname)");
+    let kept = client.get("/v1/clients?search=Blijvend").json();
+    assert_eq!((&kept["meta"]["total"], called("Voorlopig")), (&json!(1), json!(0)));
+    assert_eq!(kept["data"][0]["city"], "");
+    browser.go("/clients/new");
+    browser.settles("/clients/new");
     browser.call("Fetch.disable", json!({}));
 }
 

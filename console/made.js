@@ -1,0 +1,37 @@
+// A record whose save had no answer, because the page was reloaded: a form that was changed since changes that record, and makes
+// no second one.
+import { ApiError, patch, post } from "./api.js";
+import { dropDraft, keepNow, readDraft } from "./drafts.js";
+import { itemPath } from "./schema.js";
+
+/** Makes a record of what a form says.
+ * @param {import("./schema.js").Table} table @param {Record<string, any>} body @param {string | ((body: unknown) => string)} key @param {string} draft The name of the form's draft, which is dropped with it.
+ * @returns {Promise<import("./api.js").Answer>} */
+export async function make(table, body, key, draft) {
+  const [name, text] = [`sent ${draft}`, JSON.stringify(body)];
+  const before = readDraft(name)?.value;
+  if (before && before.text !== text) {
+    const sent = JSON.parse(before.text);
+    const made = await post(table.path, sent, { key: before.key, keep: true }).catch(refused);
+    dropDraft(name);
+    if (made) {
+      // What was emptied since is not in a new form.
+      const emptied = Object.fromEntries(Object.keys(sent).filter((field) => !(field in body)).map((field) => [field, null]));
+      const { id } = made.data;
+      const answer = await patch(itemPath(table, id), { ...emptied, ...body }, { etag: made.etag });
+      return { ...answer, data: { ...answer.data, id } };
+    }
+  }
+  const own = before?.text === text ? before.key : typeof key === "function" ? key(body) : key;
+  keepNow(name, { text, key: own });
+  const answer = await post(table.path, body, { key: own }).catch((error) => { refused(error); dropDraft(name); throw error; });
+  dropDraft(name);
+  return answer;
+}
+
+/** The server said no, so nothing was made. Without an answer it may have been.
+ * @param {unknown} error */
+function refused(error) {
+  if (error instanceof ApiError && error.status >= 400 && error.status < 500) return null;
+  throw error;
+}
