@@ -19,7 +19,7 @@ import { fromCents, lineTotal } from "../money.js";
 import { Paper, PdfSheet } from "../paper.js";
 import { Button, Card, Head, Menu, Pill, Restored, Skeleton, onPhone, savedHere, say } from "../parts.js";
 import { place } from "../router.js";
-import { can, itemPath, valueOf } from "../schema.js";
+import { can, itemPath, may, valueOf } from "../schema.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
 import { detailText, fieldName, t, tableName, word } from "../words.js";
 import { openQuickClient } from "./quick_client.js";
@@ -211,6 +211,7 @@ function Editing({ table, item, etag, allRates }) {
         field("invoice_date", h(DayBox, control("invoice_date"))),
         field("due_date", h(DayBox, { ...control("due_date"), onChange: (day) => { touchedDue.current = true; set({ due_date: day }); } })),
         field("reference", h(TextBox, { ...control("reference"), length: 255 }))))),
+    item?.project_id && table.key === "invoices" && may("projects.read") ? h(BilledHours, { item }) : null,
     h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: () => { dirtyRows.current = true; changed(); } }),
       div({ class: "rows-foot" }, field("notes", h(TextBox, { ...control("notes"), length: 4096, long: true, placeholder: t("document.notes_hint") })), h(Sums, { totals: live, rates }))),
     item ? h(DraftPreview, { table, item }) : h(NewPreview, { table, values, rows, rates, totals: live }));
@@ -254,6 +255,13 @@ const SavedLine = ({ busy, dirty, made }) => span({ class: "soft saved" }, busy.
 /** Says that somebody else has changed what is being typed in.
  * @param {{ table: Table, item: Item, busy: import("@preact/signals").Signal<boolean>, dirty: import("@preact/signals").Signal<boolean> }} properties */
 const ChangedElsewhere = ({ table, item, busy, dirty }) => (dirty.value && !busy.value ? h(ChangedNotice, { table, item }) : null);
+
+/** Hours stay with the invoice when their row is removed, so the reader is told.
+ * @param {{ item: Item }} properties */
+function BilledHours({ item }) {
+  const count = useLoad(`/v1/projects/${item.project_id}/hours?per_page=1&invoice_id=${item.id}`).answer?.meta.total;
+  return count ? div({ class: "notice" }, span(null, t("document.has_hours")), h(Button, { small: true, href: `/projects/${item.project_id}` }, tableName("projects", 1))) : null;
+}
 
 /** What is known about the client, beside the field.
  * @param {{ client: Item | null | undefined }} properties */

@@ -322,6 +322,7 @@ fn what_was_typed_comes_back(browser: &mut Chromium, client: &Client) {
     browser.wait_until("document.getElementById('f-company_name')?.value === 'Voorlopig BV'");
     browser.type_in("f-company_name", "Blijvend BV");
     browser.type_in("f-city", "");
+    browser.key("Backspace");
     browser.press("button", "Opslaan");
     browser.wait_until("/^.clients.[^n]/.test(location.pathname)");
     let kept = client.get("/v1/clients?search=Blijvend").json();
