@@ -5,7 +5,9 @@ import { Dialog, confirm, openDialog, useTyped } from "../dialog.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { dayOf, nearDay } from "../format.js";
 import { a, div, fieldset, h, input, label, legend, p, span, strong, table as tableElement, tbody, td, th, thead, tr } from "../html.js";
+import { useMails } from "../history.js";
 import { useKeys } from "../keys.js";
+import { Refusal } from "../mailed.js";
 import { showOnce } from "../once.js";
 import { Button, Empty, Head, Menu, Moment, Pill, Problem, Skeleton, say } from "../parts.js";
 import { can, may, me } from "../schema.js";
@@ -23,6 +25,7 @@ export function Users({ table }) {
   const users = /** @type {Item[]} */ (loaded.answer?.data ?? []);
   const access = /** @type {Item[]} */ (useLoad("/v1/users/access").answer?.data ?? []);
   const invites = can(table, "create");
+  const mails = useMails(may("invoices.read") && users.some((user) => user.status === "invited") ? "/v1/mails?limit=100" : null);
   const invite = () => openDialog(({ close }) => h(Invite, { table, close }));
   useKeys(invites ? [{ key: "n n", label: t("users.invite"), run: invite }] : []);
   return div({ class: "page" },
@@ -31,18 +34,18 @@ export function Users({ table }) {
     !loaded.answer && !loaded.error ? div({ class: "card" }, h(Skeleton, { rows: 4 })) : null,
     users.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows" },
       thead(null, tr(null, th({ scope: "col" }, t("field.name")), th({ scope: "col", class: "status" }, t("field.role")), th({ scope: "col", class: "status" }, t("field.status")), th({ scope: "col", class: "when" }, t("users.since")), th({ scope: "col", class: "when moment" }, t("users.seen")), may("users.write") ? th({ scope: "col", class: "status" }, t("users.two_step")) : null, th({ scope: "col", class: "menu-column" }, span({ class: "hidden" }, t("more"))))),
-      tbody(null, users.map((user) => h(Row, { key: user.id, table, user, access: access.find((one) => one.user_id === user.id) ?? {} }))))) : null,
+      tbody(null, users.map((user) => h(Row, { key: user.id, table, user, mail: mails.find((mail) => user.status === "invited" && mail.recipient === user.email), access: access.find((one) => one.user_id === user.id) ?? {} }))))) : null,
     users.length === 1 && invites ? div({ class: "card" }, h(Empty, { icon: "clients", title: t("users.alone"), text: t("users.alone_text") }, h(Button, { icon: "plus", onClick: invite }, t("users.invite")))) : null,
     h(Roles, null));
 }
 
-/** @param {{ table: Table, user: Item, access: Item }} properties */
-function Row({ table, user, access }) {
+/** @param {{ table: Table, user: Item, mail?: Item, access: Item }} properties */
+function Row({ table, user, mail, access }) {
   const self = user.id === me.value.user.id;
   const edits = can(table, "patch");
   const name = user.name || user.email;
   return tr({ class: user.status === "suspended" ? "faded" : "" },
-    td({ class: "card-title" }, div({ class: "person" }, span({ class: "avatar", "aria-hidden": "true" }, initials(name)), div(null, a({ href: `${table.address}/${user.id}` }, name), self ? span({ class: "soft" }, ` (${t("users.you")})`) : null, div({ class: "soft" }, user.email)))),
+    td({ class: "card-title" }, div({ class: "person" }, span({ class: "avatar", "aria-hidden": "true" }, initials(name)), div(null, a({ href: `${table.address}/${user.id}` }, name), self ? span({ class: "soft" }, ` (${t("users.you")})`) : null, div({ class: "soft" }, user.email), mail ? h(Refusal, { mail }) : null))),
     td({ class: "card-end" }, choiceName("users", "role", user.role)),
     td({ class: "card-status" }, h(Pill, { table: "users", field: "status", value: user.status })),
     td({ class: "when card-none" }, nearDay(dayOf(user.created_at ?? user.meta?.created_at ?? ""))),

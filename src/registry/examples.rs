@@ -4,6 +4,7 @@ use engine::registry::{Lookup, Needed};
 
 /// An open invoice.
 const OPEN_INVOICE: Lookup = Lookup::found("ID", "/v1/invoices?payment_status=open&is_credit=false");
+const NEW_DRAFT: Lookup = Lookup::made("ID", "/v1/invoices", r#"{"title": "Uren van mei"}"#);
 const PAID_INVOICE: Lookup = Lookup::found("ID", "/v1/invoices?payment_status=paid&is_credit=false");
 /// A document that is final, since it was made so.
 const NEW_QUOTE: Lookup = Lookup::made(
@@ -128,6 +129,7 @@ pub const NEEDED: &[Needed] = &[
     },
     Needed { operations: &["undoImport"], lookups: &[Lookup::found("ID", "/v1/imports?status=done")] },
     Needed { operations: &["createPayment"], lookups: &[OPEN_INVOICE] },
+    Needed { operations: &["releaseInvoicesHours"], lookups: &[NEW_DRAFT] },
     Needed {
         operations: &["getPayment", "updatePayment", "deletePayment", "listPaymentHistory"],
         lookups: &[PAID_INVOICE, Lookup::found("PAYMENT_ID", "/v1/invoices/$ID/payments")],
