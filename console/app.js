@@ -1,6 +1,6 @@
 // The start: the words, the schema and the caller, then the frame and the screen of the address.
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { busy, finishDeletions, outdated } from "./api.js";
 import { chosen } from "./drafts.js";
 import { a, div, h, main, span, strong } from "./html.js";
@@ -47,7 +47,8 @@ function App() {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, [drawer]);
-  useEffect(() => { document.title = `${route.title} · ${me.value.account.name ?? "Kantoor"}`; }, [route.title]);
+  // Before the heading of the page, which says more, sets its own.
+  useLayoutEffect(() => { document.title = `${route.title} · ${me.value.account.name ?? "Kantoor"}`; }, [route.key, route.title]);
   return div({ class: drawer ? "shell drawer-open" : "shell" },
     a({ class: "skip", href: "#main", onClick: (event) => { event.preventDefault(); document.getElementById("main")?.focus(); } }, t("skip")),
     h(Side, { close: () => setDrawer(false) }),

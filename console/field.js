@@ -39,7 +39,7 @@ export function FieldRow({ table, field, name = fieldName(table, field.name), va
       input({ id, type: "checkbox", checked: Boolean(value), disabled, "aria-describedby": describedBy, onChange: (event) => onChange(event.currentTarget.checked) }),
       label({ for: id }, name), notes);
   }
-  return div({ class: `field kind-${field.kind} ${wide(field) ? "wide" : ""}` },
+  return div({ class: `field kind-${field.kind} ${wide(field) || field.name === "company_name" ? "wide" : ""}` },
     label({ for: id }, name, field.required ? span({ class: "required", "aria-hidden": "true" }, " *") : null), controlOf(table, field, control, onNew), notes);
 }
 

@@ -12,14 +12,18 @@ const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
  * @param {import("./schema.js").Field} field */
 export const isDays = (field) => field.kind === "texts" && Array.isArray(field.default) && field.default.length > 0 && field.default.every((one) => DAYS.includes(one));
 
-/** Checkboxes; the group around them has the name.
- * @param {Control & { table: string, field: string }} properties */
-export function DaysBox({ id, table, field, value, onChange, disabled }) {
-  const chosen = new Set(Array.isArray(value) ? value : []);
-  /** @param {string} day */
-  const toggle = (day) => onChange(DAYS.filter((one) => (one === day ? !chosen.has(day) : chosen.has(one))));
-  return div({ class: "radios" }, DAYS.map((day, place) => label({ key: day },
-    input({ id: place === 0 ? id : undefined, type: "checkbox", name: id, value: day, checked: chosen.has(day), disabled, onChange: () => toggle(day) }), span(null, choiceName(table, field, day)))));
+/** @param {Control & { table: string, field: string }} properties */
+export const DaysBox = ({ table, field, ...control }) => h(TicksBox, { ...control, options: DAYS.map((day) => /** @type {[string, string]} */ ([day, choiceName(table, field, day)])) });
+
+/** Checkboxes, in the order of the options; the group around them has the name. What is chosen beside them stays.
+ * @param {Control & { options: [string, string][] }} properties */
+export function TicksBox({ id, options, value, onChange, disabled }) {
+  const chosen = new Set(/** @type {string[]} */ (Array.isArray(value) ? value : []));
+  const all = new Map([...options, ...[...chosen].filter((one) => !options.some(([key]) => key === one)).map((one) => /** @type {[string, string]} */ ([one, String(one)]))]);
+  /** @param {string} key */
+  const toggle = (key) => onChange([...all.keys()].filter((one) => (one === key) !== chosen.has(one)));
+  return div({ class: "radios" }, [...all].map(([key, name], place) => label({ key },
+    input({ id: place === 0 ? id : undefined, type: "checkbox", name: id, value: key, checked: chosen.has(key), disabled, onChange: () => toggle(key) }), span(null, name))));
 }
 
 /** One value a line. What is being typed stays as it is until the field is left.

@@ -56,11 +56,15 @@ export function Pill({ table, field, value, tone }) {
 export function Head({ title, over, beside, children, tab = title }) {
   // What had the focus may have gone with the page before, as after finalizing.
   useEffect(() => { if (document.activeElement === document.body) focusHeading(); }, []);
-  useEffect(() => { if (typeof tab === "string" && tab) document.title = `${tab} · ${me.value.account.name ?? "Kantoor"}`; }, [tab]);
+  useTab(tab);
   return header({ class: "head" },
     div({ class: "head-words" }, over ? div({ class: "over" }, over) : null, div({ class: "head-line" }, h1({ tabIndex: -1 }, title), beside)),
     children ? div({ class: "actions" }, children) : null);
 }
+
+/** Names the window.
+ * @param {Children} tab */
+export const useTab = (tab) => useEffect(() => { if (typeof tab === "string" && tab) document.title = `${tab} · ${me.value.account.name ?? "Kantoor"}`; }, [tab]);
 
 /** Puts the focus at the beginning of the page. */
 export const focusHeading = () => /** @type {HTMLElement | null} */ (document.querySelector("main h1"))?.focus({ preventScroll: true });

@@ -30,7 +30,7 @@ export function Side({ close }) {
         group ? div({ class: "side-title" }, word([`menu.${group}`], group)) : null,
         shown.map((entry) => {
           const href = entry === "home" ? "/" : tables[entry]?.address && entry !== "settings" ? tables[entry].address : `/${entry}`;
-          const current = href === "/" ? path === "/" : [href, tables[BESIDE[entry] ?? ""]?.address].some((one) => one && (path === one || path.startsWith(`${one}/`)));
+          const current = href === "/" ? path === "/" : [href, ...(BESIDE[entry] ?? []).map((one) => tables[one]?.address)].some((one) => one && (path === one || path.startsWith(`${one}/`)));
           const number = counted[entry];
           // The PDFs of documents are files too; those that people uploaded come first. A number leads to what it counts.
           return div({ key: entry, class: "side-entry" }, a({ href: entry === "files" ? `${href}?origin=uploaded` : href, "aria-current": current ? "page" : undefined }, h(Icon, { name: entry }), span(null, word([`menu.${entry}`], tableName(entry)))),
@@ -39,8 +39,8 @@ export function Side({ close }) {
     })));
 }
 
-/** Tables without an entry of their own, by the entry that leads to them. @type {Record<string, string>} */
-const BESIDE = { flows: "runs", subscriptions: "batches", settings: "imports" };
+/** Tables without an entry of their own, by the entry that leads to them. @type {Record<string, string[]>} */
+const BESIDE = { flows: ["runs"], subscriptions: ["batches"], settings: ["imports", "exports"] };
 
 /** The numbers behind entries of the menu.
  * @returns {Record<string, any>} */

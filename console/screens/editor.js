@@ -192,7 +192,7 @@ function Editing({ table, item, etag, allRates }) {
   /** @param {string} name */
   const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), onChange: (/** @type {any} */ value) => set({ [name]: value }) });
   return form({ class: "page editor with-preview", noValidate: true, onSubmit: (event) => { event.preventDefault(); void saveAndSay(); } },
-    h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), over: a({ href: table.address }, tableName(table.key)), beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: "draft" }), item ? h(Others, { key: "others", address: `${table.address}/${item.id}` }) : null] },
+    h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), tab: item?.title || undefined, over: a({ href: table.address }, tableName(table.key)), beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: "draft" }), item ? h(Others, { key: "others", address: `${table.address}/${item.id}` }) : null] },
       h(SavedLine, { busy, dirty, made: item !== null }),
       h(Button, { type: "submit", busy: busy.value }, t("document.save")),
       div({ class: "split" }, h(Button, { primary: true, onClick: () => finalize(true) }, t("document.finalize_send")),

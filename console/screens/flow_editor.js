@@ -15,7 +15,7 @@ import { itemPath } from "../schema.js";
 import { EVENTS, OPERATORS, STEP_TYPES, stepFieldName, stepFields, stepName } from "../steps.js";
 import { choiceName, detailText, fieldName, t, tableName, word } from "../words.js";
 import { STEP_ICONS } from "./flow.js";
-import { DurationBox, FieldBox, FieldPicker, ScheduleBox, useEventFields } from "./flow_fields.js";
+import { DurationBox, FieldBox, FieldPicker, ScheduleBox, ValueBox, changedCondition, useEventFields } from "./flow_fields.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -124,7 +124,7 @@ function Editing({ table, item, etag }) {
       div({ class: "field" }, label({ for: "flow-description" }, t("field.description")), h(TextBox, { id: "flow-description", value: flow.value.description, onChange: (description) => set({ description }) })),
       div({ class: "field" }, label({ for: "flow-type" }, t("field.trigger_type")), h(ChoiceBox, { id: "flow-type", value: flow.value.trigger_type, onChange: (type) => set({ trigger_type: type, trigger_key: "" }), options: ["event", "custom", "schedule"].map((one) => /** @type {[string, string]} */ ([one, choiceName("flows", "trigger_type", one)])) })),
       div({ class: "field" }, label({ for: "flow-key" }, t("field.trigger_key")), flow.value.trigger_type === "event" ? h(ChoiceBox, { id: "flow-key", invalid: Boolean(fault("trigger_key")), value: flow.value.trigger_key, onChange: (key) => set({ trigger_key: key }), options: EVENTS.map((one) => /** @type {[string, string]} */ ([one, word([`trigger.${one}`], one)])) }) : flow.value.trigger_type === "schedule" ? h(ScheduleBox, { id: "flow-key", value: flow.value.trigger_key, onChange: (key) => set({ trigger_key: key }) }) : h(TextBox, { id: "flow-key", value: flow.value.trigger_key, placeholder: "order.shipped", onChange: (key) => set({ trigger_key: key }) }), faultLine("trigger_key", "flow-key"))),
-      div({ class: "flow-conditions" }, h(Conditions, { conditions: flow.value.conditions, root: "data.", fields, onChange: (conditions) => set({ conditions }) }))),
+      div({ class: "flow-conditions" }, h(Conditions, { id: "flow-conditions", conditions: flow.value.conditions, root: "data.", fields, onChange: (conditions) => set({ conditions }) }))),
     asJson.value ? h(Card, { title: "JSON" }, h(JsonBox, { label: t("field.steps"), value: plain(flow.value).steps, onChange: (list) => set({ steps: withKeys({ steps: list }).steps }) }))
       : ol({ class: "flow-editor" }, steps.map((step, at) => [adding(at), li({ key: step.key, class: "card flow-edit", onKeyDown: (event) => { if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown") && !(event.target instanceof HTMLSelectElement)) { event.preventDefault(); move(at, event.key === "ArrowUp" ? -1 : 1); } } },
         div({ class: "card-head" }, span({ class: "attention-icon" }, h(Icon, { name: STEP_ICONS[step.type] ?? "right" })), strong(null, `${at + 1}. ${stepName(step.type)}`),
@@ -145,7 +145,7 @@ function StepControl({ step, field, fields, error, id, onChange }) {
   const name = stepFieldName(step.type, field.name);
   const value = step[field.name];
   if (field.kind === "boolean") return div({ class: "field switch" }, input({ id, type: "checkbox", checked: Boolean(value), onChange: (event) => onChange(event.currentTarget.checked) }), label({ for: id }, name));
-  if (field.kind === "conditions") return div({ class: "field wide", id, tabIndex: -1 }, wrong, h(Conditions, { conditions: value ?? [], root: "record.", fields, onChange }));
+  if (field.kind === "conditions") return div({ class: "field wide", id, tabIndex: -1 }, wrong, h(Conditions, { id, conditions: value ?? [], root: "record.", fields, onChange }));
   if (field.kind === "duration") return div({ class: "field" }, label({ for: id }, name), h(DurationBox, { id, value: value ?? "", onChange, dayOnly: field.name === "deadline" }), wrong);
   const control = field.kind === "choice" ? h(ChoiceBox, { ...shared, value, empty: true, onChange, options: (field.choices ?? []).map((one) => /** @type {[string, string]} */ ([one, word([`mail.${one}`], choiceName("steps", field.name, one))])) })
     : field.kind === "json" ? h(JsonBox, { id, label: name, value: value ?? {}, onChange }) : h(TextBox, { ...shared, value: typeof value === "object" ? JSON.stringify(value) : value, long: field.kind === "long", onChange });
@@ -154,23 +154,16 @@ function StepControl({ step, field, fields, error, id, onChange }) {
     texts && fields.length > 0 ? h(FieldPicker, { fields, onPick: (path) => onChange(`${value ?? ""}${!value || /\s$/.test(value) || field.name.endsWith("_id") ? "" : " "}{{ ${path} }}`) }) : null);
 }
 
-/** @param {{ conditions: Item[], root: string, fields: import("./flow_fields.js").EventField[], onChange: (conditions: Item[]) => void }} properties */
-function Conditions({ conditions, root, fields, onChange }) {
+/** @param {{ id: string, conditions: Item[], root: string, fields: import("./flow_fields.js").EventField[], onChange: (conditions: Item[]) => void }} properties */
+function Conditions({ id, conditions, root, fields, onChange }) {
   /** @param {number} at @param {Item} changes */
-  const set = (at, changes) => onChange(conditions.map((one, place) => (place === at ? { ...one, ...changes } : one)));
+  const set = (at, changes) => onChange(conditions.map((one, place) => (place === at ? changedCondition(one, changes, fields) : one)));
   return div({ class: "conditions" }, conditions.map((one, at) => div({ key: at, class: "condition" },
-    h(FieldBox, { id: `${root}-field-${at}`, label: t("flow.field"), value: one.field, root, fields, onChange: (field) => set(at, { field }) }),
-    h(ChoiceBox, { id: `${root}-op-${at}`, label: t("flow.operator"), value: one.op, onChange: (op) => set(at, { op }), options: OPERATORS.map((op) => /** @type {[string, string]} */ ([op, word([`operator.${op}`], op)])) }),
-    input({ type: "text", value: typeof one.value === "string" ? one.value : JSON.stringify(one.value ?? ""), "aria-label": t("flow.value"), onInput: (event) => set(at, { value: readValue(event.currentTarget.value) }) }),
+    h(FieldBox, { id: `${id}-field-${at}`, label: t("flow.field"), value: one.field, root, fields, onChange: (field) => set(at, { field }) }),
+    h(ChoiceBox, { id: `${id}-op-${at}`, label: t("flow.operator"), value: one.op, onChange: (op) => set(at, { op }), options: OPERATORS.map((op) => /** @type {[string, string]} */ ([op, word([`operator.${op}`], op)])) }),
+    h(ValueBox, { id: `${id}-value-${at}`, condition: one, fields, onChange: (value) => onChange(conditions.map((other) => (other === one ? { ...one, value } : other))) }),
     h(Button, { small: true, quiet: true, icon: "close", label: t("delete"), onClick: () => onChange(conditions.filter((_, place) => place !== at)) }))),
     button({ type: "button", class: "link", onClick: () => onChange([...conditions, { field: root, op: "eq", value: "" }]) }, t("flow.add_condition")));
-}
-
-/** Numbers, booleans and lists are typed as JSON; anything else is a text.
- * @param {string} typed */
-function readValue(typed) {
-  if (!/^(-?\d+(\.\d+)?|true|false|null|\[.*\])$/.test(typed)) return typed;
-  try { return JSON.parse(typed); } catch { return typed; }
 }
 
 /** @param {{ id?: string, label: string, value: unknown, onChange: (value: any) => void }} properties */

@@ -3,11 +3,13 @@ import { useState } from "preact/hooks";
 import { useLoad } from "../api.js";
 import { tableOf } from "../change.js";
 import { ChoiceBox, NumberBox, TextBox } from "../field.js";
-import { div, h } from "../html.js";
-import { Menu } from "../parts.js";
+import { button, div, h, input, span } from "../html.js";
+import { ListBox, TicksBox } from "../listbox.js";
+import { Icon, Menu } from "../parts.js";
 import { eventFieldName, pathName } from "../steps.js";
-import { t } from "../words.js";
+import { choiceName, lastOf, t } from "../words.js";
 
+/** @typedef {import("../api.js").Item} Item */
 /** @typedef {{ id: string, value: string, onChange: (value: any) => void }} Control */
 
 /** @type {[string, RegExp, (number: string) => string][]} */
@@ -38,7 +40,7 @@ export function ScheduleBox({ id, value, onChange }) {
     own ? h(TextBox, { id: `${id}-cron`, label: t("schedule.own"), value, placeholder: "30 8 * * mon-fri", onChange }) : null);
 }
 
-/** @typedef {{ path: string, name: string }} EventField */
+/** @typedef {{ path: string, name: string, options?: [string, string][] }} EventField `options`: what it can be, if that is known. */
 
 /** What an event has, by name: its own data, such as a message or a mail, and the fields of the record that it is about.
  * @param {string} event @returns {EventField[]} */
@@ -47,12 +49,22 @@ export function useEventFields(event) {
   const found = data?.events?.find((/** @type {any} */ one) => one.event === event);
   const type = /** @type {string} */ (found?.entity_types?.[0] ?? "");
   const fields = /** @type {any[]} */ (data?.records?.[type] ?? []);
+  /** @param {string} of @param {any} field */
+  const optionsOf = (of, field) => {
+    const name = lastOf(field.path);
+    const table = tableOf(of);
+    if (field.type === "boolean") return yesOrNo();
+    const choices = /** @type {string[] | undefined} */ (table?.fields.find((one) => one.name === name)?.choices ?? data.records[of]?.find((/** @type {any} */ one) => one.path === `data.${name}`)?.choices);
+    // Mails without a template.
+    return choices && [...choices, ...(name === "send_type" ? ["flow", "ticket"] : [])].map((one) => /** @type {[string, string]} */ ([one, choiceName(table?.key ?? "", name, one)]));
+  };
   const beside = /** @type {any[]} */ (found?.fields ?? []).filter((field) => field.type !== "array" && !field.path.endsWith(".id"));
-  return [...beside.map((field) => ({ path: field.path, name: pathName(field.path) })), ...fields.filter((field) => !["array", "object"].includes(field.type)).map((field) => {
-    const last = field.path.slice(field.path.lastIndexOf(".") + 1);
-    return { path: field.path, name: eventFieldName(tableOf(type)?.key ?? "", last) };
-  })];
+  return [...beside.map((field) => ({ path: field.path, name: pathName(field.path), options: optionsOf(field.path.split(".")[1].replace(/^mail$/, "mail_template"), field) })),
+    ...fields.filter((field) => !["array", "object"].includes(field.type)).map((field) => ({ path: field.path, name: eventFieldName(tableOf(type)?.key ?? "", lastOf(field.path)), options: optionsOf(type, field) }))];
 }
+
+/** @returns {[string, string][]} */
+const yesOrNo = () => [["true", t("yes")], ["false", t("no")]];
 
 /** The field of a condition: one of the event by its name, or a path.
  * @param {Control & { label: string, root: string, fields: EventField[] }} properties */
@@ -66,6 +78,53 @@ export function FieldBox({ id, label, value, root, fields, onChange }) {
 }
 
 const OWN = "own";
+
+/** @param {Item} condition @param {EventField[]} fields */
+const fieldOf = ({ field = "" }, fields) => fields.find((one) => one.path === field.replace(/^record\./, "data."));
+
+/** A condition with another field or comparison, and a value that fits it.
+ * @param {Item} condition @param {Item} changes @param {EventField[]} fields @returns {Item} */
+export function changedCondition(condition, changes, fields) {
+  const next = { ...condition, ...changes };
+  const { op, value } = next;
+  const kept = "field" in changes && (fieldOf(condition, fields)?.options || fieldOf(next, fields)?.options) ? "" : value;
+  const one = Array.isArray(kept) ? kept[0] ?? "" : condition.op === "exists" ? "" : kept ?? "";
+  if (op === "exists") return { ...next, value: typeof value === "boolean" ? value : true };
+  return { ...next, value: op !== "in" ? one : Array.isArray(kept) ? kept : one === "" ? [] : [one] };
+}
+
+/** What a field is compared with: its choices by name, another field by name, or what is typed.
+ * @param {{ id: string, condition: Item, fields: EventField[], onChange: (value: any) => void }} properties */
+export function ValueBox({ id, condition, fields, onChange }) {
+  const [typing, setTyping] = useState(false);
+  const { op, value } = condition;
+  const name = t("flow.value");
+  const options = op === "exists" ? yesOrNo() : ["eq", "ne", "in"].includes(op) ? fieldOf(condition, fields)?.options : undefined;
+  const [, path] = (typeof value === "string" && /^\{\{ *([\w.[\]]+) *\}\}$/.exec(value)) || [];
+  if (path && !typing) {
+    const word = fields.find((field) => field.path === path)?.name ?? (pathName(path) || path);
+    // The record may have been changed since the flow was started.
+    const shown = condition.field?.startsWith("record.") && path.startsWith("data.") ? t("flow.at_start", { name: word }) : word;
+    return div(null, span({ class: "chip" }, button({ type: "button", title: value, "aria-label": `${name}: ${shown}`, onClick: () => setTyping(true) }, shown),
+      button({ type: "button", class: "chip-close", "aria-label": t("clear"), onClick: () => { setTyping(!options); onChange(op === "in" ? [] : ""); } }, h(Icon, { name: "close" }))));
+  }
+  if (options && !typing) {
+    return op === "in" ? div({ role: "group", "aria-label": name }, h(TicksBox, { id, value, options, onChange }))
+      : h(ChoiceBox, { id, label: name, value: String(value ?? op === "exists"), onChange: (next) => { setTyping(next === OWN); onChange(next === OWN ? "" : readValue(next)); }, options: op === "exists" ? options : [...options, [OWN, t("flow.own_field")]] });
+  }
+  if (op === "in" && !path) return h(ListBox, { id, label: name, value, onChange: (all) => onChange(all.map(readValue)) });
+  return input({ id, type: "text", ref: typing ? focus : undefined, "aria-label": name, value: typeof value === "string" ? value : JSON.stringify(value ?? ""), onFocus: () => setTyping(true), onBlur: () => setTyping(false), onInput: (event) => onChange(readValue(event.currentTarget.value)) });
+}
+
+/** @param {HTMLElement | null} box */
+const focus = (box) => box?.focus();
+
+/** Numbers, booleans and lists are typed as JSON; anything else is a text.
+ * @param {string} typed */
+function readValue(typed) {
+  if (!/^(-?\d+(\.\d+)?|true|false|null|\[.*\])$/.test(typed)) return typed;
+  try { return JSON.parse(typed); } catch { return typed; }
+}
 
 /** Puts a field of the event into a text.
  * @param {{ fields: EventField[], onPick: (path: string) => void }} properties */

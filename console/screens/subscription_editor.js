@@ -137,10 +137,18 @@ function Editing({ table, item, etag, allRates }) {
       field("title", h(TextBox, { ...control("title"), length: 255 })),
       div({ class: "field-row four" },
         field("frequency", h(ChoiceBox, { ...control("frequency"), options: frequencies })),
-        weekly ? field("day_of_week", h(ChoiceBox, { ...control("day_of_week"), options: weekdays, empty: true })) : field("day_of_month", h(NumberBox, control("day_of_month"))),
+        weekly ? field("day_of_week", h(ChoiceBox, { ...control("day_of_week"), options: weekdays, empty: true })) : field("day_of_month", h(NumberBox, { ...control("day_of_month"), placeholder: dayOf(values.value.subscription_start, item) })),
         field("subscription_start", h(DayBox, control("subscription_start"))),
         field("subscription_end", h(DayBox, control("subscription_end")))))),
     h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: () => { touchedLines.current = true; changed(); } }), div({ class: "rows-foot" }, div(null), h(Sums, { totals: live, rates }))));
+}
+
+/** The day of the month if none is chosen: that of the first invoice, or of the start.
+ * @param {string} start @param {Item | null} item */
+function dayOf(start, item) {
+  const day = Number(start?.slice(8));
+  const first = item?.start_date === start && item?.schedule?.schedule_type === "start_date" ? item.schedule.day_of_month : day;
+  return !day ? undefined : first === day ? t("subscription.day_of_start", { day }) : String(first);
 }
 
 /** @param {string} name @param {any} value */

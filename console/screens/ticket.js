@@ -11,7 +11,7 @@ import { useKeys } from "../keys.js";
 import { ExportButton, listFilters } from "../list.js";
 import { Refusal, sayMailed } from "../mailed.js";
 import { Missing } from "../missing.js";
-import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError, useTurn } from "../parts.js";
+import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError, useTab, useTurn } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, may, me, tables, titleOf } from "../schema.js";
 import { Related } from "./client.js";
@@ -71,6 +71,7 @@ function Conversation({ table, id, statuses }) {
   const end = useRef(/** @type {HTMLDivElement | null} */ (null));
   const number = messages.answer?.data.length ?? 0;
   useEffect(() => { end.current?.scrollTo(0, end.current.scrollHeight); }, [number, mails.length]);
+  useTab(loaded.answer?.data.subject);
   const edits = can(table, "patch");
   useKeys(edits ? [
     { key: "s", label: t("ticket.status"), run: () => /** @type {HTMLElement | null} */ (document.querySelector(".conversation-head .menu > button"))?.click() },

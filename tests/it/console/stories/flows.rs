@@ -13,9 +13,13 @@ fn a_flow_is_edited_and_its_warnings_stay() {
     server.leaves_jobs();
     let client = client(&server);
     let olga = owner(&server, &client, "olga@a.example");
+    let conditions = json!([
+        {"field": "record.payment_status", "op": "in", "value": ["partial", "overdue"]},
+        {"field": "record.due_date", "op": "eq", "value": "{{ data.due_date }}"},
+    ]);
     let flow = json!({
         "name": "Bel", "category": "sales", "max_attempts": 3, "active": false, "trigger_type": "event", "trigger_key": "invoice.paid",
-        "steps": [{"type": "create_task", "title": "Bel over {{ data.nummer }}"}],
+        "steps": [{"type": "condition", "conditions": conditions}, {"type": "create_task", "title": "Bel over {{ data.nummer }}"}],
     });
     let path = format!("/v1/automation/flows/{}", client.post("/v1/automation/flows", flow).expect(201).id());
     let address = path.replace("/v1/automation", "");
@@ -34,7 +38,13 @@ fn a_flow_is_edited_and_its_warnings_stay() {
         json!(["Btw › Percentage", "Btw › Bedrag"])
     );
     browser.evaluate("document.querySelector('.condition > .button').click()");
-    browser.wait_until("document.querySelector('.condition') === null");
+    browser.wait_until("document.querySelector('.flow-conditions .condition') === null");
+    // Values are read as words: choices, and other fields.
+    let ticked = "[...document.querySelectorAll('.condition label:has(:checked)')].map((one) => one.innerText)";
+    assert_eq!(browser.evaluate(ticked), json!(["Deels betaald", "Verlopen"]));
+    assert_eq!(browser.evaluate("document.querySelector('.condition .chip').innerText"), "Vervaldatum bij de start");
+    browser.evaluate("document.querySelector('.condition input[value=partial]').click()");
+    browser.wait_until(&format!("{ticked}.length === 1"));
     browser.type_in("flow-name", "Bel de klant");
     browser.key("Ctrl+s");
     browser.sees("did you mean 'number'?");
@@ -43,6 +53,7 @@ fn a_flow_is_edited_and_its_warnings_stay() {
         (&saved["name"], &saved["category"], &saved["meta"]["max_attempts"]),
         (&json!("Bel de klant"), &json!("sales"), &json!(3))
     );
+    assert_eq!(saved["meta"]["definition"]["steps"][0]["conditions"][0]["value"], json!(["overdue"]));
     browser.check();
 }
 

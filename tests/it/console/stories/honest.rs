@@ -47,6 +47,8 @@ fn a_payment_comes_back(browser: &mut Chromium, client: &Client) {
     browser.type_in("pay-reference", "Afschrift 7");
     browser.open(&page);
     browser.settles(&page);
+    // The tab is named after the invoice after a reload too.
+    browser.wait_until("document.title.startsWith(`${document.querySelector('main h1')?.innerText} · `)");
     browser.press("button", "Betaling boeken");
     browser.wait_until("document.getElementById('pay-amount')?.value === '21,00'");
     assert_eq!(browser.value("pay-reference"), "Afschrift 7");

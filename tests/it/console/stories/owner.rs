@@ -362,6 +362,11 @@ fn clients_are_imported(browser: &mut Chromium, server: &Server, client: &Client
     let total = || client.get("/v1/clients").json()["meta"]["total"].as_i64().unwrap() - before;
     browser.go("/settings");
     follow(browser, "/imports");
+    let current = "document.querySelector('.side [aria-current]')?.innerText === 'Instellingen'";
+    browser.wait_until(current);
+    browser.go("/exports");
+    browser.wait_until(&format!("location.pathname === '/exports' && {current}"));
+    browser.go("/imports");
     browser.press("link", "Nieuwe import");
     browser.wait_until("document.getElementById('import-file') !== null");
     browser.upload("import-file", "tests/it/console/clients.csv");
