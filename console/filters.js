@@ -83,7 +83,13 @@ export function SearchBox({ box, now }) {
       clearTimeout(timer.current);
       timer.current = setTimeout(() => setQuery({ search: text.trim(), page: "" }), WAIT);
     },
-    onKeyDown: (event) => { if (event.key === "Escape") { event.currentTarget.blur(); if (typed) { setTyped(""); setQuery({ search: "", page: "" }); } } },
+    onKeyDown: (event) => {
+      if (event.key !== "Escape") return;
+      event.currentTarget.blur();
+      // To the row that the keyboard was at; other rows are coming if there was a search.
+      /** @type {HTMLElement | null} */ (document.querySelector(typed ? ".table-box" : ".table-box tr[tabindex='0']"))?.focus();
+      if (typed) { setTyped(""); setQuery({ search: "", page: "" }); }
+    },
   }));
 }
 

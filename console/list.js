@@ -1,5 +1,5 @@
 // The generic list. Search, filters, sort and page stand in the address, so a list is a link.
-import { useSignal } from "@preact/signals";
+import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post, useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
@@ -253,6 +253,9 @@ function columnsOf(table) {
 function Rows({ table, rows, columns, selected, dim }) {
   const body = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
   const at = useRef(-1);
+  // The one row that Tab comes to: the last one that had the focus.
+  const stop = useSignal("");
+  if (!rows.some((row) => row.id === stop.peek())) stop.value = rows[0]?.id ?? "";
   const parameters = new URLSearchParams(place.value.query);
   // What is to be done is open.
   const fields = columns.filter((name) => name !== "status" || !byDeadline(table)).map((name) => fieldOf(table, name)).filter((field) => field !== undefined);
@@ -292,14 +295,14 @@ function Rows({ table, rows, columns, selected, dim }) {
   const latest = useRef({ toggle, fields });
   latest.current.toggle = toggle;
   if (namesOf(latest.current.fields) !== namesOf(fields)) latest.current.fields = fields;
-  const actions = useMemo(() => ({ focused: (/** @type {number} */ place) => { at.current = place; }, toggle: (/** @type {string} */ id, /** @type {boolean} */ several) => latest.current.toggle(id, several) }), []);
+  const actions = useMemo(() => ({ focused: (/** @type {number} */ place, /** @type {string} */ id) => { at.current = place; stop.value = id; }, toggle: (/** @type {string} */ id, /** @type {boolean} */ several) => latest.current.toggle(id, several) }), []);
   return div({ class: fields.length > 8 ? "table-box scrolls" : "table-box", role: "region", "aria-label": tableName(table.key), tabIndex: -1 },
     tableElement({ "aria-label": tableName(table.key), class: ["table", dim && "dim", fields.length < 7 && "few"].filter(Boolean).join(" ") },
       thead(null, tr(null,
         !picks ? null : th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
         fields.map((field, column) => h(Heading, { key: field.name, table, field, first: column === 0, roomy: roomyClass(roomy, field), long: field.kind === "amount" ? longest(rows.map((row) => valueOf(row, field.name))) : 0, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
       tbody({ ref: body, onMouseOver: tellWhole }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length - (picks ? 0 : 1)),
-        h(Row, { key: row.id, table, row, place, stop: place === Math.max(0, at.current), fields: latest.current.fields, roomy, opens, picks, selected, actions })]))));
+        h(Row, { key: row.id, table, row, place, stop, fields: latest.current.fields, roomy, opens, picks, selected, actions })]))));
 }
 
 /** The width of a column whose amounts need more than others: they are never cut.
@@ -334,24 +337,25 @@ const ABOVE_ROWS = 200;
 const LOWEST_ROW = 32;
 const REST_OF_ROWS_AFTER = 50;
 
-/** @typedef {{ focused: (place: number) => void, toggle: (id: string, several: boolean) => void }} RowActions */
+/** @typedef {{ focused: (place: number, id: string) => void, toggle: (id: string, several: boolean) => void }} RowActions */
 
 /** It reads signals, so it is drawn again only if they or its properties change.
- * @param {{ table: Table, row: Item, place: number, stop: boolean, fields: Field[], roomy: string[], opens: boolean, picks: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
+ * @param {{ table: Table, row: Item, place: number, stop: import("@preact/signals").Signal<string>, fields: Field[], roomy: string[], opens: boolean, picks: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
 function Row({ table, row, place, stop, fields, roomy, opens, picks, selected, actions }) {
   const taste = tasteOf(table.key);
   const chosen = selected.value.has(row.id);
   const phone = onPhone.value;
+  const tabIndex = useComputed(() => (stop.value === row.id ? 0 : -1)).value;
   return tr({
-    id: `row-${row.id}`, tabIndex: stop ? 0 : -1, "aria-selected": chosen || undefined, class: opens ? "opens" : "",
-    onFocus: () => actions.focused(place),
+    id: `row-${row.id}`, tabIndex, "aria-selected": chosen || undefined, class: opens ? "opens" : "",
+    onFocusIn: () => actions.focused(place, row.id),
     onClick: (event) => {
       if (event.target instanceof Element && event.target.closest("a, button, input, label")) return;
       if (opens && !getSelection()?.toString()) go(`${table.address}/${row.id}`);
     },
   },
-    !picks ? null : td({ class: "pick" }, input({ type: "checkbox", checked: chosen, "aria-label": t("list.choose_one", { name: calledIn(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
-    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column, fields) + roomyClass(roomy, field) }, cell(table, row, field, column, opens))),
+    !picks ? null : td({ class: "pick" }, input({ type: "checkbox", tabIndex, checked: chosen, "aria-label": t("list.choose_one", { name: calledIn(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
+    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column, fields) + roomyClass(roomy, field) }, cell(table, row, field, column, opens, tabIndex))),
     phone ? td({ class: "card-line" }, cardLine(table, row, fields)) : null);
 }
 
@@ -379,8 +383,8 @@ function cardLine(table, row, fields) {
   return shown.flatMap((field, place) => [place > 0 ? " · " : "", field?.name === "number" ? shortNumber(String(row.number)) : figure(table, row, field?.name ?? "") ?? h(Value, { key: place, table: table.key, field: /** @type {Field} */ (field), value: valueOf(row, field?.name ?? ""), plain: true })]);
 }
 
-/** @param {Table} table @param {Item} row @param {Field} field @param {number} column @param {boolean} opens */
-function cell(table, row, field, column, opens) {
+/** @param {Table} table @param {Item} row @param {Field} field @param {number} column @param {boolean} opens @param {number} tabIndex */
+function cell(table, row, field, column, opens, tabIndex) {
   const value = valueOf(row, field.name);
   const isName = (table.names ?? [])[0] === field.name || column === 0;
   if (column === 0 && opens) {
@@ -389,7 +393,7 @@ function cell(table, row, field, column, opens) {
     const link = a({ key: "link", href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
     // What is done keeps its place in the line of what is not.
     if (table.key === "tasks" && row.status !== "open") return [span({ key: "tick", class: "tick done", "aria-hidden": "true" }, h(Icon, { name: "check" })), link];
-    return ticks ? [button({ key: "tick", type: "button", class: "tick", "aria-label": `${t("action.tasks.complete")}: ${row.title}`, onClick: () => void tick(row) }, h(Icon, { name: "check" })), link] : link;
+    return ticks ? [button({ key: "tick", type: "button", tabIndex, class: "tick", "aria-label": `${t("action.tasks.complete")}: ${row.title}`, onClick: () => void tick(row) }, h(Icon, { name: "check" })), link] : link;
   }
   if (field.name === "deadline" && row.status === "open" && row.deadline && daysUntil(row.deadline) < 0) return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   const own = figure(table, row, field.name);

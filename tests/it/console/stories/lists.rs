@@ -73,6 +73,12 @@ fn columns_are_chosen_by_keyboard(browser: &mut Chromium) {
     browser.key("Escape");
     browser.wait_until("document.querySelector('.columns-list') === null");
     assert_eq!(browser.evaluate("document.activeElement.id"), row);
+    // So does the search; and Tab comes to the checkbox of this row alone.
+    browser.key("/");
+    browser.wait_until("document.activeElement.type === 'search'");
+    browser.key("Escape");
+    assert_eq!(browser.evaluate("document.activeElement.id"), row);
+    assert_eq!(browser.evaluate("document.querySelectorAll('tbody .pick input[tabindex=\"0\"]').length"), 1);
 }
 
 /// The numbers of the menu and of Home have a list of their own, and so has a status that not every late invoice has.
