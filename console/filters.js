@@ -110,7 +110,7 @@ function Chip({ table, field, parameters, onOpen }) {
  * @param {Table} table */
 export const columnFields = (table) => table.fields.filter((field) => fits(table, field) && field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind));
 
-/** @param {{ table: Table, open: import("@preact/signals").Signal<boolean>, columns: import("@preact/signals").Signal<string[]>, onChange: (names: string[]) => void }} properties */
+/** @param {{ table: Table, open: import("@preact/signals").Signal<boolean>, columns: string[], onChange: (names: string[]) => void }} properties */
 export function ColumnChooser({ table, open, columns, onChange }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   useOutside(box, open.value, () => { open.value = false; });
@@ -140,9 +140,9 @@ export function ColumnChooser({ table, open, columns, onChange }) {
   };
   const all = columnFields(table);
   /** @param {string} name */
-  const toggle = (name) => onChange(columns.value.includes(name) ? columns.value.filter((one) => one !== name) : all.map((field) => field.name).filter((one) => one === name || columns.value.includes(one)));
+  const toggle = (name) => onChange(columns.includes(name) ? columns.filter((one) => one !== name) : all.map((field) => field.name).filter((one) => one === name || columns.includes(one)));
   return div({ class: "menu wide-only", ref: box, onKeyDown, onFocusOut: (event) => { if (event.relatedTarget instanceof Node && !box.current?.contains(event.relatedTarget)) open.value = false; } },
     h(Button, { icon: "columns", quiet: true, label: t("list.columns"), open: open.value, onClick: () => { open.value = !open.value; } }),
     open.value ? div({ class: "menu-list columns-list", popover: "manual", role: "group", "aria-label": t("list.columns") }, all.map((field) => label({ key: field.name },
-      input({ type: "checkbox", checked: columns.value.includes(field.name), disabled: columns.value.length === 1 && columns.value[0] === field.name, onChange: () => toggle(field.name) }), fieldName(table.key, field.name)))) : null);
+      input({ type: "checkbox", checked: columns.includes(field.name), disabled: columns.length === 1 && columns[0] === field.name, onChange: () => toggle(field.name) }), fieldName(table.key, field.name)))) : null);
 }
