@@ -388,9 +388,10 @@ function cell(table, row, field, column, opens, tabIndex) {
   const value = valueOf(row, field.name);
   const isName = (table.names ?? [])[0] === field.name || column === 0;
   if (column === 0 && opens) {
+    // The status says already that it is a draft.
     const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : shortNumber(ownName(table.key, String(value ?? "")))) : null;
     const ticks = table.key === "tasks" && row.status === "open" && can(table, "patch");
-    const link = a({ key: "link", href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
+    const link = a({ key: "link", href: `${table.address}/${row.id}`, tabIndex: -1 }, field.name === "number" && isDraft(row) ? [span({ key: "none", "aria-hidden": "true" }, "–"), span({ key: "draft", class: "hidden" }, t("document.draft"))] : text || h(Value, { table: table.key, field, value, plain: true }) || "–");
     // What is done keeps its place in the line of what is not.
     if (table.key === "tasks" && row.status !== "open") return [span({ key: "tick", class: "tick done", "aria-hidden": "true" }, h(Icon, { name: "check" })), link];
     return ticks ? [button({ key: "tick", type: "button", tabIndex, class: "tick", "aria-label": `${t("action.tasks.complete")}: ${row.title}`, onClick: () => void tick(row) }, h(Icon, { name: "check" })), link] : link;
