@@ -240,14 +240,14 @@ function Later({ load }) {
 }
 
 const narrow = ["(max-width: 90em)", "(max-width: 68.75em)"].map((query) => matchMedia(query));
-const narrowness = () => (onPhone.value ? 0 : narrow.filter((one) => one.matches).length);
+const narrowness = () => narrow.filter((one) => one.matches).length;
 /** How many columns do not fit this window. */
 const room = signal(narrowness());
 narrow.forEach((one) => one.addEventListener("change", () => { room.value = narrowness(); }));
 
 /** The columns that fit; who chose them sees them all.
  * @param {Table} table @param {string[]} columns */
-const fitting = (table, columns) => (chosen(`columns.${table.key}`, null) ? columns : columns.filter((name) => !tasteOf(table.key).roomy?.slice(0, room.value).includes(name)));
+const fitting = (table, columns) => (chosen(`columns.${table.key}`, null) ? columns : columns.filter((name) => !tasteOf(table.key).roomy?.slice(0, onPhone.value ? 0 : room.value).includes(name)));
 
 /** @param {Table} table @returns {string[]} */
 function columnsOf(table) {
