@@ -83,7 +83,13 @@ export function SearchBox({ box, now }) {
       clearTimeout(timer.current);
       timer.current = setTimeout(() => setQuery({ search: text.trim(), page: "" }), WAIT);
     },
-    onKeyDown: (event) => { if (event.key === "Escape") { event.currentTarget.blur(); if (typed) { setTyped(""); setQuery({ search: "", page: "" }); } } },
+    onKeyDown: (event) => {
+      if (event.key !== "Escape") return;
+      event.currentTarget.blur();
+      // To the row that the keyboard was at; other rows are coming if there was a search.
+      /** @type {HTMLElement | null} */ (document.querySelector(typed ? ".table-box" : ".table-box tr[tabindex='0']"))?.focus();
+      if (typed) { setTyped(""); setQuery({ search: "", page: "" }); }
+    },
   }));
 }
 
@@ -104,16 +110,39 @@ function Chip({ table, field, parameters, onOpen }) {
  * @param {Table} table */
 export const columnFields = (table) => table.fields.filter((field) => fits(table, field) && field.in?.includes("list") && !["custom", "data", "rows", "lines"].includes(field.kind));
 
-/** @param {{ table: Table, open: import("@preact/signals").Signal<boolean>, columns: import("@preact/signals").Signal<string[]>, onChange: (names: string[]) => void }} properties */
+/** @param {{ table: Table, open: import("@preact/signals").Signal<boolean>, columns: string[], onChange: (names: string[]) => void }} properties */
 export function ColumnChooser({ table, open, columns, onChange }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   useOutside(box, open.value, () => { open.value = false; });
   usePopover(box, ".menu-list", open.value, "right");
+  const boxes = () => [.../** @type {NodeListOf<HTMLElement>} */ (box.current?.querySelectorAll("input:enabled") ?? [])];
+  const from = useRef(/** @type {Element | null} */ (null));
+  useEffect(() => {
+    if (!open.value) return;
+    from.current = document.activeElement;
+    boxes()[0]?.focus();
+  }, [open.value]);
+  // The keys of the list do not work here.
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    if (!open.value || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.stopPropagation();
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      const all = boxes();
+      all[(all.indexOf(/** @type {HTMLElement} */ (document.activeElement)) + step + all.length) % all.length]?.focus();
+    } else if (event.key === "Escape" || event.key === "c") {
+      open.value = false;
+      // To the row that it was opened from, or to the button.
+      /** @type {HTMLElement | null | undefined} */ (from.current?.matches("tr") ? from.current : box.current?.querySelector("button"))?.focus();
+    } else return;
+    event.preventDefault();
+  };
   const all = columnFields(table);
   /** @param {string} name */
-  const toggle = (name) => onChange(columns.value.includes(name) ? columns.value.filter((one) => one !== name) : all.map((field) => field.name).filter((one) => one === name || columns.value.includes(one)));
-  return div({ class: "menu wide-only", ref: box },
+  const toggle = (name) => onChange(columns.includes(name) ? columns.filter((one) => one !== name) : all.map((field) => field.name).filter((one) => one === name || columns.includes(one)));
+  return div({ class: "menu wide-only", ref: box, onKeyDown, onFocusOut: (event) => { if (event.relatedTarget instanceof Node && !box.current?.contains(event.relatedTarget)) open.value = false; } },
     h(Button, { icon: "columns", quiet: true, label: t("list.columns"), open: open.value, onClick: () => { open.value = !open.value; } }),
-    open.value ? div({ class: "menu-list columns-list", popover: "manual" }, all.map((field) => label({ key: field.name },
-      input({ type: "checkbox", checked: columns.value.includes(field.name), disabled: columns.value.length === 1 && columns.value[0] === field.name, onChange: () => toggle(field.name) }), fieldName(table.key, field.name)))) : null);
+    open.value ? div({ class: "menu-list columns-list", popover: "manual", role: "group", "aria-label": t("list.columns") }, all.map((field) => label({ key: field.name },
+      input({ type: "checkbox", checked: columns.includes(field.name), disabled: columns.length === 1 && columns[0] === field.name, onChange: () => toggle(field.name) }), fieldName(table.key, field.name)))) : null);
 }

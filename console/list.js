@@ -1,5 +1,5 @@
 // The generic list. Search, filters, sort and page stand in the address, so a list is a link.
-import { useSignal } from "@preact/signals";
+import { signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post, useLoad } from "./api.js";
 import { choose, chosen } from "./drafts.js";
@@ -13,8 +13,8 @@ import { Button, Empty, Head, Icon, Menu, Problem, Skeleton, Tabs, isTouched, on
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery, wentBack } from "./router.js";
 import { can, fieldOf, tables, titleOf, valueOf } from "./schema.js";
-import { Value, isNumeric, ownName, shortNumber } from "./value.js";
-import { fieldName, loadRest, t, tableName, word } from "./words.js";
+import { Value, isNumeric, isStatus, ownName, shortNumber } from "./value.js";
+import { choiceName, fieldName, loadRest, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
 /** @typedef {import("./schema.js").Field} Field */
@@ -126,6 +126,7 @@ export function viewQuery() {
 function ListCard({ table, loaded, add }) {
   const selected = useSignal(/** @type {ReadonlySet<string>} */ (new Set()));
   const columns = useSignal(columnsOf(table));
+  const shown = fitting(table, columns.value);
   const sorted = byDeadline(table);
   const rows = useFigures(table, useMemo(() => {
     const found = /** @type {Item[]} */ (loaded.answer?.data ?? []);
@@ -155,7 +156,7 @@ function ListCard({ table, loaded, add }) {
       div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
       h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => showViews(table) }),
       exportable(table) ? h(ExportButton, { resource: table.key, filters: listFilters(), class: "wide-only" }) : null,
-      h(ColumnChooser, { table, open: choosing, columns, onChange: takeColumns }),
+      h(ColumnChooser, { table, open: choosing, columns: shown, onChange: takeColumns }),
       h(Menu, { label: t("list.more"), icon: "more", quiet: true, class: "phone-only", items: [
         { label: t("views.title"), icon: "star", run: () => showViews(table) },
         { label: t("list.columns"), icon: "columns", run: sheet },
@@ -164,7 +165,7 @@ function ListCard({ table, loaded, add }) {
     !loaded.answer && !loaded.error ? h(Skeleton, { rows: 10 }) : null,
     none ? nothing(table, filtered, add) : null,
     h(News, { loaded }),
-    rows.length > 0 ? h(Rows, { table, rows, columns: columns.value, selected, dim: loaded.loading }) : null,
+    rows.length > 0 ? h(Rows, { table, rows, columns: shown, selected, dim: loaded.loading }) : null,
     h(Selection, { table, rows, selected }),
     (meta.pages ?? 1) > 1 ? h(Pages, { meta }) : null);
 }
@@ -238,6 +239,16 @@ function Later({ load }) {
   return part ? h(part.draw, null) : null;
 }
 
+const narrow = ["(max-width: 90em)", "(max-width: 68.75em)"].map((query) => matchMedia(query));
+const narrowness = () => narrow.filter((one) => one.matches).length;
+/** How many columns do not fit this window. */
+const room = signal(narrowness());
+narrow.forEach((one) => one.addEventListener("change", () => { room.value = narrowness(); }));
+
+/** The columns that fit; who chose them sees them all.
+ * @param {Table} table @param {string[]} columns */
+const fitting = (table, columns) => (chosen(`columns.${table.key}`, null) ? columns : columns.filter((name) => !tasteOf(table.key).roomy?.slice(0, onPhone.value ? 0 : room.value).includes(name)));
+
 /** @param {Table} table @returns {string[]} */
 function columnsOf(table) {
   const kept = chosen(`columns.${table.key}`, null);
@@ -253,14 +264,15 @@ function columnsOf(table) {
 function Rows({ table, rows, columns, selected, dim }) {
   const body = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
   const at = useRef(-1);
+  // The one row that Tab comes to: the last one that had the focus.
+  const stop = useSignal("");
+  if (!rows.some((row) => row.id === stop.peek())) stop.value = rows[0]?.id ?? "";
   const parameters = new URLSearchParams(place.value.query);
   // What is to be done is open.
   const fields = columns.filter((name) => name !== "status" || !byDeadline(table)).map((name) => fieldOf(table, name)).filter((field) => field !== undefined);
-  const taste = tasteOf(table.key);
   const opens = "get" in table.verbs;
   const picks = actionsOf(table).length > 0;
-  // Who chose the columns sees them all.
-  const roomy = chosen(`columns.${table.key}`, null) ? NONE : taste.roomy ?? NONE;
+  const { scrolls, widths } = useMemo(() => widthsOf(table, fields, rows), [rows, namesOf(fields), room.value]);
   /** @param {number} place */
   const focus = (place) => {
     /** @type {HTMLElement | undefined} */ (body.current?.querySelectorAll("tr[id]")[Math.max(0, Math.min(rows.length - 1, place))])?.focus();
@@ -292,27 +304,15 @@ function Rows({ table, rows, columns, selected, dim }) {
   const latest = useRef({ toggle, fields });
   latest.current.toggle = toggle;
   if (namesOf(latest.current.fields) !== namesOf(fields)) latest.current.fields = fields;
-  const actions = useMemo(() => ({ focused: (/** @type {number} */ place) => { at.current = place; }, toggle: (/** @type {string} */ id, /** @type {boolean} */ several) => latest.current.toggle(id, several) }), []);
-  return div({ class: fields.length > 8 ? "table-box scrolls" : "table-box", role: "region", "aria-label": tableName(table.key), tabIndex: -1 },
-    tableElement({ "aria-label": tableName(table.key), class: ["table", dim && "dim", fields.length < 7 && "few"].filter(Boolean).join(" ") },
+  const actions = useMemo(() => ({ focused: (/** @type {number} */ place, /** @type {string} */ id) => { at.current = place; stop.value = id; }, toggle: (/** @type {string} */ id, /** @type {boolean} */ several) => latest.current.toggle(id, several) }), []);
+  return div({ class: scrolls ? "table-box scrolls" : "table-box", role: "region", "aria-label": tableName(table.key), tabIndex: -1 },
+    tableElement({ "aria-label": tableName(table.key), class: dim ? "table dim" : "table" },
       thead(null, tr(null,
         !picks ? null : th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
-        fields.map((field, column) => h(Heading, { key: field.name, table, field, first: column === 0, roomy: roomyClass(roomy, field), long: field.kind === "amount" ? longest(rows.map((row) => valueOf(row, field.name))) : 0, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
+        fields.map((field, column) => h(Heading, { key: field.name, table, field, width: widths[column], sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
       tbody({ ref: body, onMouseOver: tellWhole }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length - (picks ? 0 : 1)),
-        h(Row, { key: row.id, table, row, place, stop: place === Math.max(0, at.current), fields: latest.current.fields, roomy, opens, picks, selected, actions })]))));
+        h(Row, { key: row.id, table, row, place, stop, fields: latest.current.fields, opens, picks, selected, actions })]))));
 }
-
-/** The width of a column whose amounts need more than others: they are never cut.
- * @param {any[]} amounts */
-function longest(amounts) {
-  const most = amounts.reduce((most, amount) => Math.max(most, Math.abs(Number(amount) || 0)), 0);
-  return most >= 1e5 ? 24 + Math.ceil(money(most).length * 8.4) : 0;
-}
-
-/** @type {string[]} */
-const NONE = [];
-/** @param {string[]} roomy @param {Field} field */
-const roomyClass = (roomy, field) => ["", " roomy", " roomier"][roomy.indexOf(field.name) + 1] ?? "";
 
 /** @param {Field[]} fields */
 const namesOf = (fields) => fields.map((field) => field.name).join();
@@ -334,30 +334,34 @@ const ABOVE_ROWS = 200;
 const LOWEST_ROW = 32;
 const REST_OF_ROWS_AFTER = 50;
 
-/** @typedef {{ focused: (place: number) => void, toggle: (id: string, several: boolean) => void }} RowActions */
+/** @typedef {{ focused: (place: number, id: string) => void, toggle: (id: string, several: boolean) => void }} RowActions */
 
 /** It reads signals, so it is drawn again only if they or its properties change.
- * @param {{ table: Table, row: Item, place: number, stop: boolean, fields: Field[], roomy: string[], opens: boolean, picks: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
-function Row({ table, row, place, stop, fields, roomy, opens, picks, selected, actions }) {
+ * @param {{ table: Table, row: Item, place: number, stop: import("@preact/signals").Signal<string>, fields: Field[], opens: boolean, picks: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
+function Row({ table, row, place, stop, fields, opens, picks, selected, actions }) {
   const taste = tasteOf(table.key);
   const chosen = selected.value.has(row.id);
   const phone = onPhone.value;
+  const tabIndex = useComputed(() => (stop.value === row.id ? 0 : -1)).value;
   return tr({
-    id: `row-${row.id}`, tabIndex: stop ? 0 : -1, "aria-selected": chosen || undefined, class: opens ? "opens" : "",
-    onFocus: () => actions.focused(place),
+    id: `row-${row.id}`, tabIndex, "aria-selected": chosen || undefined, class: opens ? "opens" : "",
+    onFocusIn: () => actions.focused(place, row.id),
     onClick: (event) => {
       if (event.target instanceof Element && event.target.closest("a, button, input, label")) return;
       if (opens && !getSelection()?.toString()) go(`${table.address}/${row.id}`);
     },
   },
-    !picks ? null : td({ class: "pick" }, input({ type: "checkbox", checked: chosen, "aria-label": t("list.choose_one", { name: calledIn(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
-    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column, fields) + roomyClass(roomy, field) }, cell(table, row, field, column, opens))),
+    !picks ? null : td({ class: "pick" }, input({ type: "checkbox", tabIndex, checked: chosen, "aria-label": t("list.choose_one", { name: calledIn(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
+    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column, fields) }, cell(table, row, field, column, opens, tabIndex))),
     phone ? td({ class: "card-line" }, cardLine(table, row, fields)) : null);
 }
 
+/** @param {Item} row */
+const isDraft = (row) => String(row.number ?? "").startsWith("DRAFT-");
+
 /** The name of a record in its row; the technical number of a draft is none.
  * @param {Table} table @param {Item} row */
-const calledIn = (table, row) => (String(row.number ?? "").startsWith("DRAFT-") ? `${t("document.draft")}: ${row.title || row.client_company_name || ""}` : ownName(table.key, titleOf(table, row)));
+const calledIn = (table, row) => (isDraft(row) ? `${t("document.draft")}: ${row.title || row.client_company_name || ""}` : ownName(table.key, titleOf(table, row)));
 
 /** The name of a group of tasks, before its first one.
  * @param {Table} table @param {Item} row @param {Item | undefined} before @param {number} columns */
@@ -375,21 +379,22 @@ function cardLine(table, row, fields) {
   const names = own ?? taste.card?.sub ?? (table.fields.filter((field) => field.in?.includes("list") && field.kind === "text").slice(1, 3).map((field) => field.name));
   const shown = names.map((name) => fieldOf(table, name)).filter((field) => field !== undefined && valueOf(row, field.name))
     // The status says that it is a draft; its technical number says nothing.
-    .filter((field) => field?.name !== "number" || !String(row.number).startsWith("DRAFT-"));
+    .filter((field) => field?.name !== "number" || !isDraft(row));
   return shown.flatMap((field, place) => [place > 0 ? " · " : "", field?.name === "number" ? shortNumber(String(row.number)) : figure(table, row, field?.name ?? "") ?? h(Value, { key: place, table: table.key, field: /** @type {Field} */ (field), value: valueOf(row, field?.name ?? ""), plain: true })]);
 }
 
-/** @param {Table} table @param {Item} row @param {Field} field @param {number} column @param {boolean} opens */
-function cell(table, row, field, column, opens) {
+/** @param {Table} table @param {Item} row @param {Field} field @param {number} column @param {boolean} opens @param {number} tabIndex */
+function cell(table, row, field, column, opens, tabIndex) {
   const value = valueOf(row, field.name);
   const isName = (table.names ?? [])[0] === field.name || column === 0;
   if (column === 0 && opens) {
+    // The status says already that it is a draft.
     const text = isName && field.kind === "text" ? (field.name === "company_name" ? titleOf(table, row) : shortNumber(ownName(table.key, String(value ?? "")))) : null;
     const ticks = table.key === "tasks" && row.status === "open" && can(table, "patch");
-    const link = a({ key: "link", href: `${table.address}/${row.id}`, tabIndex: -1 }, text || h(Value, { table: table.key, field, value, plain: true }) || "–");
+    const link = a({ key: "link", href: `${table.address}/${row.id}`, tabIndex: -1 }, field.name === "number" && isDraft(row) ? [span({ key: "none", "aria-hidden": "true" }, "–"), span({ key: "draft", class: "hidden" }, t("document.draft"))] : text || h(Value, { table: table.key, field, value, plain: true }) || "–");
     // What is done keeps its place in the line of what is not.
     if (table.key === "tasks" && row.status !== "open") return [span({ key: "tick", class: "tick done", "aria-hidden": "true" }, h(Icon, { name: "check" })), link];
-    return ticks ? [button({ key: "tick", type: "button", class: "tick", "aria-label": `${t("action.tasks.complete")}: ${row.title}`, onClick: () => void tick(row) }, h(Icon, { name: "check" })), link] : link;
+    return ticks ? [button({ key: "tick", type: "button", tabIndex, class: "tick", "aria-label": `${t("action.tasks.complete")}: ${row.title}`, onClick: () => void tick(row) }, h(Icon, { name: "check" })), link] : link;
   }
   if (field.name === "deadline" && row.status === "open" && row.deadline && daysUntil(row.deadline) < 0) return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   const own = figure(table, row, field.name);
@@ -418,11 +423,14 @@ function tellWhole(event) {
   if (cell instanceof HTMLElement && !cell.title && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent ?? "";
 }
 
-/** @param {{ table: Table, field: Field, first: boolean, roomy: string, long: number, sort: string, order: string }} properties */
-function Heading({ table, field, first: isFirst, roomy, long, sort, order }) {
-  const name = field.name === "firstname" && table.names?.includes("lastname") ? t("field.contact") : fieldName(table.key, field.name);
-  const numeric = widthOf(table, field) + roomy + (long ? " long" : "") + (isFirst ? " first" : "");
-  const style = long ? { width: `${long / 16}rem` } : undefined;
+/** @param {Table} table @param {Field} field @returns {string} */
+const headingOf = (table, field) => (field.name === "firstname" && table.names?.includes("lastname") ? t("field.contact") : fieldName(table.key, field.name));
+
+/** @param {{ table: Table, field: Field, width: string | undefined, sort: string, order: string }} properties */
+function Heading({ table, field, width, sort, order }) {
+  const name = headingOf(table, field);
+  const numeric = isNumeric(field) ? "number" : "";
+  const style = { width };
   if (!field.sort && !table.sorts?.includes(field.name)) return th({ class: numeric, style, scope: "col" }, name);
   const sorted = sort === field.name;
   const first = ["text", "choice", "link", "email"].includes(field.kind) ? "asc" : "desc";
@@ -431,19 +439,60 @@ function Heading({ table, field, first: isFirst, roomy, long, sort, order }) {
     button({ type: "button", class: "sort", onClick: () => setQuery({ sort: next ? field.name : "", order: next, page: "" }) }, name, sorted ? h(Icon, { name: order === "asc" ? "up" : "down" }) : null));
 }
 
-/** @param {Table} table @param {Field} field */
-function widthOf(table, field) {
-  if (field.name === "budget_used") return "number used";
-  if (table.key === "subscriptions" && field.name === "total_incl_vat") return "number rate";
-  if (isNumeric(field)) return field.kind === "amount" ? "number amount" : "number";
-  if (field.kind === "moment") return "when moment";
-  if (field.kind === "day") return "when";
-  if (field.kind === "boolean") return "yes-no";
-  if (/status/.test(field.name)) return "status";
-  if (field.name === "company_name" || field.name === "trigger_key") return "name";
-  if (field.name === "phone") return "phone";
-  if (["title", "subject", "name", "flow_name"].includes(field.name)) return "grow";
-  return ["number", "code", "unit", "category", "priority", "debtor_number", "term", "role", "language"].includes(field.name) ? "short" : "";
+/** The widths of the columns. What is short has the room that the longest of all loaded rows takes; other text shares the
+ * rest, by what it would take. Linked names count as long as they usually are, so that nothing moves when they come.
+ * @param {Table} table @param {Field[]} fields @param {Item[]} rows */
+function widthsOf(table, fields, rows) {
+  const columns = fields.map((field, column) => {
+    const takes = rows.map((row) => textOf(table, row, field, column)).map((text) => roomFor(text, column === 0)).sort((one, other) => one - other);
+    const heading = Math.max(...headingOf(table, field).split(" ").map((part) => roomFor(part, true) * SMALL));
+    const most = (takes.at(-1) ?? 0) * (isStatus(table.key, field.name) ? SMALL : 1);
+    const rigid = most === 0 || !field.refers && (most <= SHORT || isNumeric(field) || /day|moment/.test(field.kind));
+    // One long name does not take the room of the others.
+    const usual = Math.min(LONG, takes[Math.floor((takes.length - 1) * 0.9)] ?? 0);
+    return { rigid, room: Math.ceil(4 * (PADDING + Math.max(heading, rigid ? most : usual))) / 4 };
+  });
+  const first = columns[0];
+  if (first && columns.every(({ rigid }) => rigid)) first.rigid = false;
+  const shared = columns.reduce((sum, { rigid, room }) => sum + (rigid ? 0 : room), 0);
+  const least = columns.reduce((sum, { rigid, room }) => sum + (rigid ? room : Math.min(room, LEAST)), 0);
+  const scrolls = fields.length > 8 || least > (document.querySelector("main")?.clientWidth ?? innerWidth) / rem() - AROUND;
+  return { scrolls, widths: columns.map(({ rigid, room }) => (rigid || scrolls ? `${room}rem` : `${100 * room / shared}%`)) };
+}
+
+/** In rem: what text takes to be long or short, what is left of a text that is cut, and what a cell and a table have around them. */
+const SHORT = 8.5;
+const LONG = 15;
+const LEAST = 6;
+const PADDING = 1.375;
+const AROUND = 6;
+/** The letters of headings and statuses, beside those of other cells. */
+const SMALL = 12 / 14;
+const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
+const pen = document.createElement("canvas").getContext("2d");
+/** @param {string} text @param {boolean} [bold] */
+function roomFor(text, bold) {
+  if (!pen) return text.length / 2;
+  pen.font = `${bold ? 600 : 400} 14px system-ui, sans-serif`;
+  return pen.measureText(text).width / 16;
+}
+
+/** About what a cell shows.
+ * @param {Table} table @param {Item} row @param {Field} field @param {number} column @returns {string} */
+function textOf(table, row, field, column) {
+  const value = valueOf(row, field.name);
+  // These come after the rows.
+  if (field.name === "budget_used") return "€ 1.000.000,00";
+  if (field.name === "open_amount") return [money(row.total_incl_vat ?? value ?? 0), "€ 10.000,00"].reduce((one, other) => (other.length > one.length ? other : one));
+  if (value === null || value === undefined || value === "") return "";
+  if (field.refers) return field.refers === "clients" ? "Installatiebedrijf Van Dijk" : "Offerte verzonden";
+  if (field.kind === "moment") return "59 minuten geleden";
+  if (field.kind === "color") return `${value} xxxx`;
+  if (field.name === "firstname") return `${value} ${row.lastname ?? ""}`;
+  if (column === 0 && field.kind === "text") return field.name === "company_name" ? titleOf(table, row) : ownName(table.key, isDraft(row) ? "–" : String(value));
+  if (table.key === "subscriptions" && field.name === "total_incl_vat") return `${money(value)} ${word([`per.${row.term}`], "")}`;
+  const shown = Value({ table: table.key, field, value, plain: true });
+  return typeof shown === "string" ? shown : field.kind === "boolean" ? t("no") : `${choiceName(table.key, field.name, String(value))} xxx`;
 }
 
 /** What is chosen: how many, and what they add up to.

@@ -65,7 +65,7 @@ export function fileType(type) {
 const FILE_TYPES = [["image", /^image/], ["audio", /^audio/], ["video", /^video/], ["sheet", /csv|excel|spreadsheet/], ["document", /word|opendocument|rtf/], ["archive", /zip|tar|compress/], ["program", /msdownload|executable|x-sh|mach-binary|java-archive/], ["text", /^text|json|xml/]];
 
 /** @param {string} table @param {string} name */
-const isStatus = (table, name) => tasteOf(table).status === name || name === "status" || name === "priority" && table === "deals";
+export const isStatus = (table, name) => tasteOf(table).status === name || name === "status" || name === "priority" && table === "deals";
 
 /** Scopes as people say them: everything, reading everything, or the areas.
  * @param {string[]} scopes */

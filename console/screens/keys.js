@@ -41,8 +41,8 @@ function Row({ table, item, edits }) {
   const over = item.revoked_at || expired;
   return tr({ class: over ? "faded" : "" },
     td({ class: "card-title" }, a({ href: `${table.address}/${item.id}` }, item.name), div({ class: "soft mono" }, `${item.hint}…`)),
-    td({ class: "card-line-2" }, span({ title: (item.scopes ?? []).join(", ") }, scopesText(item.scopes ?? []))),
-    td({ class: "when card-end" }, item.revoked_at ? span({ class: "pill calm" }, t("keys.revoked")) : item.last_used_at ? h(Moment, { at: item.last_used_at }) : span({ class: "soft" }, t("keys.never_used"))),
+    td({ class: "card-line-2" }, span({ class: "phone-label" }, `${t("field.scopes")}: `), span({ title: (item.scopes ?? []).join(", ") }, scopesText(item.scopes ?? []))),
+    td({ class: "when card-end" }, item.revoked_at ? span({ class: "pill calm" }, t("keys.revoked")) : item.last_used_at ? [span({ key: "label", class: "phone-label" }, `${t("field.last_used_at")}: `), h(Moment, { key: "at", at: item.last_used_at })] : span({ class: "soft" }, t("keys.never_used"))),
     td({ class: "when card-none" }, item.revoked_at ? nearDay(dayOf(item.revoked_at)) : item.expires_at ? span({ class: expired ? "late" : "" }, nearDay(dayOf(item.expires_at))) : span({ class: "soft" }, t("keys.never"))),
     td({ class: "menu-column" }, h(Menu, { label: `${t("more")}: ${item.name}`, icon: "more", quiet: true, items: keyActions(table, item, edits) })));
 }

@@ -20,6 +20,7 @@ fn lists_are_worked_with() {
     let customer = client.post("/v1/clients", json!({"company_name": "Bakkerij De Ster"})).expect(201).id();
     a_sum_leads_to_its_invoices(browser, &client, &customer);
     a_menu_is_not_cut_off(browser);
+    columns_are_chosen_by_keyboard(browser);
     numbers_lead_to_what_they_count(browser, &client, &customer);
     several_tasks_are_done_and_deleted(browser, &client);
     a_list_is_exported(browser, &client);
@@ -57,6 +58,27 @@ fn a_menu_is_not_cut_off(browser: &mut Chromium) {
     assert_eq!(browser.evaluate(&hit), true);
     browser.key("c");
     browser.wait_until("document.querySelector('.columns-list') === null");
+}
+
+/// The columns are chosen with the keyboard, and the row behind them keeps the focus for afterwards.
+fn columns_are_chosen_by_keyboard(browser: &mut Chromium) {
+    browser.evaluate("document.activeElement.blur()");
+    browser.key("j");
+    browser.wait_until("document.activeElement.matches('tbody tr')");
+    let row = browser.evaluate("document.activeElement.id");
+    browser.key("c");
+    browser.wait_until("document.activeElement.matches('.columns-list label:first-child input')");
+    browser.key("ArrowDown");
+    browser.wait_until("document.activeElement.matches('.columns-list label:nth-child(2) input')");
+    browser.key("Escape");
+    browser.wait_until("document.querySelector('.columns-list') === null");
+    assert_eq!(browser.evaluate("document.activeElement.id"), row);
+    // So does the search; and Tab comes to the checkbox of this row alone.
+    browser.key("/");
+    browser.wait_until("document.activeElement.type === 'search'");
+    browser.key("Escape");
+    assert_eq!(browser.evaluate("document.activeElement.id"), row);
+    assert_eq!(browser.evaluate("document.querySelectorAll('tbody .pick input[tabindex=\"0\"]').length"), 1);
 }
 
 /// The numbers of the menu and of Home have a list of their own, and so has a status that not every late invoice has.
