@@ -130,7 +130,7 @@ export function ColumnChooser({ table, open, columns, onChange }) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
       const all = boxes();
-      all[(all.indexOf(/** @type {HTMLElement} */ (document.activeElement)) + step + all.length) % all.length]?.focus();
+      all.at((all.indexOf(/** @type {HTMLElement} */ (document.activeElement)) + step) % all.length)?.focus();
     } else if (event.key === "Escape" || event.key === "c") {
       open.value = false;
       // To the row that it was opened from, or to the button.

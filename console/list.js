@@ -444,7 +444,7 @@ function Heading({ table, field, width, sort, order }) {
  * @param {Table} table @param {Field[]} fields @param {Item[]} rows */
 function widthsOf(table, fields, rows) {
   const columns = fields.map((field, column) => {
-    const takes = rows.map((row) => textOf(table, row, field, column)).map((text) => roomFor(text, column === 0)).sort((one, other) => one - other);
+    const takes = rows.map((row) => roomFor(textOf(table, row, field, column), column === 0)).sort((one, other) => one - other);
     const heading = Math.max(...headingOf(table, field).split(" ").map((part) => roomFor(part, true) * SMALL));
     const most = (takes.at(-1) ?? 0) * (isStatus(table.key, field.name) ? SMALL : 1);
     const rigid = most === 0 || !field.refers && (most <= SHORT || isNumeric(field) || /day|moment/.test(field.kind));
@@ -454,25 +454,26 @@ function widthsOf(table, fields, rows) {
   });
   const first = columns[0];
   if (first && columns.every(({ rigid }) => rigid)) first.rigid = false;
-  const shared = columns.reduce((sum, { rigid, room }) => sum + (rigid ? 0 : room), 0);
-  const least = columns.reduce((sum, { rigid, room }) => sum + (rigid ? room : Math.min(room, LEAST)), 0);
-  const scrolls = fields.length > 8 || least > (document.querySelector("main")?.clientWidth ?? innerWidth) / rem() - AROUND;
+  let [shared, least] = [0, 0];
+  for (const { rigid, room } of columns) {
+    shared += rigid ? 0 : room;
+    least += rigid ? room : LEAST;
+  }
+  const scrolls = fields.length > 8 || least > innerWidth / 16 - AROUND;
   return { scrolls, widths: columns.map(({ rigid, room }) => (rigid || scrolls ? `${room}rem` : `${100 * room / shared}%`)) };
 }
 
-/** In rem: what text takes to be long or short, what is left of a text that is cut, and what a cell and a table have around them. */
+/** In rem: what text takes to be long or short, what is left of a text that is cut, and what a cell and a table with its menu have around them. */
 const SHORT = 8.5;
 const LONG = 15;
 const LEAST = 6;
 const PADDING = 1.375;
-const AROUND = 6;
+const AROUND = 19;
 /** The letters of headings and statuses, beside those of other cells. */
 const SMALL = 12 / 14;
-const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
-const pen = document.createElement("canvas").getContext("2d");
+const pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
 /** @param {string} text @param {boolean} [bold] */
 function roomFor(text, bold) {
-  if (!pen) return text.length / 2;
   pen.font = `${bold ? 600 : 400} 14px system-ui, sans-serif`;
   return pen.measureText(text).width / 16;
 }
@@ -482,12 +483,11 @@ function roomFor(text, bold) {
 function textOf(table, row, field, column) {
   const value = valueOf(row, field.name);
   // These come after the rows.
-  if (field.name === "budget_used") return "€ 1.000.000,00";
-  if (field.name === "open_amount") return [money(row.total_incl_vat ?? value ?? 0), "€ 10.000,00"].reduce((one, other) => (other.length > one.length ? other : one));
+  if (field.name === "budget_used") return money(1e6);
+  if (field.name === "open_amount") return money(Math.max(1e4, row.total_incl_vat ?? value ?? 0));
   if (value === null || value === undefined || value === "") return "";
   if (field.refers) return field.refers === "clients" ? "Installatiebedrijf Van Dijk" : "Offerte verzonden";
   if (field.kind === "moment") return "59 minuten geleden";
-  if (field.kind === "color") return `${value} xxxx`;
   if (field.name === "firstname") return `${value} ${row.lastname ?? ""}`;
   if (column === 0 && field.kind === "text") return field.name === "company_name" ? titleOf(table, row) : ownName(table.key, isDraft(row) ? "–" : String(value));
   if (table.key === "subscriptions" && field.name === "total_incl_vat") return `${money(value)} ${word([`per.${row.term}`], "")}`;
