@@ -10,16 +10,16 @@ import { itemPath } from "./schema.js";
 export async function make(table, body, key, draft) {
   const [name, text] = [`sent ${draft}`, JSON.stringify(body)];
   const before = readDraft(name)?.value;
-  if (before && before.text !== text) {
+  if (before && before.text !== text && "patch" in table.verbs) {
     const sent = JSON.parse(before.text);
     const made = await post(table.path, sent, { key: before.key, keep: true }).catch(refused);
     dropDraft(name);
     if (made) {
       // What was emptied since is not in a new form.
       const emptied = Object.fromEntries(Object.keys(sent).filter((field) => !(field in body)).map((field) => [field, null]));
-      const { id } = made.data;
-      const answer = await patch(itemPath(table, id), { ...emptied, ...body }, { etag: made.etag });
-      return { ...answer, data: { ...answer.data, id } };
+      const answer = await patch(itemPath(table, made.data.id), { ...emptied, ...body }, { etag: made.etag });
+      // A secret is only in the first response.
+      return { ...answer, data: { ...made.data, ...answer.data } };
     }
   }
   const own = before?.text === text ? before.key : typeof key === "function" ? key(body) : key;

@@ -111,7 +111,7 @@ record! {
     /// Document date; defaults to today.
     invoice_date: Day = INPUT.kept().revises().sort().range("date_from", "date_to").example("\"2026-05-04\"");
     /// Due date, or the last day that a quote is valid; defaults to the terms of the client.
-    due_date: Day = INPUT.kept().revises().sort().range("due_date_from", "due_date_to").filter_when("late", status::late, "Whether the due date has passed and nothing is being collected.").example("\"2026-06-03\"");
+    due_date: Day = INPUT.kept().revises().sort().range("due_date_from", "due_date_to").filter_when_few("late", status::late, "Whether something is open after the due date and not being collected.").example("\"2026-06-03\"");
     /// Sum of the rows. If sent, it is checked against the rows; without rows, it creates one row.
     subtotal: Amount = GIVEN.example("1250");
     /// VAT percentage; with several rates, the effective percentage. If sent, the percentage of rows without a rate.

@@ -105,9 +105,9 @@ pub(super) fn sent() -> String {
     "sent_at > 0".to_string()
 }
 
-/// The condition that the due date has passed, of a document that is not being collected.
+/// The condition that something is open after the due date, and not being collected.
 pub(super) fn late() -> String {
-    "due_date < {today} AND collection_date = ''".to_string()
+    format!("{} AND due_date < {{today}} AND collection_date = ''", outstanding())
 }
 
 /// The condition that something is still to be paid, or to be refunded.

@@ -141,28 +141,14 @@ pub fn assumed_payment(tx: &mut Tx, ctx: &Ctx, invoice: &str, outcome: Outcome) 
     })
 }
 
-/// Notes that an assumed payment was removed.
-pub fn end_assumed(tx: &mut Tx, ctx: &Ctx, assumed: &Assumed) -> Result<()> {
-    let sql =
-        "UPDATE import_lines SET outcome = $1 WHERE account_id = $2 AND import_id = $3 AND line = $4 AND part = $5";
+/// Notes what became of an assumed payment: it was removed, or made again as another record.
+pub fn set_assumed(tx: &mut Tx, ctx: &Ctx, assumed: &Assumed, outcome: Outcome) -> Result<()> {
+    let sql = "UPDATE import_lines SET outcome = $1, record_id = $2, record_version = $3
+               WHERE account_id = $4 AND import_id = $5 AND line = $6 AND part = $7";
     let values = [
-        Outcome::Removed.wire().into(),
-        ctx.account.into(),
-        (&assumed.import).into(),
-        assumed.line.into(),
-        PAYMENT.into(),
-    ];
-    tx.send(sql, &values)?;
-    Ok(())
-}
-
-/// Notes that an assumed payment was made again, as another record.
-pub fn renew_assumed(tx: &mut Tx, ctx: &Ctx, assumed: &Assumed, payment: &str) -> Result<()> {
-    let sql = "UPDATE import_lines SET outcome = $1, record_id = $2, record_version = 1
-               WHERE account_id = $3 AND import_id = $4 AND line = $5 AND part = $6";
-    let values = [
-        Outcome::Created.wire().into(),
-        payment.into(),
+        outcome.wire().into(),
+        (&assumed.id).into(),
+        assumed.version.into(),
         ctx.account.into(),
         (&assumed.import).into(),
         assumed.line.into(),

@@ -243,14 +243,14 @@ pub fn drop_assumed_payment(tx: &mut Tx, ctx: &Ctx, built: &Built) -> Result<()>
     if version == assumed.version {
         let payment: Payment = records::find(tx, ctx, &assumed.id)?;
         records::remove(tx, ctx, &payment)?;
-        lines::end_assumed(tx, ctx, &assumed)?;
+        lines::set_assumed(tx, ctx, &assumed, Outcome::Removed)?;
     }
     Ok(())
 }
 
 /// Makes the payment again that follows from the line of an old invoice, if the imported payments that took its place are gone.
 pub fn restore_assumed_payment(tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<()> {
-    let Some(assumed) = lines::assumed_payment(tx, ctx, invoice, Outcome::Removed)? else { return Ok(()) };
+    let Some(mut assumed) = lines::assumed_payment(tx, ctx, invoice, Outcome::Removed)? else { return Ok(()) };
     let Some(removal) = line_about(tx, ctx, &assumed.id, Told::Last)?.filter(is_of_import) else { return Ok(()) };
     let sql = "SELECT id FROM payments WHERE account_id = $1 AND invoice_id = $2 AND status = $3";
     let values = [ctx.account.into(), invoice.into(), Status::Paid.wire().into()];
@@ -261,15 +261,16 @@ pub fn restore_assumed_payment(tx: &mut Tx, ctx: &Ctx, invoice: &str) -> Result<
     }
     let was: serde_json::Value = serde_json::from_str(removal.data()).unwrap_or_default();
     let (Some(date), true) = (was["date"].as_str(), was["amount"].is_number()) else {
-        let message = "It stays: the payment that it took the place of was erased from the log.";
+        let message = "It stays: the payment that it replaced was erased from the log.";
         return Err(Error::new(Code::InUse, message));
     };
     let body = vec![
         ("amount".to_string(), Json::Number(was["amount"].to_string())),
         ("date".to_string(), Json::Text(date.to_string())),
     ];
-    let made = record_payment(tx, ctx, invoice, body)?.unwrap_or_default();
-    lines::renew_assumed(tx, ctx, &assumed, &made)
+    assumed.id = record_payment(tx, ctx, invoice, body)?.unwrap_or_default();
+    assumed.version = 1;
+    lines::set_assumed(tx, ctx, &assumed, Outcome::Created)
 }
 
 /// Which line of the log about a record is meant.

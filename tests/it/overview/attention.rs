@@ -246,4 +246,8 @@ fn what_is_being_collected_is_not_late(db: Db) {
     let late = document(&client, "/v1/invoices", late);
     assert_eq!(client.get(&format!("/v1/invoices/{late}")).data()["payment_status"], "open");
     assert_eq!(item(&client, "invoices_overdue")["count"], 2);
+    assert_eq!(total("late=true"), 2);
+    // What is paid is not late, whenever it was due.
+    client.post(&format!("/v1/invoices/{late}/payments"), json!({"amount": 121})).expect(201);
+    assert_eq!((total("late=true"), total("late=false")), (json!(1), json!(1)));
 }

@@ -225,6 +225,6 @@ fn a_document_says_when_a_mail_is_tried_again(browser: &mut Chromium, server: &S
         client.account
     ));
     browser.open(&format!("/invoices/{id}"));
-    browser.sees("De mailserver neemt de mail nu niet aan: 450 Mailbox busy");
-    browser.sees("Kantoor probeert het vanzelf opnieuw, op 1 jan 2100");
+    browser.sees("De mailserver accepteert de mail op dit moment niet: 450 Mailbox busy");
+    browser.sees("Kantoor probeert het automatisch opnieuw op 1 jan 2100");
 }
