@@ -1,5 +1,7 @@
 //! What the operator installs: packages, the unit of systemd, and `kantoor doctor`.
 
+mod upgrade;
+
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -235,7 +237,7 @@ fn the_packages_contain_what_the_unit_needs() {
     let settings = root.join("etc/kantoor/kantoor.toml");
     let shown = run(Command::new(root.join("usr/bin/kantoor")).arg("config").arg("--config").arg(&settings));
     assert!(shown.contains("data = \"/var/lib/kantoor\""), "{shown}");
-    for script in ["postinst", "prerm", "postrm"] {
+    for script in ["preinst", "postinst", "prerm", "postrm"] {
         run(Command::new("sh").arg("-n").arg(Path::new("packaging").join(script)));
     }
     if Path::new("/usr/bin/systemd-analyze").exists() {
