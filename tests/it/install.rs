@@ -5,8 +5,8 @@ mod upgrade;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::{Command, Output};
-use std::time::Duration;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use ::mail::sink::Sink;
 use mollie::scripted::ScriptedMollie;
@@ -191,6 +191,28 @@ fn journals_and_logs_get_no_key() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
     command.env("JOURNAL_STREAM", "1:1");
     Binary::start_with(command, &db, "", &[]).client.get("/v1/products").expect(200);
+}
+
+/// A container listens on all of its addresses, which no browser opens.
+#[test]
+fn the_first_link_can_be_opened() {
+    let db = Db::sqlite();
+    let log = db.folder.path().join("log");
+    let file = std::fs::File::create(&log).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+    command.args(["serve", "--listen", "0.0.0.0:0", "--database-url", "", "--data"]).arg(&db.data);
+    command.stdout(file.try_clone().unwrap()).stderr(file).stdin(Stdio::null());
+    let mut running = command.spawn().unwrap();
+    let (mut told, started) = (String::new(), Instant::now());
+    while !told.contains("Kantoor is ready at") && started.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(50));
+        told = std::fs::read_to_string(&log).unwrap();
+    }
+    let _ = running.kill();
+    let _ = running.wait();
+    assert!(told.contains("Kantoor is ready at http://localhost:") && !told.contains("http://0.0.0.0"), "{told}");
+    let link = told.lines().find(|line| line.contains("/set-up/")).unwrap();
+    assert!(link.trim().starts_with("http://localhost:"), "{told}");
 }
 
 /// Builds the packages around the binary of the tests and looks into them.
