@@ -47,12 +47,11 @@ pub struct Target<'t> {
 impl<'t> Target<'t> {
     /// Rejects a target that is in use or not empty.
     pub fn claim(config: &'t Config, runtime: &'t Handle) -> Result<Target<'t>, String> {
-        let told = |error: Error| error.internal.unwrap_or(error.message);
         let made_folder = !config.data.exists();
         match database(config) {
             Database::Sqlite(path) if path.exists() => {
                 // A server that runs on it is the better reason.
-                takeover::claim(config).map_err(told)?;
+                claim_folder(config)?;
                 return Err(format!(
                     "there is a database in {} already; restore to another folder with --data, or move that one away",
                     config.data.display()
@@ -68,7 +67,7 @@ impl<'t> Target<'t> {
         }
         private::create_folder(&config.data)
             .map_err(|error| format!("{}: {}", config.data.display(), plain(&error)))?;
-        let alone = if config.database_url.is_empty() { Some(takeover::claim(config).map_err(told)?) } else { None };
+        let alone = if config.database_url.is_empty() { Some(claim_folder(config)?) } else { None };
         let (staged_files, beside, is_loaded, is_placed) = (None, None, false, false);
         Ok(Target { config, runtime, _alone: alone, made_folder, staged_files, beside, is_loaded, is_placed })
     }
@@ -234,6 +233,17 @@ fn must_be_empty(config: &Config) -> Result<(), String> {
         _ => "the database is not empty",
     };
     Err(format!("{what}; create an empty one (createdb) and restore to that"))
+}
+
+/// Keeps servers away from a data folder, unless one uses it.
+fn claim_folder(config: &Config) -> Result<Alone, String> {
+    let claimed = takeover::try_claim(config).map_err(|error| error.internal.unwrap_or(error.message))?;
+    claimed.map_err(|server| {
+        format!(
+            "a {server} is using the folder {}; restore to another folder with --data, or stop that server and move its folder away",
+            config.data.display()
+        )
+    })
 }
 
 /// Whether the configured store has contents.

@@ -181,11 +181,12 @@ fn refuses_a_target_that_is_in_use(db: Db) {
     let is_sqlite = db.url.is_empty();
     let running = Binary::start(&db, &key, &["--set", "workers=0"]);
     let words = restore(&db);
-    assert!(
-        words.contains(if is_sqlite { "Another server" } else { "a server may be using it" })
-            || words.contains("another server"),
-        "{words}"
-    );
+    let (process, place) = (running.child.id(), db.data.display());
+    let expected = match is_sqlite {
+        true => format!("kantoor: a server (process {process}) is using the folder {place}; restore to another folder"),
+        false => "a server may be using it; create an empty one (createdb) and restore to that".to_string(),
+    };
+    assert!(words.contains(&expected) && words.lines().count() == 1, "{words}");
     running.client.post("/v1/products", json!({"name": "Nut"})).expect(201);
     drop(running);
     let words = restore(&db);
