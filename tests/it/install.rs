@@ -26,6 +26,7 @@ on_both![
     the_doctor_says_what_to_do,
     the_doctor_names_another_schema,
     the_doctor_names_the_key_that_is_missing,
+    the_doctor_names_settings_that_stop_the_server,
 ];
 
 fn the_doctor_finds_nothing_wrong(db: Db) {
@@ -130,6 +131,17 @@ fn the_doctor_names_the_key_that_is_missing(db: Db) {
     assert_eq!(done.status.code(), Some(1), "{text}");
     assert!(text.contains("problem  secrets   The secrets in the database are encrypted with the key"), "{text}");
     assert!(!text.contains("There is no key for the secrets yet."), "{text}");
+}
+
+fn the_doctor_names_settings_that_stop_the_server(db: Db) {
+    let wrong = ["listen=nonsense", "trusted_proxies=foo", "template=/none.typ", "trace_to=abc", "backup_at=25:00"];
+    for setting in wrong {
+        let done = examined(&db, &["backup_to=x", setting]);
+        let (text, name) = (said(&done), setting.split('=').next().unwrap());
+        assert_eq!(done.status.code(), Some(1), "{text}");
+        let found = format!("problem  settings  {name}: ");
+        assert!(text.contains(&found) && text.contains("-> Correct the setting: the server does not start"), "{text}");
+    }
 }
 
 fn examined(db: &Db, settings: &[&str]) -> Output {

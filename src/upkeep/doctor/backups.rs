@@ -23,7 +23,8 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     let schedule = match Schedule::of(config) {
         Ok(Some(schedule)) => schedule,
         Ok(None) => return Vec::new(),
-        Err(why) => return vec![Finding::problem(TOPIC, format!("{why}."), "Correct the setting.")],
+        // Wrong settings have findings of their own.
+        Err(_) => return Vec::new(),
     };
     let mut found = Vec::new();
     if let Some(file) = &schedule.identity
