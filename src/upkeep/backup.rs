@@ -42,7 +42,8 @@ use place::Place;
 const AT_ONCE: usize = 4;
 /// Locked while a backup is in progress.
 const LOCK: &str = "backup.lock";
-const FULL: &str = "the disk is full";
+/// Why nothing more can be written.
+pub(super) const FULL: &str = "the disk is full";
 /// What the name of a folder ends with in which a backup is being made or restored.
 pub const UNFINISHED: &str = ".unfinished";
 
@@ -354,7 +355,7 @@ pub(super) fn plainly(target: &Path, error: &io::Error) -> String {
 
 pub(super) fn plain(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::StorageFull => "the disk is full".to_string(),
+        io::ErrorKind::StorageFull => FULL.to_string(),
         _ => error.to_string(),
     }
 }

@@ -148,7 +148,7 @@ fn refuses_what_is_not_a_whole_backup(db: Db) {
     assert!(refused(&db, &broken).contains("damaged"), "{}", refused(&db, &broken));
     for foreign in ["", "hello", "SQLite format 3\0"] {
         std::fs::write(&broken, foreign).unwrap();
-        assert!(refused(&db, &broken).contains("this is not a backup of Kantoor"));
+        assert!(refused(&db, &broken).contains("this is not a backup of Kantoor; name what `kantoor backup` made"));
     }
     assert!(refused(&db, &folder.path().join("none")).contains("does not exist"));
 
@@ -199,6 +199,13 @@ fn refuses_a_target_that_is_in_use(db: Db) {
     let words = restore(&own);
     assert!(words.contains("there are files in"), "{words}");
     assert_eq!(entries(&own.data), [own.data.join("files")]);
+    // A folder on a disk that is not mounted, and no folder at all.
+    own.data = own.folder.path().join("usb/new");
+    let words = restore(&own);
+    assert!(words.contains("/usb does not exist; create it, or mount its disk"), "{words}");
+    assert!(!own.folder.path().join("usb").exists());
+    own.data.clone_from(&file);
+    assert!(restore(&own).contains("is a file; restore to a folder with --data"));
     // A backup of the other database.
     let other = if is_sqlite { Db::postgres().map(Db::emptied) } else { Some(Db::sqlite().emptied()) };
     if let Some(mut other) = other {
