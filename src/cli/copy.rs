@@ -120,7 +120,12 @@ impl Side {
         match &self.database {
             Database::Sqlite(_) => match unusable(&self.config) {
                 Some(why) => Err(told(why)),
-                None => takeover::claim(&self.config).map(Some).map_err(|error| told(error_line(error))),
+                None => {
+                    let claimed = takeover::try_claim(&self.config).map_err(|error| told(error_line(error)))?;
+                    let place = self.config.data.display();
+                    let used_by = |server: String| format!("a {server} is using the folder {place}; stop it first");
+                    claimed.map(Some).map_err(|server| told(used_by(server)))
+                }
             },
             Database::Postgres(url) => must_be_unused(url).map(|()| None).map_err(told),
         }

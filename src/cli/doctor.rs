@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use clap::Args;
 use engine::config::Config;
 
-use super::say;
+use super::{say, settings};
 use crate::upkeep::doctor::{self, Finding, Verdict, Wanted};
 
 #[derive(Args)]
@@ -17,7 +17,7 @@ impl Doctor {
     pub fn run(&self, config: &Config) -> Result<ExitCode, String> {
         let (mut problems, mut advice, mut printed) = (0, 0, Ok(()));
         let wanted = Wanted { selectors: self.selector.clone() };
-        doctor::examine(config, &wanted, &mut |finding| {
+        let mut report = |finding: Finding| {
             match finding.verdict {
                 Verdict::Fine => {}
                 Verdict::Advice => advice += 1,
@@ -26,7 +26,14 @@ impl Doctor {
             if printed.is_ok() {
                 printed = say(&line(&finding));
             }
-        });
+        };
+        let mut wrong = Vec::new();
+        settings::check(config, &mut wrong);
+        for why in wrong {
+            let remedy = "Correct the setting: the server does not start with it.".to_string();
+            report(Finding { verdict: Verdict::Problem, topic: "settings", found: format!("{why}."), remedy });
+        }
+        doctor::examine(config, &wanted, &mut report);
         printed?;
         match (problems, advice) {
             (0, 0) => say("\nNothing to do.")?,

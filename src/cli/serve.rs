@@ -7,6 +7,7 @@ use engine::app::App;
 use engine::config::{Config, LogFormat};
 use engine::http::{key_use, server};
 use engine::jobs::worker;
+use engine::site::to_open;
 use engine::{heads, loops, nodes, takeover};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
@@ -59,7 +60,8 @@ impl Serve {
 async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     let listener = bind(&app.config.listen).await?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
-    app.site.serves_at(&address.to_string());
+    let opened = to_open(&address.to_string());
+    app.site.serves_at(&opened);
     if !app.config.metrics_listen.is_empty() {
         let metrics = Arc::new(bind(&app.config.metrics_listen).await?);
         loops::keep(&app, "metrics", loops::STALL_TIMEOUT, move |app, pulse| {
@@ -76,7 +78,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     match made {
         Some((account, key, link)) => {
             let enter = if demo { demo_sign_in(&app, account.clone()).await? } else { set_up_words(&app, &link) };
-            if let Err(cause) = welcome(&app.config, &account.name, &key, &enter, &address.to_string()) {
+            if let Err(cause) = welcome(&app.config, &account.name, &key, &enter, &opened) {
                 tracing::warn!(cause, "The first key could not be printed; create another with `kantoor key create`.");
             }
         }
@@ -87,7 +89,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
         .await
         .map_err(|error| error.to_string())?
         .map_err(error_line)?;
-    tracing::info!(%address, database = ?app.store.dialect(), "Kantoor is ready at http://{address} (docs at /docs).");
+    tracing::info!(%address, database = ?app.store.dialect(), "Kantoor is ready at http://{opened} (docs at /docs).");
     if app.config.smtp_host.is_empty() {
         let folder = app.config.data.join("mail");
         tracing::warn!(

@@ -3,6 +3,7 @@ use engine::accounts::Account;
 use engine::app::App;
 use engine::json::Json;
 use engine::record::{Email, INPUT, Kind};
+use engine::site::to_open;
 use serde_json::json;
 
 use super::{error_line, say};
@@ -100,7 +101,7 @@ impl User {
 /// Returns what to do if the address in a link is not that of the server: only `public_url` is known to be, since a server may have
 /// been started with another `listen` than this command.
 fn address(app: &App) -> String {
-    let listen = &app.config.listen;
+    let listen = to_open(&app.config.listen);
     match app.config.public_url.is_empty() {
         true => format!(
             "\nThe setting public_url is empty, so the link has the address of the setting listen. If the server is reached at another one, replace {listen} in the link, or set public_url."

@@ -22,6 +22,7 @@ use blobs::Blobs;
 use engine::clock::{Clock, Moment};
 use engine::contents::hex;
 use engine::error::{Code, Error, Result};
+use engine::private;
 use engine::registry::registry;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
@@ -41,7 +42,8 @@ use place::Place;
 const AT_ONCE: usize = 4;
 /// Locked while a backup is in progress.
 const LOCK: &str = "backup.lock";
-const FULL: &str = "the disk is full";
+/// Why nothing more can be written.
+pub(super) const FULL: &str = "the disk is full";
 /// What the name of a folder ends with in which a backup is being made or restored.
 pub const UNFINISHED: &str = ".unfinished";
 
@@ -223,6 +225,8 @@ impl Making<'_> {
         if size(self.runtime)?.is_some() {
             return Err(format!("{url} already exists; choose a new name"));
         }
+        // With PostgreSQL and a file store elsewhere, nothing else may need it.
+        private::create_folder(self.workplace).map_err(|error| plainly(self.workplace, &error))?;
         let staged = self.stage(&self.workplace.join(format!("backup-{key}")))?;
         let packed = self.pack(&staged, |packing, witness| {
             let (problems, bytes) = Uploading::run(
@@ -351,7 +355,7 @@ pub(super) fn plainly(target: &Path, error: &io::Error) -> String {
 
 pub(super) fn plain(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::StorageFull => "the disk is full".to_string(),
+        io::ErrorKind::StorageFull => FULL.to_string(),
         _ => error.to_string(),
     }
 }
@@ -368,16 +372,29 @@ fn begin(target: &Path) -> std::result::Result<PathBuf, String> {
     let mut own = name.to_os_string();
     own.push(UNFINISHED);
     let unfinished = target.with_file_name(own);
+    must_have_parent(target)?;
     if unfinished.exists() {
         drop(lock(&unfinished.join(LOCK))?);
         std::fs::remove_dir_all(&unfinished).map_err(told)?;
     }
-    if let Some(parent) = unfinished.parent() {
-        std::fs::create_dir_all(parent).map_err(told)?;
-    }
     // It contains everything, keys and secrets included.
     DirBuilder::new().mode(0o700).create(&unfinished).map_err(told)?;
     Ok(unfinished)
+}
+
+/// Rejects a target in a folder that does not exist: it may be on a disk that is not mounted, and what is written there then fills
+/// another one.
+pub(super) fn must_have_parent(target: &Path) -> std::result::Result<(), String> {
+    let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
+    match parent.try_exists() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!(
+            "{}: the folder {} does not exist; create it, or mount its disk first",
+            target.display(),
+            parent.display()
+        )),
+        Err(error) => Err(plainly(target, &error)),
+    }
 }
 
 /// Deletes what killed backups left in a folder.

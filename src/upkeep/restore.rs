@@ -85,7 +85,7 @@ impl Restoring<'_> {
         };
         let Verified { checked, id, mut notes, has_other_key } = verified?;
         if checked.problems > 0 {
-            return Err(format!("{place} failed verification; nothing was restored"));
+            return Err(format!("{place} failed verification, and nothing was restored; use another backup"));
         }
         notes.extend(target.place(&unpacked, has_other_key)?);
         Ok(Restored { manifest: unpacked.manifest, checked, id, notes })

@@ -230,7 +230,7 @@ fn make(
     let (config, place) = (source.config, schedule.place(&name, source.config)?);
     if let Place::File(path) = &place {
         let folder = path.parent().unwrap_or(Path::new("."));
-        private::create_folder_like(folder, &config.data).map_err(|error| backup::plainly(folder, &error))?;
+        prepare(folder, source, schedule)?;
         backup::remove_unfinished(folder);
     }
     backup::remove_unfinished(&config.data);
@@ -256,6 +256,20 @@ fn make(
             Err(format!("the copy failed verification, with {} problems", checked.problems))
         }
     }
+}
+
+/// Creates the folder for the first backup. One that had a backup and is gone is on a disk that is not mounted: created again, it
+/// would fill another one.
+fn prepare(folder: &Path, source: &Source, schedule: &Schedule) -> std::result::Result<(), String> {
+    let last_place = source.store.read_now(state::place).map_err(|error| error.internal.unwrap_or(error.message))?;
+    if last_place == schedule.to && matches!(folder.try_exists(), Ok(false)) {
+        return Err(format!(
+            "{}: the folder with the last backup is gone; mount its disk, or create it",
+            folder.display()
+        ));
+    }
+    backup::must_have_parent(folder)?;
+    private::create_folder_like(folder, &source.config.data).map_err(|error| backup::plainly(folder, &error))
 }
 
 /// Restores the newest backup beside, and verifies it.

@@ -1,10 +1,12 @@
 //! What the operator installs: packages, the unit of systemd, and `kantoor doctor`.
 
+mod upgrade;
+
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::{Command, Output};
-use std::time::Duration;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use ::mail::sink::Sink;
 use mollie::scripted::ScriptedMollie;
@@ -24,6 +26,7 @@ on_both![
     the_doctor_says_what_to_do,
     the_doctor_names_another_schema,
     the_doctor_names_the_key_that_is_missing,
+    the_doctor_names_settings_that_stop_the_server,
 ];
 
 fn the_doctor_finds_nothing_wrong(db: Db) {
@@ -130,6 +133,17 @@ fn the_doctor_names_the_key_that_is_missing(db: Db) {
     assert!(!text.contains("There is no key for the secrets yet."), "{text}");
 }
 
+fn the_doctor_names_settings_that_stop_the_server(db: Db) {
+    let wrong = ["listen=nonsense", "trusted_proxies=foo", "template=/none.typ", "trace_to=abc", "backup_at=25:00"];
+    for setting in wrong {
+        let done = examined(&db, &["backup_to=x", setting]);
+        let (text, name) = (said(&done), setting.split('=').next().unwrap());
+        assert_eq!(done.status.code(), Some(1), "{text}");
+        let found = format!("problem  settings  {name}: ");
+        assert!(text.contains(&found) && text.contains("-> Correct the setting: the server does not start"), "{text}");
+    }
+}
+
 fn examined(db: &Db, settings: &[&str]) -> Output {
     let settings = settings.iter().flat_map(|setting| ["--set", setting]);
     kantoor(db, &["doctor"].into_iter().chain(settings).collect::<Vec<_>>())
@@ -191,6 +205,28 @@ fn journals_and_logs_get_no_key() {
     Binary::start_with(command, &db, "", &[]).client.get("/v1/products").expect(200);
 }
 
+/// A container listens on all of its addresses, which no browser opens.
+#[test]
+fn the_first_link_can_be_opened() {
+    let db = Db::sqlite();
+    let log = db.folder.path().join("log");
+    let file = std::fs::File::create(&log).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+    command.args(["serve", "--listen", "0.0.0.0:0", "--database-url", "", "--data"]).arg(&db.data);
+    command.stdout(file.try_clone().unwrap()).stderr(file).stdin(Stdio::null());
+    let mut running = command.spawn().unwrap();
+    let (mut told, started) = (String::new(), Instant::now());
+    while !told.contains("Kantoor is ready at") && started.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(50));
+        told = std::fs::read_to_string(&log).unwrap();
+    }
+    let _ = running.kill();
+    let _ = running.wait();
+    assert!(told.contains("Kantoor is ready at http://localhost:") && !told.contains("http://0.0.0.0"), "{told}");
+    let link = told.lines().find(|line| line.contains("/set-up/")).unwrap();
+    assert!(link.trim().starts_with("http://localhost:"), "{told}");
+}
+
 /// Builds the packages around the binary of the tests and looks into them.
 #[test]
 fn the_packages_contain_what_the_unit_needs() {
@@ -235,7 +271,7 @@ fn the_packages_contain_what_the_unit_needs() {
     let settings = root.join("etc/kantoor/kantoor.toml");
     let shown = run(Command::new(root.join("usr/bin/kantoor")).arg("config").arg("--config").arg(&settings));
     assert!(shown.contains("data = \"/var/lib/kantoor\""), "{shown}");
-    for script in ["postinst", "prerm", "postrm"] {
+    for script in ["preinst", "postinst", "prerm", "postrm"] {
         run(Command::new("sh").arg("-n").arg(Path::new("packaging").join(script)));
     }
     if Path::new("/usr/bin/systemd-analyze").exists() {

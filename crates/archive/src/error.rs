@@ -18,12 +18,14 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Foreign => f.write_str("this is not a backup of Kantoor"),
+            Error::Foreign => f.write_str("this is not a backup of Kantoor; name what `kantoor backup` made"),
             Error::Encrypted => {
                 f.write_str("the backup is encrypted; name the file with your age identity (--identity)")
             }
-            Error::WrongIdentity => f.write_str("the backup is encrypted to another age recipient than this identity"),
-            Error::Damaged(why) => write!(f, "the backup is damaged or incomplete: {why}"),
+            Error::WrongIdentity => f.write_str(
+                "the backup is encrypted to another age recipient than this identity; name the file with the right one (--identity)",
+            ),
+            Error::Damaged(why) => write!(f, "the backup is damaged or incomplete: {why}; use another one"),
             Error::Io(error) => write!(f, "{error}"),
         }
     }

@@ -1,5 +1,6 @@
 //! The public URL of this server, and signed URLs that give access to one content for a limited time.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use ring::hmac::{self, HMAC_SHA256};
@@ -53,7 +54,7 @@ impl Site {
 
     /// Sets the address that the server listens on, in case the settings have no URL.
     pub fn serves_at(&self, address: &str) {
-        let _ = self.base.set(format!("http://{address}"));
+        let _ = self.base.set(format!("http://{}", to_open(address)));
     }
 
     /// Whether visitors use HTTPS.
@@ -97,6 +98,15 @@ impl Site {
     /// Returns unguessable letters and digits, always the same for the same id.
     pub fn token_of(&self, id: &str) -> String {
         hex(&hmac::sign(&self.mac, signed_text(id, 0, 0).as_bytes()).as_ref()[..16])
+    }
+}
+
+/// Returns the address that a browser opens for one that the server listens on: no browser opens 0.0.0.0 or [::], which stand for
+/// all addresses of the machine.
+pub fn to_open(listen: &str) -> String {
+    match listen.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_unspecified() => format!("localhost:{}", address.port()),
+        _ => listen.to_string(),
     }
 }
 

@@ -4,7 +4,6 @@
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
 use crate::accounts::SHARED;
 use crate::app::App;
@@ -24,8 +23,19 @@ pub struct Alone {
 
 /// Claims the database before anything in it is changed; an error if another server has it. Servers share a PostgreSQL.
 pub fn claim(config: &Config) -> Result<Alone> {
+    try_claim(config)?.map_err(|server| {
+        let place = config.data.display();
+        let message = format!(
+            "Another {server} is using the data folder {place}. Stop it first, or choose another folder with --data. Several servers can share a PostgreSQL database."
+        );
+        Error::new(Code::Unavailable, message)
+    })
+}
+
+/// Claims the database, or returns which server has it: `server (process 12)`.
+pub fn try_claim(config: &Config) -> Result<std::result::Result<Alone, String>> {
     if !config.database_url.is_empty() {
-        return Ok(Alone { held: None });
+        return Ok(Ok(Alone { held: None }));
     }
     private::create_folder(&config.data).map_err(|error| {
         store::Error::Unavailable(format!("cannot create the folder {}: {error}", config.data.display()))
@@ -41,29 +51,25 @@ pub fn claim(config: &Config) -> Result<Alone> {
         Ok(()) => {
             // The id is for people; the lock does not depend on it.
             let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-            Ok(Alone { held: Some(file) })
+            Ok(Ok(Alone { held: Some(file) }))
         }
-        Err(TryLockError::WouldBlock) => Err(taken(&config.data, &mut file)),
+        Err(TryLockError::WouldBlock) => Ok(Err(holder(&mut file))),
         Err(TryLockError::Error(cause)) => {
             let file = path.display();
             tracing::warn!(%file, %cause, "The file cannot be locked. Make sure that no other server uses this data folder.");
-            Ok(Alone { held: None })
+            Ok(Ok(Alone { held: None }))
         }
     }
 }
 
-fn taken(data: &Path, file: &mut File) -> Error {
+/// Names the server that has locked the file.
+fn holder(file: &mut File) -> String {
     let mut text = String::new();
     let _ = file.read_to_string(&mut text);
-    let process = match text.trim() {
-        "" => String::new(),
-        id => format!(" (process {id})"),
-    };
-    let place = data.display();
-    let message = format!(
-        "Another server{process} is using the data folder {place}. Stop it first, or choose another folder with --data. Several servers can share a PostgreSQL database."
-    );
-    Error::new(Code::Unavailable, message)
+    match text.trim() {
+        "" => "server".to_string(),
+        id => format!("server (process {id})"),
+    }
 }
 
 impl Alone {

@@ -71,7 +71,7 @@ impl Place {
             false if is_url(text) => Err(foreign(text)),
             false if path.is_dir() => Ok(Place::Folder(path.to_path_buf())),
             false if path.exists() => Ok(Place::File(path.to_path_buf())),
-            false => Err(format!("{text} does not exist")),
+            false => Err(format!("{text} does not exist; check its name, and that its disk is mounted")),
         }
     }
 

@@ -8,6 +8,7 @@ use engine::open::database;
 use store::{Options, Store};
 
 use super::Finding;
+use crate::upkeep::backup::must_have_parent;
 use crate::upkeep::backup::place::{Place, unreachable};
 use crate::upkeep::scheduled::schedule::Schedule;
 use crate::upkeep::scheduled::state::{self, State, Task};
@@ -22,7 +23,8 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     let schedule = match Schedule::of(config) {
         Ok(Some(schedule)) => schedule,
         Ok(None) => return Vec::new(),
-        Err(why) => return vec![Finding::problem(TOPIC, format!("{why}."), "Correct the setting.")],
+        // Wrong settings have findings of their own.
+        Err(_) => return Vec::new(),
     };
     let mut found = Vec::new();
     if let Some(file) = &schedule.identity
@@ -32,8 +34,13 @@ pub fn examine(config: &Config) -> Vec<Finding> {
         found.push(Finding::problem(TOPIC, format!("backup_identity: {why}."), remedy));
     }
     if !schedule.to.starts_with("s3://") && !Path::new(&schedule.to).is_dir() {
-        let what = format!("The folder {} does not exist yet.", schedule.to);
-        found.push(Finding::advice(TOPIC, what, "The first scheduled backup creates it; check that it is mounted."));
+        found.push(match must_have_parent(Path::new(&schedule.to)) {
+            Ok(()) => {
+                let what = format!("The folder {} does not exist.", schedule.to);
+                Finding::advice(TOPIC, what, "The first scheduled backup creates it; check that its disk is mounted.")
+            }
+            Err(why) => Finding::problem(TOPIC, format!("{why}."), "Correct backup_to, if that is another folder."),
+        });
     }
     let mut options = Options::new(database(config));
     options.timeout = Duration::from_secs(10);

@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 
 use super::unpacking::Unpacked;
 use crate::upkeep::backup::manifest::FILES;
-use crate::upkeep::backup::{UNFINISHED, plain, sync_parent};
+use crate::upkeep::backup::{UNFINISHED, must_have_parent, plain, sync_parent};
 
 /// The folder inside another file store in which contents are unpacked.
 const BESIDE: &str = "restore";
@@ -47,15 +47,17 @@ pub struct Target<'t> {
 impl<'t> Target<'t> {
     /// Rejects a target that is in use or not empty.
     pub fn claim(config: &'t Config, runtime: &'t Handle) -> Result<Target<'t>, String> {
-        let told = |error: Error| error.internal.unwrap_or(error.message);
-        let made_folder = !config.data.exists();
+        let (made_folder, data) = (!config.data.exists(), config.data.display());
+        if !made_folder && !config.data.is_dir() {
+            return Err(format!("{data} is a file; restore to a folder with --data"));
+        }
+        must_have_parent(&config.data)?;
         match database(config) {
             Database::Sqlite(path) if path.exists() => {
                 // A server that runs on it is the better reason.
-                takeover::claim(config).map_err(told)?;
+                claim_folder(config)?;
                 return Err(format!(
-                    "there is a database in {} already; restore to another folder with --data, or move that one away",
-                    config.data.display()
+                    "there is a database in {data} already; restore to another folder with --data, or move that one away"
                 ));
             }
             Database::Sqlite(_) => {}
@@ -66,9 +68,8 @@ impl<'t> Target<'t> {
             let place = place.display();
             return Err(format!("there are files in {place} already; restore to an empty place, or move them away"));
         }
-        private::create_folder(&config.data)
-            .map_err(|error| format!("{}: {}", config.data.display(), plain(&error)))?;
-        let alone = if config.database_url.is_empty() { Some(takeover::claim(config).map_err(told)?) } else { None };
+        private::create_folder(&config.data).map_err(|error| format!("{data}: {}", plain(&error)))?;
+        let alone = if config.database_url.is_empty() { Some(claim_folder(config)?) } else { None };
         let (staged_files, beside, is_loaded, is_placed) = (None, None, false, false);
         Ok(Target { config, runtime, _alone: alone, made_folder, staged_files, beside, is_loaded, is_placed })
     }
@@ -234,6 +235,17 @@ fn must_be_empty(config: &Config) -> Result<(), String> {
         _ => "the database is not empty",
     };
     Err(format!("{what}; create an empty one (createdb) and restore to that"))
+}
+
+/// Keeps servers away from a data folder, unless one uses it.
+fn claim_folder(config: &Config) -> Result<Alone, String> {
+    let claimed = takeover::try_claim(config).map_err(|error| error.internal.unwrap_or(error.message))?;
+    claimed.map_err(|server| {
+        format!(
+            "a {server} is using the folder {}; restore to another folder with --data, or stop that server and move its folder away",
+            config.data.display()
+        )
+    })
 }
 
 /// Whether the configured store has contents.

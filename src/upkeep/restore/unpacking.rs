@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use super::source::{self, Failure};
 use crate::upkeep::backup::manifest::{FILES, LIST, MANIFEST, Manifest, newest_schema};
 use crate::upkeep::backup::place::Place;
-use crate::upkeep::backup::plain;
+use crate::upkeep::backup::{FULL, plain};
 use crate::upkeep::integrity::Witness;
 
 /// The most bytes of a description or of a key.
@@ -65,7 +65,13 @@ struct State<'u, 'w> {
 impl Unpacking<'_> {
     /// Unpacks all of a backup. A description that is refused is refused before anything is unpacked.
     pub fn run(&self, place: &Place, witness: &mut dyn Witness) -> Result<Unpacked, String> {
-        let told = |why: String| format!("{place}: {why}");
+        let beside = self.folder.parent().unwrap_or(self.folder).display();
+        let told = |why: String| match why.as_str() {
+            FULL => format!(
+                "{place}: there is no room for it, because the disk is full; make room in {beside}, or choose another folder with --data"
+            ),
+            _ => format!("{place}: {why}"),
+        };
         let list = File::create(self.folder.join(OWN_LIST)).map_err(|error| told(plain(&error)))?;
         let mut state = State {
             unpacking: self,
@@ -84,7 +90,7 @@ impl Unpacking<'_> {
                 let database = self.folder.join(&manifest.database.file);
                 Ok(Unpacked { manifest, database, key: state.key })
             }
-            _ => Err(told("the backup is incomplete".to_string())),
+            _ => Err(told(damaged("a part of it is missing").0)),
         }
     }
 }

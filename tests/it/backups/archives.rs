@@ -148,7 +148,7 @@ fn refuses_what_is_not_a_whole_backup(db: Db) {
     assert!(refused(&db, &broken).contains("damaged"), "{}", refused(&db, &broken));
     for foreign in ["", "hello", "SQLite format 3\0"] {
         std::fs::write(&broken, foreign).unwrap();
-        assert!(refused(&db, &broken).contains("this is not a backup of Kantoor"));
+        assert!(refused(&db, &broken).contains("this is not a backup of Kantoor; name what `kantoor backup` made"));
     }
     assert!(refused(&db, &folder.path().join("none")).contains("does not exist"));
 
@@ -181,11 +181,12 @@ fn refuses_a_target_that_is_in_use(db: Db) {
     let is_sqlite = db.url.is_empty();
     let running = Binary::start(&db, &key, &["--set", "workers=0"]);
     let words = restore(&db);
-    assert!(
-        words.contains(if is_sqlite { "Another server" } else { "a server may be using it" })
-            || words.contains("another server"),
-        "{words}"
-    );
+    let (process, place) = (running.child.id(), db.data.display());
+    let expected = match is_sqlite {
+        true => format!("kantoor: a server (process {process}) is using the folder {place}; restore to another folder"),
+        false => "a server may be using it; create an empty one (createdb) and restore to that".to_string(),
+    };
+    assert!(words.contains(&expected) && words.lines().count() == 1, "{words}");
     running.client.post("/v1/products", json!({"name": "Nut"})).expect(201);
     drop(running);
     let words = restore(&db);
@@ -198,6 +199,13 @@ fn refuses_a_target_that_is_in_use(db: Db) {
     let words = restore(&own);
     assert!(words.contains("there are files in"), "{words}");
     assert_eq!(entries(&own.data), [own.data.join("files")]);
+    // A folder on a disk that is not mounted, and no folder at all.
+    own.data = own.folder.path().join("usb/new");
+    let words = restore(&own);
+    assert!(words.contains("/usb does not exist; create it, or mount its disk"), "{words}");
+    assert!(!own.folder.path().join("usb").exists());
+    own.data.clone_from(&file);
+    assert!(restore(&own).contains("is a file; restore to a folder with --data"));
     // A backup of the other database.
     let other = if is_sqlite { Db::postgres().map(Db::emptied) } else { Some(Db::sqlite().emptied()) };
     if let Some(mut other) = other {

@@ -158,6 +158,13 @@ fn a_backup_is_made_on_request_as_by_the_server(db: Db) {
     server.recorded_client(None);
     let setting = format!("backup_to={place}");
     let run = || kantoor(&same, &["backup", "--set", &setting, "--set", "backup_keep=1 days"]);
+    // It creates its folder, but not that of a disk that is not mounted.
+    let words = complained(&run());
+    assert!(words.contains("/new does not exist; create it, or mount its disk"), "{words}");
+    let found = said(&kantoor(&same, &["doctor", "--set", &setting]));
+    assert!(found.contains("problem  backups   ") && found.contains("/new does not exist"), "{found}");
+    assert!(!folder.path().join("new").exists());
+    std::fs::create_dir(folder.path().join("new")).unwrap();
     let done = run();
     assert!(done.status.success(), "{done:?}");
     let there = names(&to);
@@ -175,9 +182,11 @@ fn a_backup_is_made_on_request_as_by_the_server(db: Db) {
     assert!(complained(&run()).contains("is being made at the moment"));
     server.execute("UPDATE backups SET lease_until = 0 WHERE id = 'make'");
     std::fs::remove_dir_all(&to).unwrap();
+    assert!(complained(&run()).contains("the folder with the last backup is gone; mount its disk, or create it"));
+    assert!(!to.exists());
     std::fs::write(&to, "in the way").unwrap();
     assert!(complained(&run()).contains("backups"));
-    assert_eq!(server.metric("kantoor_backup_failures_total"), 1);
+    assert_eq!(server.metric("kantoor_backup_failures_total"), 3);
     assert!(complained(&kantoor(&same, &["backup"])).contains("backup_to"));
     assert_eq!(kantoor(&same, &["backup", "--with-key", "--set", &setting]).status.code(), Some(2));
 }

@@ -19,6 +19,7 @@ on_both![
     a_missing_pg_dump_is_named,
     wrong_targets_and_keys_are_named,
     a_place_that_is_none_becomes_no_folder,
+    a_folder_that_is_missing_is_not_created,
     a_newer_schema_needs_the_newer_program,
     a_restore_asks_the_database_for_its_schema,
     an_interrupted_restore_is_not_a_new_company,
@@ -293,6 +294,24 @@ fn a_place_that_is_none_becomes_no_folder(db: Db) {
         let words = refused(&[&store[..], &["--set", setting]].concat());
         assert!(words.contains(missing) && !words.contains("169.254"), "{words}");
     }
+}
+
+/// It may be on a disk that is not mounted: the backup would fill another one.
+fn a_folder_that_is_missing_is_not_created(db: Db) {
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let missing = db.folder.path().join("usb");
+    for name in ["monday.kantoor", "monday", "old/monday.kantoor"] {
+        let target = missing.join(name);
+        let refused = kantoor(&db, &["backup", target.to_str().unwrap()]);
+        let words = complained(&refused);
+        let folder = target.parent().unwrap().display();
+        let expected = format!("the folder {folder} does not exist; create it, or mount its disk");
+        assert!(words.contains(&expected), "{words}");
+        assert_eq!((refused.status.code(), words.lines().count()), (Some(1), 1), "{words}");
+        assert!(!missing.exists());
+    }
+    std::fs::create_dir(&missing).unwrap();
+    assert!(kantoor(&db, &["backup", missing.join("monday").to_str().unwrap()]).status.success());
 }
 
 fn a_newer_schema_needs_the_newer_program(db: Db) {

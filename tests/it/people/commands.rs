@@ -57,6 +57,11 @@ fn people_on_the_command_line(db: Db) {
     assert!(text.contains("\nhttps://kantoor.example/set-up/") && !text.contains("public_url"), "{text}");
     let text = said(&user(&["reset", "ina@a.example", "--set", "listen=127.0.0.1:9123"]));
     assert!(text.contains("\nhttp://127.0.0.1:9123/reset/") && text.contains("replace 127.0.0.1:9123"), "{text}");
+    // No browser opens what stands for all addresses of the machine.
+    for listen in ["listen=0.0.0.0:9123", "listen=[::]:9123"] {
+        let text = said(&user(&["reset", "ina@a.example", "--set", listen]));
+        assert!(text.contains("\nhttp://localhost:9123/reset/") && text.contains("replace localhost:9123"), "{text}");
+    }
     let reset = link(&said(&user(&["reset", "ina@a.example"])));
     assert!(reset.contains("/reset/"), "{reset}");
     reader.enter("/console/reset", json!({"token": token(&reset), "password": "battery staple horse"}));
