@@ -352,7 +352,10 @@ function Row({ table, row, place, stop, wraps, fields, opens, picks, selected, a
     },
   },
     !picks ? null : td({ class: "pick" }, input({ type: "checkbox", tabIndex, checked: chosen, "aria-label": t("list.choose_one", { name: calledIn(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
-    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column, fields) }, wraps && column > 0 && ["text", "link", "email"].includes(field.kind) ? span({ class: "lines-of" }, cell(table, row, fields, column, opens, tabIndex)) : cell(table, row, fields, column, opens, tabIndex))),
+    fields.map((field, column) => {
+      const shown = cell(table, row, fields, column, opens, tabIndex);
+      return td({ key: field.name, class: cellClass(taste, field, column, fields) }, wraps && column > 0 && ["text", "link", "email"].includes(field.kind) ? span({ class: "lines-of" }, shown) : shown);
+    }),
     phone ? td({ class: "card-line" }, cardLine(table, row, fields)) : null);
 }
 
@@ -426,7 +429,7 @@ function cellClass(taste, field, column, fields) {
 function tellWhole(event) {
   const cell = event.target instanceof Element ? event.target.closest("td") : null;
   const text = cell?.querySelector(".lines-of") ?? cell;
-  if (cell instanceof HTMLElement && text && !cell.title && (text.scrollWidth > text.clientWidth || text !== cell && text.scrollHeight > text.clientHeight)) cell.title = cell.textContent ?? "";
+  if (cell instanceof HTMLElement && text && !cell.title && (text.scrollWidth > text.clientWidth || text.scrollHeight > text.clientHeight)) cell.title = cell.textContent ?? "";
 }
 
 /** @param {Table} table @param {Field} field @returns {string} */

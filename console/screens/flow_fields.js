@@ -40,7 +40,7 @@ export function ScheduleBox({ id, value, onChange }) {
     own ? h(TextBox, { id: `${id}-cron`, label: t("schedule.own"), value, placeholder: "30 8 * * mon-fri", onChange }) : null);
 }
 
-/** @typedef {{ path: string, name: string, options?: [string, string][], beside?: boolean, text?: boolean }} EventField `options`: what it can be, if that is known. `beside`: of the event, not of its record. `text`: for texts only. */
+/** @typedef {{ path: string, name: string, options?: [string, string][], text?: boolean }} EventField `options`: what it can be, if that is known. `text`: for texts only. */
 
 /** What an event has, by name: its own data, such as a message or a mail, the fields of the record that it is about, and what texts can have.
  * @param {string} event @returns {EventField[]} */
@@ -60,7 +60,7 @@ export function useEventFields(event) {
   };
   const beside = /** @type {any[]} */ (found?.fields ?? []).filter((field) => field.type !== "array" && !field.path.endsWith(".id"));
   const key = tableOf(type)?.key ?? "";
-  return [...beside.map((field) => ({ path: field.path, name: pathName(field.path), beside: true, options: optionsOf(field.path.split(".")[1].replace(/^mail$/, "mail_template"), field) })),
+  return [...beside.map((field) => ({ path: field.path, name: pathName(field.path), options: optionsOf(field.path.split(".")[1].replace(/^mail$/, "mail_template"), field) })),
     ...fields.filter((field) => !["array", "object"].includes(field.type)).map((field) => ({ path: field.path, name: eventFieldName(key, lastOf(field.path)), options: optionsOf(type, field) })),
     ...["data.id", "account.name", "account.owner_email"].slice(key ? 0 : 1).map((path) => ({ path, name: path === "data.id" ? `${tableName(key, 1)} › Id` : pathName(path), text: true }))];
 }
@@ -104,10 +104,9 @@ export function changedCondition(condition, changes, fields) {
  * @param {{ id: string, condition: Item, root: string, fields: EventField[], onChange: (value: any) => void }} properties */
 export function ValueBox({ root, ...properties }) {
   const { condition, fields, onChange } = properties;
-  const others = fields.filter((field) => !field.text);
-  // What a field was when the flow started is only of interest beside what it is now.
+  // As it is now; only the field itself as it was. What is of the event alone, such as a message, stays as it is.
   return div({ class: "value-box" }, h(ValueControl, properties), root !== "record." || ["in", "exists"].includes(condition.op) || /^\{\{/.test(condition.value) ? null
-    : h(FieldPicker, { fields: others, icon: true, onPick: (field) => onChange(`{{ ${field.beside || field === fieldOf(condition, fields) ? field.path : field.path.replace(/^data\./, root)} }}`) }));
+    : h(FieldPicker, { fields: fields.filter((field) => !field.text), label: t("flow.own_field"), onPick: (field) => onChange(`{{ ${field === fieldOf(condition, fields) ? field.path : field.path.replace(/^data\.(?=(meta\.)?\w+$)/, root)} }}`) }));
 }
 
 /** @param {{ id: string, condition: Item, fields: EventField[], onChange: (value: any) => void }} properties */
@@ -150,7 +149,7 @@ export function TemplateBox({ fields, ...control }) {
   const stored = (/** @type {string} */ text) => renamed(text, (name) => fields.find((field) => field.name === name)?.path);
   const change = (/** @type {string} */ text) => { setTyped(text); onChange(stored(text)); };
   return [h(TextBox, { ...control, value: stored(typed) === value ? typed : renamed(value, (path) => (path.startsWith("record.") ? undefined : fieldOf({ field: path }, fields)?.name)), onChange: change }),
-    h(FieldPicker, { fields, onPick: ({ name }) => {
+    h(FieldPicker, { fields, label: t("flow.insert_field"), children: t("flow.insert_field"), class: "field-picker", onPick: ({ name }) => {
       const box = /** @type {HTMLInputElement} */ (document.getElementById(id));
       const at = box.selectionStart ?? 0;
       box.setRangeText(`${/[^\s(]$/.test(box.value.slice(0, at)) ? " " : ""}{{ ${name} }}`, at, box.selectionEnd ?? at, "end");
@@ -163,6 +162,6 @@ export function TemplateBox({ fields, ...control }) {
  * @param {string} text @param {(name: string) => string | undefined} other */
 const renamed = (text, other) => text.replace(/\{\{ *([^{}|]+?) *(?=\||\}\})/g, (whole, name) => (other(name) ? `{{ ${other(name)} ` : whole));
 
-/** @param {{ fields: EventField[], icon?: boolean, onPick: (field: EventField) => void }} properties `icon`: without the words. */
-const FieldPicker = ({ fields, icon, onPick }) =>
-  h(Menu, { label: t(icon ? "flow.own_field" : "flow.insert_field"), icon: "plus", quiet: true, class: icon ? "" : "field-picker", children: icon ? undefined : t("flow.insert_field"), items: fields.map((field) => ({ label: field.name, run: () => onPick(field) })) });
+/** @param {{ fields: EventField[], label: string, onPick: (field: EventField) => void, children?: any, class?: string }} properties */
+const FieldPicker = ({ fields, onPick, ...button }) =>
+  h(Menu, { ...button, icon: "plus", quiet: true, items: fields.map((field) => ({ label: field.name, run: () => onPick(field) })) });
