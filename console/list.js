@@ -272,7 +272,7 @@ function Rows({ table, rows, columns, selected, dim }) {
   const fields = columns.filter((name) => name !== "status" || !byDeadline(table)).map((name) => fieldOf(table, name)).filter((field) => field !== undefined);
   const opens = "get" in table.verbs;
   const picks = actionsOf(table).length > 0;
-  const { scrolls, widths } = useMemo(() => widthsOf(table, fields, rows), [rows, namesOf(fields), room.value]);
+  const { scrolls, wraps, tall, widths } = useMemo(() => widthsOf(table, fields, rows), [rows, namesOf(fields), room.value]);
   /** @param {number} place */
   const focus = (place) => {
     /** @type {HTMLElement | undefined} */ (body.current?.querySelectorAll("tr[id]")[Math.max(0, Math.min(rows.length - 1, place))])?.focus();
@@ -306,12 +306,12 @@ function Rows({ table, rows, columns, selected, dim }) {
   if (namesOf(latest.current.fields) !== namesOf(fields)) latest.current.fields = fields;
   const actions = useMemo(() => ({ focused: (/** @type {number} */ place, /** @type {string} */ id) => { at.current = place; stop.value = id; }, toggle: (/** @type {string} */ id, /** @type {boolean} */ several) => latest.current.toggle(id, several) }), []);
   return div({ class: scrolls ? "table-box scrolls" : "table-box", role: "region", "aria-label": tableName(table.key), tabIndex: -1 },
-    tableElement({ "aria-label": tableName(table.key), class: dim ? "table dim" : "table" },
+    tableElement({ "aria-label": tableName(table.key), class: ["table", dim && "dim", wraps && "wraps", tall && "tall"].filter(Boolean).join(" ") },
       thead(null, tr(null,
         !picks ? null : th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
         fields.map((field, column) => h(Heading, { key: field.name, table, field, width: widths[column], sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),
       tbody({ ref: body, onMouseOver: tellWhole }, rows.slice(0, drawn).flatMap((row, place) => [groupHead(table, row, rows[place - 1], fields.length - (picks ? 0 : 1)),
-        h(Row, { key: row.id, table, row, place, stop, fields: latest.current.fields, opens, picks, selected, actions })]))));
+        h(Row, { key: row.id, table, row, place, stop, wraps, fields: latest.current.fields, opens, picks, selected, actions })]))));
 }
 
 /** @param {Field[]} fields */
@@ -337,8 +337,8 @@ const REST_OF_ROWS_AFTER = 50;
 /** @typedef {{ focused: (place: number, id: string) => void, toggle: (id: string, several: boolean) => void }} RowActions */
 
 /** It reads signals, so it is drawn again only if they or its properties change.
- * @param {{ table: Table, row: Item, place: number, stop: import("@preact/signals").Signal<string>, fields: Field[], opens: boolean, picks: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
-function Row({ table, row, place, stop, fields, opens, picks, selected, actions }) {
+ * @param {{ table: Table, row: Item, place: number, stop: import("@preact/signals").Signal<string>, wraps: boolean, fields: Field[], opens: boolean, picks: boolean, selected: import("@preact/signals").Signal<ReadonlySet<string>>, actions: RowActions }} properties */
+function Row({ table, row, place, stop, wraps, fields, opens, picks, selected, actions }) {
   const taste = tasteOf(table.key);
   const chosen = selected.value.has(row.id);
   const phone = onPhone.value;
@@ -352,7 +352,10 @@ function Row({ table, row, place, stop, fields, opens, picks, selected, actions 
     },
   },
     !picks ? null : td({ class: "pick" }, input({ type: "checkbox", tabIndex, checked: chosen, "aria-label": t("list.choose_one", { name: calledIn(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
-    fields.map((field, column) => td({ key: field.name, class: cellClass(taste, field, column, fields) }, cell(table, row, field, column, opens, tabIndex))),
+    fields.map((field, column) => {
+      const shown = cell(table, row, fields, column, opens, tabIndex);
+      return td({ key: field.name, class: cellClass(taste, field, column, fields) }, wraps && column > 0 && ["text", "link", "email"].includes(field.kind) ? span({ class: "lines-of" }, shown) : shown);
+    }),
     phone ? td({ class: "card-line" }, cardLine(table, row, fields)) : null);
 }
 
@@ -383,8 +386,9 @@ function cardLine(table, row, fields) {
   return shown.flatMap((field, place) => [place > 0 ? " · " : "", field?.name === "number" ? shortNumber(String(row.number)) : figure(table, row, field?.name ?? "") ?? h(Value, { key: place, table: table.key, field: /** @type {Field} */ (field), value: valueOf(row, field?.name ?? ""), plain: true })]);
 }
 
-/** @param {Table} table @param {Item} row @param {Field} field @param {number} column @param {boolean} opens @param {number} tabIndex */
-function cell(table, row, field, column, opens, tabIndex) {
+/** @param {Table} table @param {Item} row @param {Field[]} fields @param {number} column @param {boolean} opens @param {number} tabIndex */
+function cell(table, row, fields, column, opens, tabIndex) {
+  const field = /** @type {Field} */ (fields[column]);
   const value = valueOf(row, field.name);
   const isName = (table.names ?? [])[0] === field.name || column === 0;
   if (column === 0 && opens) {
@@ -401,10 +405,14 @@ function cell(table, row, field, column, opens, tabIndex) {
   if (own !== undefined) return own;
   // A card has no heading that says what yes and no are about.
   if (field.name === "active" && onPhone.value) return value ? null : span({ class: "pill calm" }, t("list.inactive"));
-  if (field.name === "firstname") return [row.firstname, row.lastname].filter(Boolean).join(" ");
+  // The name of somebody without a company is in the first column.
+  if (field.name === "firstname") return contactOf(row) === titleOf(table, row) && fields[0]?.name === "company_name" ? null : contactOf(row);
   if (field.name === "due_date" && (row.payment_status === "overdue" || row.payment_status === "partial" && daysUntil(row.due_date) < 0)) return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   return h(Value, { table: table.key, field, value, plain: true });
 }
+
+/** @param {Item} row */
+const contactOf = (row) => [row.firstname, row.lastname].filter(Boolean).join(" ");
 
 /** Which place a cell has on the card of a phone.
  * @param {import("./resources.js").Taste} taste @param {Field} field @param {number} column @param {Field[]} fields */
@@ -420,11 +428,12 @@ function cellClass(taste, field, column, fields) {
  * @param {MouseEvent} event */
 function tellWhole(event) {
   const cell = event.target instanceof Element ? event.target.closest("td") : null;
-  if (cell instanceof HTMLElement && !cell.title && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent ?? "";
+  const text = cell?.querySelector(".lines-of") ?? cell;
+  if (cell instanceof HTMLElement && text && !cell.title && (text.scrollWidth > text.clientWidth || text.scrollHeight > text.clientHeight)) cell.title = cell.textContent ?? "";
 }
 
 /** @param {Table} table @param {Field} field @returns {string} */
-const headingOf = (table, field) => (field.name === "firstname" && table.names?.includes("lastname") ? t("field.contact") : fieldName(table.key, field.name));
+const headingOf = (table, field) => (field.name !== "firstname" && field.name !== "company_name" || !table.names?.includes("lastname") ? fieldName(table.key, field.name) : t(field.name === "firstname" ? "field.contact" : "field.name"));
 
 /** @param {{ table: Table, field: Field, width: string | undefined, sort: string, order: string }} properties */
 function Heading({ table, field, width, sort, order }) {
@@ -440,7 +449,7 @@ function Heading({ table, field, width, sort, order }) {
 }
 
 /** The widths of the columns. What is short has the room that the longest of all loaded rows takes; other text shares the
- * rest, by what it would take. Linked names count as long as they usually are, so that nothing moves when they come.
+ * rest, by what it would take; on tablets it has more lines if that is not enough, and rows are as high as most of them will be. Linked names count as long as they usually are, so that nothing moves when they come.
  * @param {Table} table @param {Field[]} fields @param {Item[]} rows */
 function widthsOf(table, fields, rows) {
   const columns = fields.map((field, column) => {
@@ -448,19 +457,22 @@ function widthsOf(table, fields, rows) {
     const heading = Math.max(...headingOf(table, field).split(" ").map((part) => roomFor(part, true) * SMALL));
     const most = (takes.at(-1) ?? 0) * (isStatus(table.key, field.name) ? SMALL : 1);
     const rigid = most === 0 || !field.refers && (most <= SHORT || isNumeric(field) || /day|moment/.test(field.kind));
-    // One long name does not take the room of the others.
-    const usual = Math.min(LONG, takes[Math.floor((takes.length - 1) * 0.9)] ?? 0);
-    return { rigid, room: Math.ceil(4 * (PADDING + Math.max(heading, rigid ? most : usual))) / 4 };
+    // One long name does not take the room of the others, and names come before addresses.
+    const usual = Math.min(field.kind === "email" ? SHORT : LONG, takes[Math.ceil((takes.length - 1) * 0.9)] ?? 0);
+    return { rigid, room: Math.ceil(4 * ((room.value > 1 ? TIGHT : PADDING) + Math.max(heading, rigid ? most : usual))) / 4 };
   });
   const first = columns[0];
   if (first && columns.every(({ rigid }) => rigid)) first.rigid = false;
-  let [shared, least] = [0, 0];
+  let [shared, fixed, least] = [0, 0, 0];
   for (const { rigid, room } of columns) {
     shared += rigid ? 0 : room;
+    fixed += rigid ? room : 0;
     least += rigid ? room : LEAST;
   }
-  const scrolls = fields.length > 8 || least > innerWidth / 16 - AROUND;
-  return { scrolls, widths: columns.map(({ rigid, room }) => (rigid || scrolls ? `${room}rem` : `${100 * room / shared}%`)) };
+  const all = innerWidth / 16 - AROUND;
+  const scrolls = fields.length > 8 || least > all;
+  const wraps = room.value > 1 && !scrolls;
+  return { scrolls, wraps, tall: wraps && fixed + shared > all, widths: columns.map(({ rigid, room }) => (rigid || scrolls ? `${room}rem` : `${100 * room / shared}%`)) };
 }
 
 /** In rem: what text takes to be long or short, what is left of a text that is cut, and what a cell and a table with its menu have around them. */
@@ -468,6 +480,7 @@ const SHORT = 8.5;
 const LONG = 15;
 const LEAST = 6;
 const PADDING = 1.375;
+const TIGHT = 1.25;
 const AROUND = 19;
 /** The letters of headings and statuses, beside those of other cells. */
 const SMALL = 12 / 14;
@@ -488,7 +501,7 @@ function textOf(table, row, field, column) {
   if (value === null || value === undefined || value === "") return "";
   if (field.refers) return field.refers === "clients" ? "Installatiebedrijf Van Dijk" : "Offerte verzonden";
   if (field.kind === "moment") return "59 minuten geleden";
-  if (field.name === "firstname") return `${value} ${row.lastname ?? ""}`;
+  if (field.name === "firstname") return contactOf(row) === titleOf(table, row) ? "" : contactOf(row);
   if (column === 0 && field.kind === "text") return field.name === "company_name" ? titleOf(table, row) : ownName(table.key, isDraft(row) ? "–" : String(value));
   if (table.key === "subscriptions" && field.name === "total_incl_vat") return `${money(value)} ${word([`per.${row.term}`], "")}`;
   const shown = Value({ table: table.key, field, value, plain: true });

@@ -140,7 +140,7 @@ export const Tabs = ({ items, label }) =>
     a({ key: item.href, href: item.href, "aria-current": item.current ? "page" : undefined }, item.label,
       item.count !== undefined ? span({ class: "count" }, String(item.count)) : null)));
 
-/** @typedef {{ label: string, icon?: string, run?: () => void, href?: string, danger?: boolean, hidden?: boolean, target?: string, note?: string }} MenuItem */
+/** @typedef {{ label: string, icon?: string, run?: () => void, href?: string, danger?: boolean, hidden?: boolean, target?: string }} MenuItem */
 
 /** What a menu keeps free of the edge of the window. */
 const EDGE = 12;
@@ -181,7 +181,7 @@ export function Menu({ label, name, icon, items, primary, quiet, showLabel, chil
       li({ key: item.label, role: "none" }, item.href
         ? a({ role: "menuitem", tabIndex: -1, href: item.href, target: item.target, onClick: () => setOpen(false) }, item.icon ? h(Icon, { name: item.icon }) : null, item.label)
         : button({ role: "menuitem", tabIndex: -1, type: "button", class: item.danger ? "danger" : "", onClick: () => { setOpen(false); item.run?.(); } },
-          item.icon ? h(Icon, { name: item.icon }) : null, span(null, item.label, item.note ? span({ class: "soft" }, ` ${item.note}`) : null))))) : null);
+          item.icon ? h(Icon, { name: item.icon }) : null, span(null, item.label))))) : null);
 }
 
 /** Shows the list of a box over everything, beside its button and within the window: a card would cut it off.

@@ -115,7 +115,7 @@ export const NEW_KEYS = { invoices: "i", quotes: "q", clients: "c", tasks: "t", 
 function userMenu() {
   const dark = document.documentElement.dataset.theme === "dark" || (document.documentElement.dataset.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
   return [
-    { label: me.value.user.name ?? "", note: me.value.user.email, href: "/me", icon: "person" },
+    { label: me.value.user.name ?? "", href: "/me", icon: "person" },
     { label: dark ? t("theme.light") : t("theme.dark"), icon: "settings", run: () => { const next = dark ? "light" : "dark"; choose("theme", next); document.documentElement.dataset.theme = next; } },
     { label: t("help.title"), icon: "keys", run: openHelp },
     { label: t("sign_out"), icon: "out", run: () => void signOut() },

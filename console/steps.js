@@ -62,7 +62,7 @@ export function stepLine(step) {
  * @param {string} path */
 export function pathName(path) {
   const parts = path.split(/[.[\]]+/).slice(1).filter((part) => part && part !== "meta");
-  return parts.map((part) => eventFieldName("", part)).join(" › ");
+  return word([`field.event.${path}`], parts.map((part) => eventFieldName("", part)).join(" › "));
 }
 
 /** Beside the other fields of its record: a list calls both the rate and the amount "VAT".

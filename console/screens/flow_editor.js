@@ -15,7 +15,7 @@ import { itemPath } from "../schema.js";
 import { EVENTS, OPERATORS, STEP_TYPES, stepFieldName, stepFields, stepName } from "../steps.js";
 import { choiceName, detailText, fieldName, t, tableName, word } from "../words.js";
 import { STEP_ICONS } from "./flow.js";
-import { DurationBox, FieldBox, FieldPicker, ScheduleBox, ValueBox, changedCondition, useEventFields } from "./flow_fields.js";
+import { DurationBox, FieldBox, ScheduleBox, TemplateBox, ValueBox, changedCondition, useEventFields } from "./flow_fields.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -148,10 +148,8 @@ function StepControl({ step, field, fields, error, id, onChange }) {
   if (field.kind === "conditions") return div({ class: "field wide", id, tabIndex: -1 }, wrong, h(Conditions, { id, conditions: value ?? [], root: "record.", fields, onChange }));
   if (field.kind === "duration") return div({ class: "field" }, label({ for: id }, name), h(DurationBox, { id, value: value ?? "", onChange, dayOnly: field.name === "deadline" }), wrong);
   const control = field.kind === "choice" ? h(ChoiceBox, { ...shared, value, empty: true, onChange, options: (field.choices ?? []).map((one) => /** @type {[string, string]} */ ([one, word([`mail.${one}`], choiceName("steps", field.name, one))])) })
-    : field.kind === "json" ? h(JsonBox, { id, label: name, value: value ?? {}, onChange }) : h(TextBox, { ...shared, value: typeof value === "object" ? JSON.stringify(value) : value, long: field.kind === "long", onChange });
-  const texts = field.kind === "text" || field.kind === "long";
-  return div({ class: field.kind === "long" || field.kind === "json" ? "field wide with-picker" : "field with-picker" }, label({ for: id }, name), control, wrong,
-    texts && fields.length > 0 ? h(FieldPicker, { fields, onPick: (path) => onChange(`${value ?? ""}${!value || /\s$/.test(value) || field.name.endsWith("_id") ? "" : " "}{{ ${path} }}`) }) : null);
+    : field.kind === "json" ? h(JsonBox, { id, label: name, value: value ?? {}, onChange }) : h(TemplateBox, { ...shared, value: typeof value === "object" ? JSON.stringify(value) : String(value ?? ""), long: field.kind === "long", fields, onChange });
+  return div({ class: field.kind === "long" || field.kind === "json" ? "field wide with-picker" : "field with-picker" }, label({ for: id }, name), control, wrong);
 }
 
 /** @param {{ id: string, conditions: Item[], root: string, fields: import("./flow_fields.js").EventField[], onChange: (conditions: Item[]) => void }} properties */
@@ -161,7 +159,7 @@ function Conditions({ id, conditions, root, fields, onChange }) {
   return div({ class: "conditions" }, conditions.map((one, at) => div({ key: at, class: "condition" },
     h(FieldBox, { id: `${id}-field-${at}`, label: t("flow.field"), value: one.field, root, fields, onChange: (field) => set(at, { field }) }),
     h(ChoiceBox, { id: `${id}-op-${at}`, label: t("flow.operator"), value: one.op, onChange: (op) => set(at, { op }), options: OPERATORS.map((op) => /** @type {[string, string]} */ ([op, word([`operator.${op}`], op)])) }),
-    h(ValueBox, { id: `${id}-value-${at}`, condition: one, fields, onChange: (value) => onChange(conditions.map((other) => (other === one ? { ...one, value } : other))) }),
+    h(ValueBox, { id: `${id}-value-${at}`, condition: one, root, fields, onChange: (value) => onChange(conditions.map((other) => (other === one ? { ...one, value } : other))) }),
     h(Button, { small: true, quiet: true, icon: "close", label: t("delete"), onClick: () => onChange(conditions.filter((_, place) => place !== at)) }))),
     button({ type: "button", class: "link", onClick: () => onChange([...conditions, { field: root, op: "eq", value: "" }]) }, t("flow.add_condition")));
 }

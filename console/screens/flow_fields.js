@@ -7,7 +7,7 @@ import { button, div, h, input, span } from "../html.js";
 import { ListBox, TicksBox } from "../listbox.js";
 import { Icon, Menu } from "../parts.js";
 import { eventFieldName, pathName } from "../steps.js";
-import { choiceName, lastOf, t } from "../words.js";
+import { choiceName, lastOf, t, tableName } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
 /** @typedef {{ id: string, value: string, onChange: (value: any) => void }} Control */
@@ -40,9 +40,9 @@ export function ScheduleBox({ id, value, onChange }) {
     own ? h(TextBox, { id: `${id}-cron`, label: t("schedule.own"), value, placeholder: "30 8 * * mon-fri", onChange }) : null);
 }
 
-/** @typedef {{ path: string, name: string, options?: [string, string][] }} EventField `options`: what it can be, if that is known. */
+/** @typedef {{ path: string, name: string, options?: [string, string][], text?: boolean }} EventField `options`: what it can be, if that is known. `text`: for texts only. */
 
-/** What an event has, by name: its own data, such as a message or a mail, and the fields of the record that it is about.
+/** What an event has, by name: its own data, such as a message or a mail, the fields of the record that it is about, and what texts can have.
  * @param {string} event @returns {EventField[]} */
 export function useEventFields(event) {
   const data = useLoad("/v1/automation/vocabulary").answer?.data;
@@ -59,8 +59,10 @@ export function useEventFields(event) {
     return choices && [...choices, ...(name === "send_type" ? ["flow", "ticket"] : [])].map((one) => /** @type {[string, string]} */ ([one, choiceName(table?.key ?? "", name, one)]));
   };
   const beside = /** @type {any[]} */ (found?.fields ?? []).filter((field) => field.type !== "array" && !field.path.endsWith(".id"));
+  const key = tableOf(type)?.key ?? "";
   return [...beside.map((field) => ({ path: field.path, name: pathName(field.path), options: optionsOf(field.path.split(".")[1].replace(/^mail$/, "mail_template"), field) })),
-    ...fields.filter((field) => !["array", "object"].includes(field.type)).map((field) => ({ path: field.path, name: eventFieldName(tableOf(type)?.key ?? "", lastOf(field.path)), options: optionsOf(type, field) }))];
+    ...fields.filter((field) => !["array", "object"].includes(field.type)).map((field) => ({ path: field.path, name: eventFieldName(key, lastOf(field.path)), options: optionsOf(type, field) })),
+    ...["data.id", "account.name", "account.owner_email"].slice(key ? 0 : 1).map((path) => ({ path, name: path === "data.id" ? `${tableName(key, 1)} › Id` : pathName(path), text: true }))];
 }
 
 /** @returns {[string, string][]} */
@@ -68,8 +70,9 @@ const yesOrNo = () => [["true", t("yes")], ["false", t("no")]];
 
 /** The field of a condition: one of the event by its name, or a path.
  * @param {Control & { label: string, root: string, fields: EventField[] }} properties */
-export function FieldBox({ id, label, value, root, fields, onChange }) {
+export function FieldBox({ id, label, value, root, fields: all, onChange }) {
   const [own, setOwn] = useState(false);
+  const fields = all.filter((field) => !field.text);
   if (own || fields.length === 0) return h(TextBox, { id, label, value, onChange });
   const known = fields.map((field) => /** @type {[string, string]} */ ([field.path.replace(/^data\./, root), field.name]));
   const now = known.some(([path]) => path === value) || value === root ? "" : pathName(value);
@@ -80,7 +83,11 @@ export function FieldBox({ id, label, value, root, fields, onChange }) {
 const OWN = "own";
 
 /** @param {Item} condition @param {EventField[]} fields */
-const fieldOf = ({ field = "" }, fields) => fields.find((one) => one.path === field.replace(/^record\./, "data."));
+const fieldOf = ({ field = "" }, fields) => fields.find((one) => short(one.path) === short(field));
+
+/** The same for a record when the flow starts and later; what is in its meta is beside its fields, too.
+ * @param {string} path */
+const short = (path) => path.replace(/^record\./, "data.").replace(/^data\.meta\./, "data.");
 
 /** A condition with another field or comparison, and a value that fits it.
  * @param {Item} condition @param {Item} changes @param {EventField[]} fields @returns {Item} */
@@ -93,16 +100,24 @@ export function changedCondition(condition, changes, fields) {
   return { ...next, value: op !== "in" ? one : Array.isArray(kept) ? kept : one === "" ? [] : [one] };
 }
 
-/** What a field is compared with: its choices by name, another field by name, or what is typed.
- * @param {{ id: string, condition: Item, fields: EventField[], onChange: (value: any) => void }} properties */
-export function ValueBox({ id, condition, fields, onChange }) {
+/** What a field is compared with: its choices by name, what is typed or, in a step, another field by name.
+ * @param {{ id: string, condition: Item, root: string, fields: EventField[], onChange: (value: any) => void }} properties */
+export function ValueBox({ root, ...properties }) {
+  const { condition, fields, onChange } = properties;
+  // As it is now; only the field itself as it was. What is of the event alone, such as a message, stays as it is.
+  return div({ class: "value-box" }, h(ValueControl, properties), root !== "record." || ["in", "exists"].includes(condition.op) || /^\{\{/.test(condition.value) ? null
+    : h(FieldPicker, { fields: fields.filter((field) => !field.text), label: t("flow.own_field"), onPick: (field) => onChange(`{{ ${field === fieldOf(condition, fields) ? field.path : field.path.replace(/^data\.(?=(meta\.)?\w+$)/, root)} }}`) }));
+}
+
+/** @param {{ id: string, condition: Item, fields: EventField[], onChange: (value: any) => void }} properties */
+function ValueControl({ id, condition, fields, onChange }) {
   const [typing, setTyping] = useState(false);
   const { op, value } = condition;
   const name = t("flow.value");
   const options = op === "exists" ? yesOrNo() : ["eq", "ne", "in"].includes(op) ? fieldOf(condition, fields)?.options : undefined;
   const [, path] = (typeof value === "string" && /^\{\{ *([\w.[\]]+) *\}\}$/.exec(value)) || [];
   if (path && !typing) {
-    const word = fields.find((field) => field.path === path)?.name ?? (pathName(path) || path);
+    const word = fieldOf({ field: path }, fields)?.name ?? (pathName(path) || path);
     // The record may have been changed since the flow was started.
     const shown = condition.field?.startsWith("record.") && path.startsWith("data.") ? t("flow.at_start", { name: word }) : word;
     return div(null, span({ class: "chip" }, button({ type: "button", title: value, "aria-label": `${name}: ${shown}`, onClick: () => setTyping(true) }, shown),
@@ -110,7 +125,7 @@ export function ValueBox({ id, condition, fields, onChange }) {
   }
   if (options && !typing) {
     return op === "in" ? div({ role: "group", "aria-label": name }, h(TicksBox, { id, value, options, onChange }))
-      : h(ChoiceBox, { id, label: name, value: String(value ?? op === "exists"), onChange: (next) => { setTyping(next === OWN); onChange(next === OWN ? "" : readValue(next)); }, options: op === "exists" ? options : [...options, [OWN, t("flow.own_field")]] });
+      : h(ChoiceBox, { id, label: name, value: String(value ?? op === "exists"), onChange: (next) => onChange(readValue(next)), options });
   }
   if (op === "in" && !path) return h(ListBox, { id, label: name, value, onChange: (all) => onChange(all.map(readValue)) });
   return input({ id, type: "text", ref: typing ? focus : undefined, "aria-label": name, value: typeof value === "string" ? value : JSON.stringify(value ?? ""), onFocus: () => setTyping(true), onBlur: () => setTyping(false), onInput: (event) => onChange(readValue(event.currentTarget.value)) });
@@ -126,9 +141,27 @@ function readValue(typed) {
   try { return JSON.parse(typed); } catch { return typed; }
 }
 
-/** Puts a field of the event into a text.
- * @param {{ fields: EventField[], onPick: (path: string) => void }} properties */
-export const FieldPicker = ({ fields, onPick }) =>
-  h(Menu, { label: t("flow.insert_field"), icon: "plus", quiet: true, class: "field-picker", items: fields.slice(0, MAX_FIELDS).map((field) => ({ label: field.name, note: field.path.replace(/^data\./, ""), run: () => onPick(field.path) })) });
+/** A text of a step: the fields in it are read and inserted by name, and stored by path.
+ * @param {Control & { fields: EventField[], invalid: boolean, describedBy: string | undefined, long: boolean }} properties */
+export function TemplateBox({ fields, ...control }) {
+  const { id, value, onChange } = control;
+  const [typed, setTyped] = useState("");
+  const stored = (/** @type {string} */ text) => renamed(text, (name) => fields.find((field) => field.name === name)?.path);
+  const change = (/** @type {string} */ text) => { setTyped(text); onChange(stored(text)); };
+  return [h(TextBox, { ...control, value: stored(typed) === value ? typed : renamed(value, (path) => (path.startsWith("record.") ? undefined : fieldOf({ field: path }, fields)?.name)), onChange: change }),
+    h(FieldPicker, { fields, label: t("flow.insert_field"), children: t("flow.insert_field"), class: "field-picker", onPick: ({ name }) => {
+      const box = /** @type {HTMLInputElement} */ (document.getElementById(id));
+      const at = box.selectionStart ?? 0;
+      box.setRangeText(`${/[^\s(]$/.test(box.value.slice(0, at)) ? " " : ""}{{ ${name} }}`, at, box.selectionEnd ?? at, "end");
+      box.focus();
+      change(box.value);
+    } })];
+}
 
-const MAX_FIELDS = 40;
+/** A text with other names in its placeholders, where there are any.
+ * @param {string} text @param {(name: string) => string | undefined} other */
+const renamed = (text, other) => text.replace(/\{\{ *([^{}|]+?) *(?=\||\}\})/g, (whole, name) => (other(name) ? `{{ ${other(name)} ` : whole));
+
+/** @param {{ fields: EventField[], label: string, onPick: (field: EventField) => void, children?: any, class?: string }} properties */
+const FieldPicker = ({ fields, onPick, ...button }) =>
+  h(Menu, { ...button, icon: "plus", quiet: true, items: fields.map((field) => ({ label: field.name, run: () => onPick(field) })) });

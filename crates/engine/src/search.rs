@@ -2,10 +2,11 @@
 
 mod pieces;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Gathered, Merge, Migration, Row, Store, Tx, Value};
+use store::{Gathered, Merge, Migration, Row, Store, Tx, Value, like_all};
 
 use crate::accounts::SHARED;
 use crate::app::App;
@@ -67,29 +68,70 @@ INSERT INTO search_pieces (piece, texts) VALUES ('', 0);
 };
 
 /// A `SELECT` of the ids of records that have `words`, and its values from $3 on. $1 is the
-/// account, $2 the name of the record, $3 the pattern. An index of trigrams has nothing for less
-/// than three letters; those look through the texts of the account.
+/// account, $2 the name of the record, $3 and further the patterns. An index of trigrams has nothing
+/// for less than three letters; those look through the texts of the account.
 pub fn ids_with(tx: &mut Tx, words: &str) -> Result<(String, Vec<Value<'static>>)> {
-    let folded = fold(words);
-    if folded.chars().count() < TRIGRAM {
-        let sql = "SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND folded LIKE $3";
-        return Ok((sql.to_string(), vec![containing(&folded)]));
+    let parts = Parts::of(words);
+    if parts.are_short() {
+        let all = like_all("folded", 3, parts.0.len());
+        let sql = format!("SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND {all}");
+        return Ok((sql, parts.patterns()));
     }
-    asking(tx, 1, &folded)
+    asking(tx, 1, &parts)
 }
 
 /// The shortest text that the index can look up.
 const TRIGRAM: usize = 3;
+/// A list of more parts is searched for as it is: few statements have to be prepared.
+const MAX_PARTS: usize = 4;
 
-fn containing(folded: &str) -> Value<'static> {
-    format!("%{folded}%").into()
+/// What is searched for, folded, the longest part first. People write names as in a register, "Vries, Karin": what commas
+/// separate may be in any order, and in different fields.
+struct Parts(Vec<String>);
+
+impl Parts {
+    fn of(words: &str) -> Parts {
+        let folded = fold(words);
+        let is_digit = |c: char| c.is_ascii_digit();
+        let mut parts: Vec<String> = Vec::new();
+        for part in folded.split(',') {
+            // A comma in a number separates nothing.
+            match parts.last_mut().filter(|before| before.ends_with(is_digit) && part.starts_with(is_digit)) {
+                Some(number) => {
+                    number.push(',');
+                    number.push_str(part);
+                }
+                None => parts.push(part.to_string()),
+            }
+        }
+        let mut parts: Vec<String> = parts.iter().map(|part| part.trim().to_string()).collect();
+        parts.retain(|part| !part.is_empty());
+        if parts.is_empty() || parts.len() > MAX_PARTS {
+            return Parts(vec![folded]);
+        }
+        parts.sort_by_key(|part| Reverse(part.chars().count()));
+        Parts(parts)
+    }
+
+    /// The one that the index is asked for.
+    fn longest(&self) -> &str {
+        self.0.first().map_or("", String::as_str)
+    }
+
+    fn are_short(&self) -> bool {
+        self.longest().chars().count() < TRIGRAM
+    }
+
+    fn patterns(&self) -> Vec<Value<'static>> {
+        self.0.iter().map(|part| format!("%{part}%").into()).collect()
+    }
 }
 
 /// Returns the statement that finds texts of some kinds, and its values after the account and the kinds.
-fn asking(tx: &mut Tx, kinds: usize, folded: &str) -> Result<(String, Vec<Value<'static>>)> {
-    let (pieces, found) = pieces::to_ask_for(tx, folded)?;
-    let (sql, asked) = tx.dialect().search(kinds, &pieces, found);
-    Ok((sql, [containing(folded)].into_iter().chain(asked.map(Value::from)).collect()))
+fn asking(tx: &mut Tx, kinds: usize, parts: &Parts) -> Result<(String, Vec<Value<'static>>)> {
+    let (pieces, found) = pieces::to_ask_for(tx, parts.longest())?;
+    let (sql, asked) = tx.dialect().search(kinds, parts.0.len(), &pieces, found);
+    Ok((sql, parts.patterns().into_iter().chain(asked.map(Value::from)).collect()))
 }
 
 /// How many of the latest records of a kind are compared with one or two letters.
@@ -104,25 +146,28 @@ pub fn among_kinds(
     words: &str,
     most: i64,
 ) -> Result<Vec<(String, String)>> {
-    let folded = fold(words);
+    let parts = Parts::of(words);
     let named = |row: &Row| Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string()));
     if kinds.is_empty() {
         return Ok(Vec::new());
     }
-    if folded.chars().count() < TRIGRAM {
+    if parts.are_short() {
+        let (all, count) = (like_all("folded", 3, parts.0.len()), parts.0.len() + 3);
         let sql = format!(
             "SELECT kind, record_id FROM (SELECT kind, record_id, folded FROM search_texts
              WHERE account_id = $1 AND kind = $2 ORDER BY record_id DESC LIMIT {LATEST}) latest
-             WHERE folded LIKE $3 ORDER BY record_id DESC LIMIT $4"
+             WHERE {all} ORDER BY record_id DESC LIMIT ${count}"
         );
         let mut found = Vec::new();
         for kind in kinds {
-            let values = [ctx.account.into(), (*kind).into(), containing(&folded), most.into()];
+            let mut values: Vec<Value> = vec![ctx.account.into(), (*kind).into()];
+            values.extend(parts.patterns());
+            values.push(most.into());
             found.extend(tx.all(&sql, &values, named)?);
         }
         return Ok(found);
     }
-    let (found, asked) = asking(tx, kinds.len(), &folded)?;
+    let (found, asked) = asking(tx, kinds.len(), &parts)?;
     let mut values: Vec<Value> = vec![ctx.account.into()];
     values.extend(kinds.iter().map(|kind| Value::from(*kind)));
     values.extend(asked);

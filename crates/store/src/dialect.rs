@@ -98,16 +98,23 @@ impl Dialect {
         }
     }
 
-    /// A `SELECT` of the `kind` and `record_id` of texts that contain a pattern: $1 the account, then the kinds, then
-    /// `%…%` with three letters or more. When there is a second text in the answer it follows: what to ask the index for.
-    /// `pieces` are parts of the pattern that have three letters each, with their places in it, in order; `found` is how
-    /// many texts may have all of them.
+    /// A `SELECT` of the `kind` and `record_id` of texts that contain some `parts`: $1 the account, then the kinds, then
+    /// the pattern `%…%` of each part, the first with three letters or more. When there is a second text in the answer it
+    /// follows: what to ask the index for. `pieces` are parts of the first pattern that have three letters each, with their
+    /// places in it, in order; `found` is how many texts may have all of them.
     ///
     /// SQLite updates its index with each commit, which is expensive for one text at a time; new texts are `pending`
     /// until several can be added together, and are scanned meanwhile. PostgreSQL does the same by itself. Both would
     /// look up the whole pattern in their index if it were in a plain `LIKE` of the column.
-    pub fn search(self, kinds: usize, pieces: &[(usize, String)], found: u64) -> (String, Option<String>) {
-        let (pattern, asked) = (kinds + 2, kinds + 3);
+    pub fn search(
+        self,
+        kinds: usize,
+        parts: usize,
+        pieces: &[(usize, String)],
+        found: u64,
+    ) -> (String, Option<String>) {
+        let (pattern, asked) = (kinds + 2, kinds + 2 + parts);
+        let all = like_all("folded", pattern, parts);
         let of_kind = match kinds {
             1 => "kind = $2".to_string(),
             _ => format!("kind IN ({})", (2..pattern).map(|place| format!("${place}")).collect::<Vec<_>>().join(", ")),
@@ -120,20 +127,20 @@ impl Dialect {
                 let sql = format!(
                     "SELECT kind, record_id FROM search_index
                  CROSS JOIN search_texts ON search_texts.number = search_index.rowid
-                 WHERE account_id = $1 AND {of_kind} AND search_texts.folded LIKE ${pattern}
+                 WHERE account_id = $1 AND {of_kind} AND {}
                      AND search_index MATCH ${asked} AND pending = 0
                  UNION ALL
                  SELECT kind, record_id FROM search_texts INDEXED BY search_texts_pending
-                 WHERE pending = 1 AND account_id = $1 AND {of_kind} AND folded LIKE ${pattern}"
+                 WHERE pending = 1 AND account_id = $1 AND {of_kind} AND {all}",
+                    like_all("search_texts.folded", pattern, parts)
                 );
                 (sql, Some(quoted.collect::<Vec<_>>().join(" AND ")))
             }
             // When there are many it may be best to walk the list that is asked for; for that the
             // planner must see the pattern.
             Dialect::Postgres if found > MAX_VALUES => {
-                let sql = format!(
-                    "SELECT kind, record_id FROM search_texts WHERE account_id = $1 AND {of_kind} AND folded LIKE ${pattern}"
-                );
+                let sql =
+                    format!("SELECT kind, record_id FROM search_texts WHERE account_id = $1 AND {of_kind} AND {all}");
                 (sql, None)
             }
             // It must not see how short the pieces are, or it may think them common and walk all
@@ -141,8 +148,9 @@ impl Dialect {
             Dialect::Postgres => {
                 let sql = format!(
                     "SELECT kind, record_id FROM search_texts
-                 WHERE account_id = $1 AND {of_kind} AND folded || '' LIKE ${pattern} AND folded LIKE (SELECT ${asked}::TEXT)
-                 OFFSET 0"
+                 WHERE account_id = $1 AND {of_kind} AND {} AND folded LIKE (SELECT ${asked}::TEXT)
+                 OFFSET 0",
+                    like_all("folded || ''", pattern, parts)
                 );
                 let (mut pattern, mut end) = ("%".to_string(), 0);
                 for (start, letters) in pieces {
@@ -174,6 +182,11 @@ impl Dialect {
             }
         }
     }
+}
+
+/// The condition that `column` has each of some patterns, whose values start at `first`.
+pub fn like_all(column: &str, first: usize, parts: usize) -> String {
+    (first..first + parts).map(|place| format!("{column} LIKE ${place}")).collect::<Vec<_>>().join(" AND ")
 }
 
 impl Tx<'_> {

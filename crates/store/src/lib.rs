@@ -43,7 +43,7 @@ use std::time::Duration;
 
 pub use address::{check_standby_url, check_url};
 pub use copy::{POSTGRES_COPY, SQLITE_COPY};
-pub use dialect::Dialect;
+pub use dialect::{Dialect, like_all};
 pub use error::{Error, Result};
 pub use load::{TemporaryDatabase, empty, load_dump};
 pub use migrate::Migration;

@@ -12,6 +12,7 @@ on_both![
     shows_only_what_the_caller_may_read,
     short_words_find_the_latest,
     a_first_and_last_name_find_the_person,
+    what_commas_separate_is_found_in_any_order,
 ];
 
 /// Returns type, name and detail of each result.
@@ -137,6 +138,47 @@ fn a_first_and_last_name_find_the_person(db: Db) {
     assert_eq!(server.app.store.migrate(&earlier).unwrap(), [130]);
     assert_eq!(texts(&server), before);
     check();
+}
+
+/// As in a register: the last name, a comma, the first name.
+fn what_commas_separate_is_found_in_any_order(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let person = json!({"type": "private", "firstname": "Karin", "lastname": "de Vries", "email": "k@huis.example"});
+    client.post("/v1/clients", person).expect(201);
+    client.post("/v1/clients", json!({"company_name": "Vries, Karin & Zoon"})).expect(201);
+    client.post("/v1/clients", json!({"company_name": "De Vries BV"})).expect(201);
+    for name in ["Buis 1,5 m", "Buis 1 m, 5 stuks"] {
+        client.post("/v1/products", json!({"name": name})).expect(201);
+    }
+    let both = ["Vries, Karin & Zoon", "Karin de Vries"];
+    let check = |words: &str, expected: &[&str]| {
+        let words: String = words.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let names: Vec<String> = found(&client, &words).into_iter().map(|[_, name, _]| name).collect();
+        assert_eq!(names, expected, "{words}");
+        let listed = ["clients", "products"].map(|path| {
+            client.get(&format!("/v1/{path}?search={words}")).expect(200).json()["meta"]["total"].as_u64().unwrap()
+        });
+        assert_eq!(listed.iter().sum::<u64>(), expected.len() as u64, "{words}");
+    };
+    let check_all = || {
+        check("Vries, Karin", &both);
+        check("KARIN,VRIES", &both);
+        check("vries , ka", &both);
+        check("vr, ka", &both);
+        check("de Vries, Karin", &["Karin de Vries"]);
+        check("Vries, Piet", &[]);
+        // While the rest is still being typed.
+        check("Vries,", &["De Vries BV", "Vries, Karin & Zoon", "Karin de Vries"]);
+        check("stuks, buis", &["Buis 1 m, 5 stuks"]);
+        check("1,5", &["Buis 1,5 m"]);
+        // A list is searched for as it is.
+        check("k, a, r, i, n", &[]);
+    };
+    check_all();
+    // The same when the texts are in the index.
+    server.execute("UPDATE search_texts SET pending = 0");
+    check_all();
 }
 
 #[test]

@@ -45,6 +45,23 @@ fn a_flow_is_edited_and_its_warnings_stay() {
     assert_eq!(browser.evaluate("document.querySelector('.condition .chip').innerText"), "Vervaldatum bij de start");
     browser.evaluate("document.querySelector('.condition input[value=partial]').click()");
     browser.wait_until(&format!("{ticked}.length === 1"));
+    // A field is inserted into a text where the cursor is, and chosen for a condition, by its name.
+    let pick = |browser: &mut Chromium, button: &str, name: &str| {
+        browser.evaluate(&format!("document.querySelector({}).click()", json!(button)));
+        browser.wait_until("document.querySelector('[role=menuitem]') !== null");
+        let item =
+            format!("[...document.querySelectorAll('[role=menuitem]')].find((one) => one.innerText === '{name}')");
+        browser.evaluate(&format!("{item}.click()"));
+    };
+    browser.evaluate("document.querySelector('input[id$=-title]').setSelectionRange(3, 3)");
+    pick(browser, ".with-picker:has([id$=-title]) .field-picker > button", "Vervaldatum");
+    browser.wait_until(
+        "document.querySelector('input[id$=-title]').value === 'Bel {{ Vervaldatum }} over {{ data.nummer }}'",
+    );
+    browser.evaluate("document.querySelector('.condition .chip-close').click()");
+    browser.wait_until("document.querySelector('.condition .chip') === null");
+    pick(browser, ".value-box .menu > button", "Factuurdatum");
+    browser.wait_until("document.querySelector('.condition .chip')?.innerText === 'Factuurdatum'");
     browser.type_in("flow-name", "Bel de klant");
     browser.key("Ctrl+s");
     browser.sees("did you mean 'number'?");
@@ -53,7 +70,10 @@ fn a_flow_is_edited_and_its_warnings_stay() {
         (&saved["name"], &saved["category"], &saved["meta"]["max_attempts"]),
         (&json!("Bel de klant"), &json!("sales"), &json!(3))
     );
-    assert_eq!(saved["meta"]["definition"]["steps"][0]["conditions"][0]["value"], json!(["overdue"]));
+    let steps = &saved["meta"]["definition"]["steps"];
+    assert_eq!(steps[0]["conditions"][0]["value"], json!(["overdue"]));
+    assert_eq!(steps[0]["conditions"][1]["value"], "{{ record.invoice_date }}");
+    assert_eq!(steps[1]["title"], "Bel {{ data.due_date }} over {{ data.nummer }}");
     browser.check();
 }
 

@@ -29,6 +29,7 @@ fn lists_are_worked_with() {
     an_old_undo_changes_nothing(browser, &client, &customer);
     a_lost_deal_gets_a_reason(browser, &client, &customer);
     lists_of_their_own_are_exported(browser, &client);
+    names_are_whole_on_a_tablet(browser, &client);
     browser.check();
 }
 
@@ -233,4 +234,31 @@ fn lists_of_their_own_are_exported(browser: &mut Chromium, client: &Client) {
         assert_eq!(export["resource"], resource);
         assert!(filter.is_empty() || export["filters"][filter].is_string(), "{export}");
     }
+}
+
+/// Names and titles have more lines where the columns are narrow; and the name of a person is there once.
+fn names_are_whole_on_a_tablet(browser: &mut Chromium, client: &Client) {
+    let person = json!({"type": "private", "firstname": "Karin", "lastname": "de Vries", "email": "kdv@huis.example"});
+    client.post("/v1/clients", person).expect(201);
+    let firm = json!({"company_name": "Installatiebedrijf Van der Heijden", "email": "administratie@vanderheijden-installatie.example", "city": "'s-Hertogenbosch"});
+    let firm = client.post("/v1/clients", firm).expect(201).id();
+    let rows = json!([{"name": "Oven", "unit_price": 100, "vat_rate": "21"}]);
+    let invoice = json!({"title": "Onderhoud van de collectieve ketel", "client_id": firm, "rows": rows, "generation_mode": "final"});
+    client.post("/v1/invoices", invoice).expect(201);
+    let is_whole = |text: &str| {
+        format!(
+            "(() => {{ const cell = [...document.querySelectorAll('tbody td')].find((one) => one.textContent.includes('{text}')); \
+             const text = cell?.querySelector('.lines-of') ?? cell; \
+             return Boolean(cell) && cell.scrollWidth <= cell.clientWidth && text.scrollHeight <= text.clientHeight; }})()"
+        )
+    };
+    browser.resize(1024, 768);
+    browser.open("/clients");
+    browser.wait_until(&is_whole("Van der Heijden"));
+    assert_eq!(browser.evaluate("document.querySelectorAll('thead th')[1].innerText"), "Naam");
+    let karin = "[...document.querySelectorAll('tbody tr')].find((one) => one.innerText.includes('Karin')).innerText";
+    assert_eq!(browser.evaluate(&format!("{karin}.split('Karin').length")), 2);
+    browser.open("/invoices");
+    browser.wait_until(&is_whole("collectieve ketel"));
+    browser.wait_until(&is_whole("Van der Heijden"));
 }
