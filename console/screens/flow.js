@@ -108,7 +108,7 @@ export function RunPage({ table, id }) {
   if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
   if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 8 }));
   const run = loaded.answer.data;
-  const allowed = /** @type {Record<string, string[]>} */ ({ pending_approval: ["approve", "reject"], failed: ["retry"], running: ["cancel"], waiting: ["cancel"], retrying: ["cancel"], queued: ["cancel"] })[run.status] ?? [];
+  const allowed = /** @type {Record<string, string[]>} */ ({ pending_approval: ["approve", "reject"], failed: ["retry"], running: ["cancel"], waiting: ["cancel"], retrying: ["retry", "cancel"], queued: ["cancel"] })[run.status] ?? [];
   /** @param {string} name */
   const act = (name) => confirm({ title: actionName("runs", name), text: word([`confirm.runs.${name}`], t("confirm.text")), action: actionName("runs", name), danger: name === "reject" || name === "cancel", run: async () => { await post(`${itemPath(table, id)}/${name}`, undefined); say(doneText("runs", name)); } });
   const { kind, item } = aboutOf(run);

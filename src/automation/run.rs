@@ -35,7 +35,7 @@ pub const ACTIONS: &[(&str, Transitions<Status>)] = {
         ),
         ("approve", &[(PendingApproval, &[Queued])]),
         ("reject", &[(PendingApproval, &[Cancelled])]),
-        ("retry", &[(Failed, &[Queued])]),
+        ("retry", &[(Failed, &[Queued]), (Retrying, &[Queued])]),
     ]
 };
 
@@ -288,7 +288,7 @@ pub(crate) fn resource() -> Resource {
         .route(Method::Post, "/{id}/reject", "Reject a run", reject)
         .returns(Returns::Parts(STATUS))
         .extension()
-        .route(Method::Post, "/{id}/retry", "Retry a failed run from the step that failed", retry)
+        .route(Method::Post, "/{id}/retry", "Retry a run from the step that failed", retry)
         .returns(Returns::Parts(STATUS))
         .extension()
         .route(Method::Get, "/{id}/steps", "List the steps of a run with their results", steps)
@@ -404,7 +404,7 @@ fn awaits_approval(run: &Run, action: &str) -> Result<()> {
 fn retry(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
         if !allows("retry", run.status) {
-            let message = format!("Only a failed run can be retried; this one is {}.", run.status.wire());
+            let message = format!("Only a run that failed or waits for its next attempt can be retried; this one is {}.", run.status.wire());
             return Err(Error::new(Code::InvalidTransition, message));
         }
         run.attempts = 0;

@@ -258,7 +258,7 @@ table! {
         events: &[
             event("approved", "A step of a run was approved.", "On `POST /v1/automation/runs/{id}/approve`."),
             event("rejected", "A step of a run was rejected.", "On `POST /v1/automation/runs/{id}/reject`."),
-            event("retried", "A failed run was resumed.", "On `POST /v1/automation/runs/{id}/retry`."),
+            event("retried", "A run was resumed at the step that failed.", "On `POST /v1/automation/runs/{id}/retry`."),
             event("cancelled", "A run was cancelled.", "On `POST /v1/automation/runs/{id}/cancel`."),
             event("cancel_requested", "A run is to end after its current call.", "On `POST /v1/automation/runs/{id}/cancel`, while a call is in progress."),
         ],

@@ -178,7 +178,12 @@ fn retries_failures_with_backoff(db: Db) {
     work(&server, &client);
     assert_eq!(run(&client, &run_id)["status"], "retrying");
     assert_eq!(total(&client, "/v1/notes"), 1, "a completed step is not repeated");
+    // One that waits for its next attempt need not wait; one that is queued cannot be retried.
+    client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(200);
     assert_eq!(client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(409).code(), "invalid_transition");
+    work(&server, &client);
+    let one = run(&client, &run_id);
+    assert_eq!((&one["status"], &one["attempts"]), (&json!("retrying"), &json!(1)), "{one}");
     // On the test clock, attempts follow automatically.
     advance(&client, "2026-05-04T11:00:00Z");
     assert_eq!(run(&client, &run_id)["status"], "failed");
