@@ -1,5 +1,5 @@
 // The inbox: tickets on the left, the conversation in the middle, the client on the right.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formKey, patch, post, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox } from "../field.js";
@@ -12,7 +12,7 @@ import { ExportButton, listFilters } from "../list.js";
 import { Refusal, sayMailed } from "../mailed.js";
 import { Missing } from "../missing.js";
 import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError, useTab, useTurn } from "../parts.js";
-import { go, place } from "../router.js";
+import { go, place, restoreScroll, wentBack } from "../router.js";
 import { can, itemPath, may, me, tables, titleOf } from "../schema.js";
 import { Related } from "./client.js";
 import { choiceName, fieldName, t, tableName, word } from "../words.js";
@@ -63,6 +63,9 @@ function nothing(searched) {
  * @param {Item} row */
 const waits = (row) => row.meta?.last_message_from === "client" && !/^closed$/i.test(row.status);
 
+/** How far below the window the last message may end for whoever follows the conversation. */
+const NEAR = 40;
+
 /** @param {{ table: Table, id: string, statuses: Item[] }} properties */
 function Conversation({ table, id, statuses }) {
   const loaded = useLoad(itemPath(table, id), { typing: true });
@@ -70,7 +73,23 @@ function Conversation({ table, id, statuses }) {
   const mails = useMails(may("invoices.read") ? `/v1/mails?about_id=${id}&limit=100` : null);
   const end = useRef(/** @type {HTMLDivElement | null} */ (null));
   const number = messages.answer?.data.length ?? 0;
-  useEffect(() => { end.current?.scrollTo(0, end.current.scrollHeight); }, [number, mails.length]);
+  const [drawn, follows] = [useRef(0), useRef(true)];
+  // The latest message is in view. Whoever reads further up, or comes back to where they were, stays there.
+  useLayoutEffect(() => {
+    const box = end.current;
+    if (!box || !number) return;
+    if (!drawn.current && wentBack.value && history.state?.scroll) { follows.current = false; restoreScroll(); }
+    const own = number > drawn.current && drawn.current && messages.answer?.data[number - 1].author?.email === me.value.user.email;
+    drawn.current = number;
+    if (!own && !follows.current) return;
+    box.scrollTo(0, box.scrollHeight);
+    box.lastElementChild?.scrollIntoView({ block: "nearest" });
+  }, [number, mails.length, loaded.answer !== null]);
+  useEffect(() => {
+    const look = () => { const box = end.current; if (box?.lastElementChild) follows.current = box.lastElementChild.getBoundingClientRect().bottom < Math.min(innerHeight, box.getBoundingClientRect().bottom) + NEAR; };
+    addEventListener("scroll", look, true);
+    return () => removeEventListener("scroll", look, true);
+  }, []);
   useTab(loaded.answer?.data.subject);
   const edits = can(table, "patch");
   useKeys(edits ? [

@@ -383,10 +383,11 @@ fn clients_are_imported(browser: &mut Chromium, server: &Server, client: &Client
     browser.wait_until("document.getElementById('import-column-3')?.value === 'mail_salutation' && !document.getElementById('import-column-3').disabled");
     assert_eq!(total(), 0);
     browser.press("button", "2 regels importeren");
-    browser.sees("1 regel met een probleem wordt overgeslagen.");
+    browser.sees("1 regel met een probleem wordt niet geïmporteerd.");
     browser.press("button", "Importeren");
     work_on("running");
     browser.sees("Voltooid");
+    browser.sees("Niet geïmporteerd");
     assert_eq!(total(), 2);
     let made = client.get("/v1/clients?search=Krul").data()[0].clone();
     let made = client.get(&format!("/v1/clients/{}", made["id"].as_str().unwrap())).data();
