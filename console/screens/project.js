@@ -48,9 +48,8 @@ export function ProjectPage({ table, id }) {
 /** The invoices that let their hours go: drafts, and those that are credited in full.
  * @param {import("../api.js").Answer | null} entries @returns {Set<string>} */
 function useFree(entries) {
-  const ids = new Set((/** @type {Item[]} */ (entries?.data ?? [])).map((row) => row.meta?.invoice_id).filter(Boolean));
-  const invoices = /** @type {Item[]} */ (useLoad(ids.size > 0 && may("invoices.write") && may("invoices.read") ? `/v1/invoices?per_page=100&payment_status=draft,credited&id=${[...ids].join(",")}` : null).answer?.data ?? []);
-  return new Set(invoices.map((invoice) => invoice.id));
+  const ids = new Set(entries?.data.map((/** @type {Item} */ row) => row.meta?.invoice_id).filter(Boolean));
+  return new Set(useLoad(ids.size && may("invoices.write") ? `/v1/invoices?per_page=100&payment_status=draft,credited&id=${[...ids].join(",")}` : null).answer?.data.map((/** @type {Item} */ invoice) => invoice.id));
 }
 
 const COUNTED = "draft,submitted,approved";

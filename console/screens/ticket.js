@@ -79,9 +79,8 @@ function Conversation({ table, id, statuses }) {
     const box = end.current;
     if (!box || !number) return;
     if (!drawn.current && wentBack.value && history.state?.scroll) { follows.current = false; restoreScroll(); }
-    const own = number > drawn.current && drawn.current && messages.answer?.data[number - 1].author?.email === me.value.user.email;
     drawn.current = number;
-    if (!own && !follows.current) return;
+    if (!follows.current) return;
     box.scrollTo(0, box.scrollHeight);
     box.lastElementChild?.scrollIntoView({ block: "nearest" });
   }, [number, mails.length, loaded.answer !== null]);
@@ -108,7 +107,7 @@ function Conversation({ table, id, statuses }) {
         div(null, div({ class: "over" }, a({ href: "/tickets" }, tableName("tickets")), ` · ${item.number}`), h1({ tabIndex: -1 }, item.subject), h(Others, { address: `/tickets/${id}` })),
         edits ? h(Menu, { label: t("ticket.status"), showLabel: true, items: statuses.map((status) => ({ label: choiceName("tickets", "status", status.name), icon: status.name === item.status ? "check" : "right", run: () => void change({ status: status.name }) })) }, h(Pill, { table: "tickets", field: "status", value: item.status })) : h(Pill, { table: "tickets", field: "status", value: item.status })),
       div({ class: "messages", ref: end, tabIndex: 0, role: "log", "aria-label": tableName("messages") }, (/** @type {Item[]} */ (messages.answer?.data ?? [])).map((message) => h(Message, { key: message.id, message, mails: message.direction === "out" ? mails.filter((mail) => mail.created_at === message.created_at) : [] }))),
-      edits ? h(Reply, { item, statuses }) : null),
+      edits ? h(Reply, { item, statuses, sent: () => { follows.current = true; } }) : null),
     h(About, { key: "about", item, change: edits ? change : null }),
   ];
 }
@@ -149,8 +148,8 @@ function Mailed({ mail }) {
     mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, busy, name: `${t("again")}: ${mail.recipient}`, onClick: () => take(retry) }, t("again")) : null);
 }
 
-/** @param {{ item: Item, statuses: Item[] }} properties */
-function Reply({ item, statuses }) {
+/** @param {{ item: Item, statuses: Item[], sent: () => void }} properties */
+function Reply({ item, statuses, sent }) {
   const draftName = `/tickets/${item.id}/reply`;
   const [kind, setKind] = useState(/** @type {"reply" | "note"} */ ("reply"));
   const [text, setText] = useState(() => readDraft(draftName)?.value ?? "");
@@ -165,6 +164,7 @@ function Reply({ item, statuses }) {
     if (busy || !text.trim()) return;
     setBusy(true);
     try {
+      sent();
       await post(`/v1/tickets/${item.id}/messages`, { type: kind, body: text }, { key });
       const status = statuses.find((one) => one.role === role);
       if (status && status.name !== item.status) await patch(`/v1/tickets/${item.id}`, { status: status.name });
