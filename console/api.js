@@ -7,7 +7,8 @@ import { answered, keyFor } from "./unanswered.js";
 /** @typedef {Record<string, any>} Item A record as the API returns it. */
 /** @typedef {{ data: any, meta: Record<string, any>, etag: string, status: number }} Answer */
 /** @typedef {{ field: string, code: string, message: string, count?: number }} FieldError */
-/** @typedef {{ body?: unknown, etag?: string, key?: string | ((body: unknown) => string), abort?: AbortSignal, quiet?: boolean, keep?: boolean }} Options `keep`: what is on the screen needs no reload. */
+/** @typedef {{ body?: unknown, etag?: string, key?: string | ((body: unknown) => string), abort?: AbortSignal, quiet?: boolean, keep?: boolean, tries?: number }} Options `keep`: what is on the screen needs no reload. `tries`: how often to
+ * try without a connection. */
 
 export class ApiError extends Error {
   /** @param {number} status @param {string} code @param {string} message @param {FieldError[]} details @param {string} requestId */
@@ -165,7 +166,7 @@ async function tryOften(method, path, options) {
       if (repeated && (await tookEffect(method, path, options))) return { data: {}, meta: {}, etag: "", status: 200 };
       const wait = pause(error, attempt);
       const safe = ["GET", "PATCH", "PUT", "DELETE"].includes(method) || options.key;
-      if (!safe || wait === null || attempt >= MAX_TRIES) throw error;
+      if (!safe || wait === null || attempt >= (error instanceof ApiError && error.status === 0 && options.tries || MAX_TRIES)) throw error;
       await new Promise((resume) => setTimeout(resume, wait));
     }
   }
@@ -292,9 +293,11 @@ const remembered = new Map();
 /** @type {Set<{ reload: (live: boolean) => void, typing: boolean }>} */
 const mounted = new Set();
 const MAX_REMEMBERED = 60;
+const FIRST_TRIES = 3;
 
 /** @param {{ live?: boolean, typing?: boolean }} [why] `live`: somebody else changed something. `typing`: reload only what keeps what is being typed. */
 export function reloadAll({ live = false, typing = false } = {}) {
+  if (live && !reached.value) return;
   remembered.clear();
   for (const one of [...mounted]) if (!typing || one.typing) one.reload(live);
 }
@@ -309,7 +312,8 @@ export function useLoad(path, following = {}) {
     const abort = new AbortController();
     const cached = remembered.get(path);
     if (cached && state.path !== path) setState({ path, answer: cached, error: null, loading: true, waiting: null });
-    get(path, { abort: abort.signal, quiet: round.count > 0 })
+    // Without a connection, one request looks for all that is on the screen whether the server is back.
+    get(path, { abort: abort.signal, quiet: round.count > 0, tries: round.count > 0 ? 1 : FIRST_TRIES })
       .then((answer) => {
         remember(path, answer);
         if (abort.signal.aborted) return;
@@ -317,7 +321,7 @@ export function useLoad(path, following = {}) {
           ? { ...before, error: null, loading: false, waiting: answer } : { path, answer, error: null, loading: false, waiting: null });
       })
       .catch((error) => {
-        if (!abort.signal.aborted) setState((before) => ({ path, answer: before.path === path ? before.answer : null, error, loading: false, waiting: null }));
+        if (!abort.signal.aborted) setState((before) => ({ path, answer: before.path === path ? before.answer : null, error: before.path === path && before.answer && !error.status ? before.error : error, loading: false, waiting: null }));
       });
     return () => abort.abort();
   }, [path, round]);

@@ -162,7 +162,7 @@ function list(table, title) {
   if (table.key === "deals" && !new URLSearchParams(place.value.query).has("view")) {
     return { key: "board", title, load: async () => { const { Board } = await import("./screens/board.js"); return () => h(Board, { table }); } };
   }
-  if (table.key === "tickets") return inbox(table, "", title);
+  if (table.key === "tickets") return inbox(table, title);
   if (table.key === "files") return { key, title, load: async () => { const { Files } = await import("./screens/files.js"); return () => h(Files, { table }); } };
   if (table.key === "users") return { key, title, load: async () => { const { Users } = await import("./screens/users.js"); return () => h(Users, { table }); } };
   if (table.key === "keys") return { key, title, load: async () => { const { Keys } = await import("./screens/keys.js"); return () => h(Keys, { table }); } };
@@ -195,13 +195,13 @@ function page(table, id, part, title) {
   if (table.key === "imports") return { key, title, load: async () => { const { ImportPage } = await import("./screens/imports.js"); return () => h(ImportPage, { table, id }); } };
   if (table.key === "runs") return { key, title, load: async () => { const { RunPage } = await import("./screens/flow.js"); return () => h(RunPage, { table, id }); } };
   if (table.key === "projects") return { key, title, load: async () => { const { ProjectPage } = await import("./screens/project.js"); return () => h(ProjectPage, { table, id }); } };
-  if (table.key === "tickets") return inbox(table, id, title);
+  if (table.key === "tickets") return inbox(table, title);
   return { key, title, load: async () => { const { DetailPage } = await import("./detail.js"); return () => h(DetailPage, { table, id }); } };
 }
 
-/** @param {Table} table @param {string} id @param {string} title @returns {Route} */
-function inbox(table, id, title) {
-  return { key: "inbox", title, load: async () => { const { Inbox } = await import("./screens/ticket.js"); return () => h(Inbox, { table, id: place.value.path.split("/")[2] ?? id }); } };
+/** @param {Table} table @param {string} title @returns {Route} */
+function inbox(table, title) {
+  return { key: "inbox", title, load: async () => { const { Inbox } = await import("./screens/ticket.js"); return () => h(Inbox, { table, id: place.value.path.split("/")[2] ?? "" }); } };
 }
 
 void start();

@@ -25,7 +25,7 @@ function NewExport({ resource, filters, close }) {
   const some = filters.id ? filters.id.split(",").length : 0;
   const run = async () => {
     const { data } = await post("/v1/exports", { resource: chosen, format, filters }, { key });
-    download(data.id);
+    download(data.id, chosen);
   };
   return h(Dialog, { title: resource ? t("export.title", { many: tableName(resource), low: tableName(resource).toLowerCase() }) : t("export.new"), action: t("export.download"), close, run },
     resource ? p(null, some ? t("export.some", { n: some }) : Object.keys(filters).length > 0 ? t("export.filtered") : t("export.all"))
@@ -34,16 +34,17 @@ function NewExport({ resource, filters, close }) {
       input({ type: "radio", name: "export-format", checked: format === one, onChange: () => setFormat(one) }), span(null, choiceName("exports", "format", one)))))));
 }
 
-/** @param {string} id */
-function download(id) {
+/** @param {string} id @param {string} resource */
+function download(id, resource) {
   const link = document.createElement("a");
-  link.href = fileOf(id);
+  link.href = fileOf(id, resource);
   link.download = "";
   link.click();
 }
 
-/** @param {string} id */
-const fileOf = (id) => `/console/v1/exports/${id}/file`;
+/** The file has a name in the reader's language.
+ * @param {string} id @param {string} resource */
+const fileOf = (id, resource) => `/console/v1/exports/${id}/file?name=${encodeURIComponent(tableName(resource))}`;
 
 /** Exports that were made: each can be downloaded again, with the records of that moment.
  * @param {{ table: import("./schema.js").Table, adding: boolean }} properties */
@@ -62,6 +63,6 @@ export function Exports({ table, adding }) {
       tbody(null, rows.map((row) => tr({ key: row.id },
         td({ class: "card-title" }, strong(null, tableName(row.resource)), Object.keys(row.filters ?? {}).length > 0 ? span({ class: "soft" }, ` · ${t(row.filters.id ? "export.of_selection" : "export.of_filters")}`) : null),
         td({ class: "card-line-2" }, choiceName("exports", "format", row.format)), td({ class: "when card-none" }, h(Moment, { at: row.meta?.created_at })),
-        td({ class: "menu-column" }, div({ class: "line-end" }, h(Button, { small: true, icon: "download", href: fileOf(row.id), download: "", name: `${t("file.download")}: ${tableName(row.resource)}` }, t("file.download")),
+        td({ class: "menu-column" }, div({ class: "line-end" }, h(Button, { small: true, icon: "download", href: fileOf(row.id, row.resource), download: "", name: `${t("file.download")}: ${tableName(row.resource)}` }, t("file.download")),
           can(table, "delete") ? h(Menu, { label: t("more"), name: `${t("more")}: ${tableName(row.resource)}`, icon: "more", quiet: true, items: [{ label: t("delete"), icon: "trash", danger: true, run: () => removeItem(table, row, "") }] }) : null))))))) : null);
 }

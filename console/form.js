@@ -2,7 +2,7 @@
 // with the version it was read with.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, formKey, get, patch, post, useLoad } from "./api.js";
+import { ApiError, formKey, get, post, useLoad } from "./api.js";
 import { dropDraft, keepDraft, readDraft } from "./drafts.js";
 import { FieldRow } from "./field.js";
 import { Others } from "./here.js";
@@ -10,7 +10,7 @@ import { useIdentity } from "./identity.js";
 import { a, div, form, h, li, section, strong, ul } from "./html.js";
 import { useKeys } from "./keys.js";
 import { Missing } from "./missing.js";
-import { make } from "./made.js";
+import { change, make } from "./made.js";
 import { showOnce } from "./once.js";
 import { Button, Card, Head, Problem, Restored, Skeleton, savedHere } from "./parts.js";
 import { tasteOf } from "./resources.js";
@@ -79,7 +79,7 @@ function Editing({ table, item, etag }) {
     error.value = null;
     const here = savedHere();
     try {
-      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await make(table, body, key, draftName);
+      const answer = item ? await change(table, item.id, body, base.current.etag, draftName) : await make(table, body, key, draftName);
       dropDraft(draftName);
       if (!item && table.key === "pipelines") await addPhases(answer.data.id);
       showOnce(answer);
@@ -109,7 +109,7 @@ function Editing({ table, item, etag }) {
   const title = item ? titleOf(table, item) || tableName(table.key, 1) : word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }));
   return form({ class: table.key === "corporate_identities" ? "page narrow with-aside" : "page narrow", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
     h(Head, { title, over: a({ href: table.address }, tableName(table.key)), beside: item ? h(Others, { address: `${table.address}/${item.id}` }) : null }),
-    restored.value && kept ? h(Restored, { discard: () => { values.value = start; touched.current = false; restored.value = false; dropDraft(draftName); } }) : null,
+    restored.value && kept ? h(Restored, { draft: draftName, discard: () => { values.value = start; touched.current = false; restored.value = false; dropDraft(draftName); } }) : null,
     item && touched.current && !known.current.has(etag) && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields }) : null,
     groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : undefined },

@@ -2,6 +2,7 @@
 import { effect, signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, MAX_FILE, gone, keepDeletion, reached, remove } from "./api.js";
+import { readDraft } from "./drafts.js";
 import { moment, ago, size } from "./format.js";
 import { a, button, details, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, summary, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
@@ -104,9 +105,12 @@ export function Progress({ on }) {
   return div({ class: late ? "progress on" : "progress", role: "status" }, late === 2 ? span(null, t("busy")) : null);
 }
 
-/** Says that what was typed before is back.
- * @param {{ discard: () => void }} properties */
-export const Restored = ({ discard }) => div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: discard }, t("draft.discard")));
+/** Says that what was typed before is back, and if it was sent, that it may be saved.
+ * @param {{ discard: () => void, draft?: string }} properties */
+export function Restored({ discard, draft = "" }) {
+  const [sent] = useState(() => readDraft(`sent ${draft}`) !== null);
+  return div({ class: "notice" }, span(null, t(sent ? "draft.sent" : "draft.restored")), h(Button, { small: true, onClick: discard }, t("draft.discard")));
+}
 
 /** An error that stays: the sentence, what to do, and the request id of what nobody expected.
  * @param {{ error: unknown, retry?: () => void }} properties */

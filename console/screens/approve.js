@@ -1,13 +1,13 @@
 // Hours to approve: by person and week, with their sums. Approved hours can be invoiced; rejected ones go back.
 import { useState } from "preact/hooks";
 import { post, useLoad } from "../api.js";
-import { confirm } from "../dialog.js";
 import { hours, nearDay, plusDays } from "../format.js";
 import { button, div, h, li, span, strong, ul } from "../html.js";
 import { Button, Card, Empty, Head, Icon, Problem, Skeleton, say, useTurn } from "../parts.js";
 import { may } from "../schema.js";
 import { LinkName } from "../value.js";
 import { t } from "../words.js";
+import { rejectHours } from "./project.js";
 
 /** @typedef {import("../api.js").Item} Item */
 /** @typedef {{ key: string, user: string, monday: string, entries: Item[] }} Group */
@@ -30,9 +30,9 @@ export function Approve({ tabs }) {
 function Week({ group, turn: [busy, take] }) {
   const [open, setOpen] = useState(false);
   const edits = may("projects.write");
-  /** @param {"approve" | "reject"} verb @param {string[]} ids */
-  const send = async (verb, ids) => {
-    const { data } = await post(`/v1/hours/${verb}`, { ids });
+  /** @param {"approve" | "reject"} verb @param {string[]} ids @param {{ reason?: string }} [reason] */
+  const send = async (verb, ids, reason) => {
+    const { data } = await post(`/v1/hours/${verb}`, { ids, ...reason });
     const refused = /** @type {Item[]} */ (data.refused ?? []);
     if (refused.length > 0) throw new Error(refused[0]?.message);
     say(t(verb === "approve" ? "approve.approved" : "approve.rejected"));
@@ -40,8 +40,7 @@ function Week({ group, turn: [busy, take] }) {
   /** @param {"approve" | "reject"} verb @param {string[]} ids */
   const decide = (verb, ids) => {
     if (verb === "approve") return take(() => send(verb, ids));
-    const sum = hours(total(group.entries.filter((entry) => ids.includes(entry.id))));
-    confirm({ title: t("hours.reject"), text: t("approve.reject_text", { hours: sum }), action: t("hours.reject"), danger: true, run: () => send(verb, ids) });
+    rejectHours(group.entries.filter((entry) => ids.includes(entry.id)), (reason) => send(verb, ids, reason));
   };
   const all = group.entries.map((entry) => entry.id);
   return h(Card, { class: "approve", title: [group.user ? h(LinkName, { key: "who", table: "users", id: group.user, plain: true }) : t("approve.nobody"), span({ key: "when", class: "soft" }, ` ${nearDay(group.monday)} – ${nearDay(plusDays(group.monday, 6))}`)],

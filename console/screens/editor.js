@@ -1,7 +1,7 @@
 // The editor of a document: client, dates, rows with live totals, notes.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { ApiError, get, newKey, patch, post, useLoad } from "../api.js";
+import { ApiError, get, newKey, post, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { ChangedNotice, openConflict } from "../conflict.js";
 import { removeItem } from "../detail.js";
@@ -12,7 +12,7 @@ import { ErrorList } from "../form.js";
 import { plusDays, today } from "../format.js";
 import { Others } from "../here.js";
 import { a, div, form, h, label, p, span } from "../html.js";
-import { make } from "../made.js";
+import { change, make } from "../made.js";
 import { useKeys } from "../keys.js";
 import { Missing } from "../missing.js";
 import { fromCents, lineTotal } from "../money.js";
@@ -91,7 +91,7 @@ function Editing({ table, item, etag, allRates }) {
     sentText.current = text;
     const here = savedHere();
     try {
-      const answer = before ? await patch(itemPath(table, before.id), body, { etag: base.current.etag }) : await make(table, body, key.current, draftName);
+      const answer = before ? await change(table, before.id, body, base.current.etag, draftName) : await make(table, body, key.current, draftName);
       const id = answer.data.id ?? before?.id;
       const fresh = await get(itemPath(table, id));
       base.current = { item: fresh.data, etag: fresh.etag };
@@ -201,7 +201,7 @@ function Editing({ table, item, etag, allRates }) {
           { label: t("document.only_finalize"), icon: "check", run: () => finalize(false) },
           { label: t("delete"), icon: "trash", danger: true, hidden: !item || !can(table, "delete"), run: () => { dropDraft(draftName); if (item) removeItem(table, base.current.item ?? item, base.current.etag); } },
         ] }))),
-    restored.value ? h(Restored, { discard: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }) : null,
+    restored.value ? h(Restored, { draft: draftName, discard: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }) : null,
     item && !known.current.has(etag) ? h(ChangedElsewhere, { table, item, busy, dirty }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },

@@ -14,8 +14,8 @@ import { ExportButton } from "../list.js";
 import { Button, Empty, Head, Pill, Problem, Restored, Skeleton, Tabs, say, sayError, useTurn } from "../parts.js";
 import { place, setQuery } from "../router.js";
 import { can, may, me, tables } from "../schema.js";
-import { language, t } from "../words.js";
-import { readMinutes } from "./project.js";
+import { choiceName, language, t } from "../words.js";
+import { Why, readMinutes } from "./project.js";
 import { LinkName, linked } from "../value.js";
 
 /** @typedef {import("../api.js").Item} Item */
@@ -125,6 +125,7 @@ function Week({ tabs }) {
     tabs, restored.value ? h(Restored, { discard: () => { added.value = []; cells.value = {}; keep(); } }) : null,
     narrow() ? div({ class: "week-days", role: "group", "aria-label": t("hours.day") }, days.map((one) => button({ key: one, type: "button", "aria-pressed": one === single, onClick: () => setPicked(one) }, span(null, name.format(new Date(one))), span(null, String(Number(one.slice(8)))), span({ class: "soft" }, dash(total(all.filter((entry) => entry.date === one))) || "\u00a0")))) : null,
     error.value ? h(Problem, { error: error.value, retry: () => void load() }) : null,
+    all.map((entry) => h(Why, { key: entry.id, entry, about: `${choiceName("hours", "status", entry.status)}: ${nearDay(entry.date)}, ${entry.activity_name || t("project.work")}: ` })),
     entries.value === null ? h(Skeleton, { rows: 6 }) : lines.length === 0 ? div({ class: "card" }, h(Empty, { icon: "hours", title: t("hours.empty"), text: t("hours.empty_text") }, h(Button, { primary: true, icon: "plus", onClick: add }, t("hours.add")), h(Button, { onClick: () => void copy() }, t("hours.copy"))))
       : div({ class: "card list week-box" }, tableElement({ class: "week" },
         thead(null, tr(null, th({ scope: "col" }, t("field.project_id")), columns.map((one) => th({ key: one, scope: "col", class: `${dayClass(one)}${one === today() ? " now" : ""}` }, name.format(new Date(one)), span({ class: "soft" }, ` ${Number(one.slice(8))}`))), th({ scope: "col", class: "number" }, t("field.total_incl_vat")))),

@@ -8,7 +8,7 @@ import { errorsByField } from "../form.js";
 import { isAhead, moment } from "../format.js";
 import { a, button, dd, div, dl, dt, h, iframe, input, label, p, section, span } from "../html.js";
 import { SERVER_SENDER, STORES_MAIL, sayMailed } from "../mailed.js";
-import { Icon, Problem, Skeleton, onPhone, sayError } from "../parts.js";
+import { Icon, Problem, Restored, Skeleton, onPhone, sayError } from "../parts.js";
 import { itemPath, may, tables } from "../schema.js";
 import { choiceName, t, word } from "../words.js";
 
@@ -32,11 +32,12 @@ function Letter({ table, id, close }) {
   const [usual, setUsual] = useState(/** @type {Item} */ ({}));
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const [faults, setFaults] = useState(/** @type {Record<string, string>} */ ({}));
+  const [restored, setRestored] = useState(false);
   const key = useMemo(formKey, []);
   useEffect(() => {
     const typed = readDraft(draftName)?.value ?? {};
     get(`${path}/send-preview${typed.send_type ? `?send_type=${typed.send_type}` : ""}`)
-      .then(({ data }) => { setUsual(data); setMail({ cc: "", include_pdf: true, ...data, ...typed }); }, setError);
+      .then(({ data }) => { setUsual(data); setMail({ cc: "", include_pdf: true, ...data, ...typed }); setRestored(Object.keys(typed).some((name) => typed[name] && typed[name] !== data[name])); }, setError);
   }, []);
   // What stands there now, also after waiting for an answer.
   const latest = useRef(mail);
@@ -80,6 +81,7 @@ function Letter({ table, id, close }) {
   const own = mail !== null && ["subject", "message"].some((name) => mail[name] !== usual[name]);
   return h(Dialog, { title: t("send.title"), action: t("action.send"), wide: true, class: "send", close, run, disabled: !mail },
     error ? h(Problem, { error }) : null, !mail && !error ? h(Skeleton, { rows: 10 }) : null,
+    restored ? h(Restored, { discard: () => { dropDraft(draftName); setMail({ ...mail, cc: "", ...usual }); setRestored(false); } }) : null,
     mail && STORES_MAIL ? div({ class: "notice" }, span(null, t("send.stored"))) : null,
     mail ? div({ class: "send-columns" },
       div({ class: "send-form" },

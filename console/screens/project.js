@@ -25,6 +25,7 @@ export function ProjectPage({ table, id }) {
   const loaded = useLoad(itemPath(table, id));
   const entries = useLoad(`/v1/projects/${id}/hours?per_page=100&sort=date&order=desc`).answer;
   const worked = useWorked(id, entries);
+  const free = useFree(entries);
   const edits = can(table, "patch");
   const log = () => openDialog(({ close }) => h(LogHours, { project: id, close }));
   useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(`${table.address}/${id}/edit`) }, { key: "h", label: t("project.log"), run: log }] : []);
@@ -39,9 +40,16 @@ export function ProjectPage({ table, id }) {
     h(Budget, { item, worked }),
     div({ class: "columns" },
       div({ class: "column-main" },
-        h(Card, { title: [tableName("hours"), span({ class: "count" }, ` ${hours(worked.all)}`)] }, rows.length === 0 ? h(Empty, { icon: "hours", title: t("project.no_hours") }) : ul({ class: "lines" }, rows.map((row) => h(HourLine, { key: row.id, project: id, row, edits })))),
+        h(Card, { title: [tableName("hours"), span({ class: "count" }, ` ${hours(worked.all)}`)] }, rows.length === 0 ? h(Empty, { icon: "hours", title: t("project.no_hours") }) : ul({ class: "lines" }, rows.map((row) => h(HourLine, { key: row.id, project: id, row, edits, free: free.has(row.meta?.invoice_id) })))),
         h(RelatedRecords, { table: "tasks", link: "project_id", item, always: true }), h(Documents, { path: `/v1/projects/${id}`, link: "project_id", item }), h(RelatedRecords, { table: "tickets", link: "project_id", item })),
       div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.client_id"), h(LinkName, { table: "clients", id: item.client_id })], [t("field.start_date"), day(item.start_date)], [t("field.end_date"), day(item.end_date)], [t("field.budget"), item.budget ? money(item.budget) : ""], [t("field.description"), item.description]] })), h(Notes, { about: "project_id", id }), h(History, { table, item }))));
+}
+
+/** The invoices that let their hours go: drafts, and those that are credited in full.
+ * @param {import("../api.js").Answer | null} entries @returns {Set<string>} */
+function useFree(entries) {
+  const ids = new Set(entries?.data.map((/** @type {Item} */ row) => row.meta?.invoice_id).filter(Boolean));
+  return new Set(useLoad(ids.size && may("invoices.write") ? `/v1/invoices?per_page=100&payment_status=draft,credited&id=${[...ids].join(",")}` : null).answer?.data.map((/** @type {Item} */ invoice) => invoice.id));
 }
 
 const COUNTED = "draft,submitted,approved";
@@ -72,24 +80,40 @@ function Budget({ item, worked }) {
     div({ class: "tile" }, span({ class: "soft" }, t("project.hours")), strong(null, hours(worked.all)), worked.all ? span({ class: "soft" }, t("project.of_which", { hours: hours(worked.approved) })) : null));
 }
 
-/** @param {{ project: string, row: Item, edits: boolean }} properties */
-function HourLine({ project, row, edits }) {
+/** @param {{ project: string, row: Item, edits: boolean, free: boolean }} properties `free`: its invoice lets it go. */
+function HourLine({ project, row, edits, free }) {
   const path = `/v1/projects/${project}/hours/${row.id}`;
   /** @param {string} name */
   const act = (name) => void post(`${path}/${name}`, undefined).catch(sayError);
-  const reject = () => confirm({ title: t("hours.reject"), text: t("approve.reject_text", { hours: hours(row.minutes) }), action: t("hours.reject"), danger: true, run: () => post(`${path}/reject`, undefined) });
+  const reject = () => rejectHours([row], (reason) => post(`${path}/reject`, reason));
   const invoice = row.meta?.invoice_id;
   /** @param {string} title @param {string} text @param {Record<string, unknown>} which */
   const release = (title, text, which) => confirm({ title, text, action: title, run: async () => { await post(`/v1/invoices/${invoice}/release-hours`, which); say(t("bill.released")); } });
   const billed = !invoice ? null : tables.invoices && can(tables.invoices, "get") ? a({ key: "invoice", href: `${tables.invoices.address}/${invoice}` }, t("bill.on")) : t("bill.on");
-  return li(null, div(null, div(null, row.activity_name || t("project.work")), div({ class: "soft" }, nearDay(row.date), billed ? [" · ", billed] : null)), span({ class: "line-end" }, h(Pill, { table: "hours", field: "status", value: row.status }), strong({ class: "amount" }, hours(row.minutes)),
-    edits && invoice && may("invoices.write") ? h(Menu, { label: t("more"), name: `${t("more")}: ${row.activity_name || t("project.work")}`, icon: "more", quiet: true, items: [
+  return li(null, div(null, div(null, row.activity_name || t("project.work")), div({ class: "soft" }, nearDay(row.date), billed ? [" · ", billed] : null), h(Why, { entry: row })), span({ class: "line-end" }, h(Pill, { table: "hours", field: "status", value: row.status }), strong({ class: "amount" }, hours(row.minutes)),
+    edits && free ? h(Menu, { label: t("more"), name: `${t("more")}: ${row.activity_name || t("project.work")}`, icon: "more", quiet: true, items: [
       { label: t("bill.release"), icon: "left", run: () => release(t("bill.release"), t("bill.release_text", { hours: hours(row.minutes) }), { ids: [row.id] }) },
       { label: t("bill.release_all"), icon: "left", run: () => release(t("bill.release_all"), t("bill.release_all_text"), {}) },
     ] }) : edits && row.status !== "approved" ? h(Menu, { label: t("more"), icon: "more", quiet: true, items: [
       { label: t("hours.submit"), icon: "send", hidden: row.status === "submitted", run: () => act("submit") }, { label: t("action.approve"), icon: "check", hidden: row.status !== "submitted", run: () => act("approve") }, { label: t("hours.reject"), icon: "close", hidden: row.status !== "submitted", run: reject }, { label: t("hours.take_back"), icon: "left", hidden: row.status !== "submitted", run: () => act("withdraw") },
       { label: t("delete"), icon: "trash", danger: true, run: () => deleteLater(t("deleted", { name: hours(row.minutes) }), row.id, path) },
     ] }) : null));
+}
+
+/** Why hours were rejected, if somebody said so.
+ * @param {{ entry: Item, about?: string }} properties */
+export const Why = ({ entry, about = "" }) => entry.status === "rejected" && entry.meta?.rejected_reason ? p({ class: "wrong" }, about, entry.meta.rejected_reason) : null;
+
+/** @param {Item[]} entries @param {(body: { reason?: string }) => Promise<unknown>} run */
+export const rejectHours = (entries, run) => openDialog(({ close }) => h(RejectHours, { entries, run, close }));
+
+/** @param {{ entries: Item[], run: (body: { reason?: string }) => Promise<unknown>, close: () => void }} properties */
+function RejectHours({ entries, run, close }) {
+  const draft = useTyped(`reject ${entries[0]?.id}`, { reason: "" });
+  const reason = draft.values.reason.trim();
+  return h(Dialog, { title: t("hours.reject"), action: t("hours.reject"), danger: true, close, run: () => run(reason ? { reason } : {}), draft },
+    p(null, t("approve.reject_text", { hours: hours(entries.reduce((sum, entry) => sum + entry.minutes, 0)) })),
+    div({ class: "field" }, label({ for: "reject-reason" }, t("hours.reason")), h(TextBox, { id: "reject-reason", value: draft.values.reason, length: 255, onChange: (value) => draft.set({ reason: value }) })));
 }
 
 /** @param {{ project: string, close: () => void }} properties */

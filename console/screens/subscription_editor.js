@@ -1,7 +1,7 @@
 // The editor of a subscription: client, schedule, lines with live totals.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { ApiError, get, newKey, patch, useLoad } from "../api.js";
+import { ApiError, get, newKey, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { ChangedNotice, openConflict } from "../conflict.js";
 import { confirm } from "../dialog.js";
@@ -10,7 +10,7 @@ import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
 import { day, today } from "../format.js";
 import { a, div, form, h, label, p } from "../html.js";
-import { make } from "../made.js";
+import { change, make } from "../made.js";
 import { useKeys } from "../keys.js";
 import { Missing } from "../missing.js";
 import { Button, Card, Head, Restored, Skeleton, savedHere } from "../parts.js";
@@ -79,7 +79,7 @@ function Editing({ table, item, etag, allRates }) {
     key.current.text = text;
     const here = savedHere();
     try {
-      const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await make(table, body, key.current.key, draftName);
+      const answer = item ? await change(table, item.id, body, base.current.etag, draftName) : await make(table, body, key.current.key, draftName);
       dropDraft(draftName);
       here.open(`${table.address}/${answer.data.id ?? item?.id}`, answer);
     } catch (problem) {
@@ -129,7 +129,7 @@ function Editing({ table, item, etag, allRates }) {
     h(Head, { title: item ? item.title : word(["new.subscriptions"], ""), over: a({ href: table.address }, tableName(table.key)) },
       item ? h(Button, { href: `${table.address}/${item.id}` }, t("cancel")) : h(Button, { busy: busy.value, onClick: () => void save("draft") }, t("subscription.save_draft")),
       h(Button, { type: "submit", primary: true, busy: busy.value }, item ? t("save") : t("subscription.save_active"))),
-    kept && touched.value ? h(Restored, { discard: () => { dropDraft(draftName); follow(item, etag); } }) : null,
+    kept && touched.value ? h(Restored, { draft: draftName, discard: () => { dropDraft(draftName); follow(item, etag); } }) : null,
     item && touched.value && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },

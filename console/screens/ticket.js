@@ -1,5 +1,5 @@
 // The inbox: tickets on the left, the conversation in the middle, the client on the right.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formKey, patch, post, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { ChoiceBox } from "../field.js";
@@ -12,7 +12,7 @@ import { ExportButton, listFilters } from "../list.js";
 import { Refusal, sayMailed } from "../mailed.js";
 import { Missing } from "../missing.js";
 import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError, useTab, useTurn } from "../parts.js";
-import { go, place } from "../router.js";
+import { go, place, restoreScroll, wentBack } from "../router.js";
 import { can, itemPath, may, me, tables, titleOf } from "../schema.js";
 import { Related } from "./client.js";
 import { choiceName, fieldName, t, tableName, word } from "../words.js";
@@ -63,6 +63,9 @@ function nothing(searched) {
  * @param {Item} row */
 const waits = (row) => row.meta?.last_message_from === "client" && !/^closed$/i.test(row.status);
 
+/** How far below the window the last message may end for whoever follows the conversation. */
+const NEAR = 40;
+
 /** @param {{ table: Table, id: string, statuses: Item[] }} properties */
 function Conversation({ table, id, statuses }) {
   const loaded = useLoad(itemPath(table, id), { typing: true });
@@ -70,7 +73,22 @@ function Conversation({ table, id, statuses }) {
   const mails = useMails(may("invoices.read") ? `/v1/mails?about_id=${id}&limit=100` : null);
   const end = useRef(/** @type {HTMLDivElement | null} */ (null));
   const number = messages.answer?.data.length ?? 0;
-  useEffect(() => { end.current?.scrollTo(0, end.current.scrollHeight); }, [number, mails.length]);
+  const [drawn, follows] = [useRef(0), useRef(true)];
+  // The latest message is in view. Whoever reads further up, or comes back to where they were, stays there.
+  useLayoutEffect(() => {
+    const box = end.current;
+    if (!box || !number) return;
+    if (!drawn.current && wentBack.value && history.state?.scroll) { follows.current = false; restoreScroll(); }
+    drawn.current = number;
+    if (!follows.current) return;
+    box.scrollTo(0, box.scrollHeight);
+    box.lastElementChild?.scrollIntoView({ block: "nearest" });
+  }, [number, mails.length, loaded.answer !== null]);
+  useEffect(() => {
+    const look = () => { const box = end.current; if (box?.lastElementChild) follows.current = box.lastElementChild.getBoundingClientRect().bottom < Math.min(innerHeight, box.getBoundingClientRect().bottom) + NEAR; };
+    addEventListener("scroll", look, true);
+    return () => removeEventListener("scroll", look, true);
+  }, []);
   useTab(loaded.answer?.data.subject);
   const edits = can(table, "patch");
   useKeys(edits ? [
@@ -89,7 +107,7 @@ function Conversation({ table, id, statuses }) {
         div(null, div({ class: "over" }, a({ href: "/tickets" }, tableName("tickets")), ` · ${item.number}`), h1({ tabIndex: -1 }, item.subject), h(Others, { address: `/tickets/${id}` })),
         edits ? h(Menu, { label: t("ticket.status"), showLabel: true, items: statuses.map((status) => ({ label: choiceName("tickets", "status", status.name), icon: status.name === item.status ? "check" : "right", run: () => void change({ status: status.name }) })) }, h(Pill, { table: "tickets", field: "status", value: item.status })) : h(Pill, { table: "tickets", field: "status", value: item.status })),
       div({ class: "messages", ref: end, tabIndex: 0, role: "log", "aria-label": tableName("messages") }, (/** @type {Item[]} */ (messages.answer?.data ?? [])).map((message) => h(Message, { key: message.id, message, mails: message.direction === "out" ? mails.filter((mail) => mail.created_at === message.created_at) : [] }))),
-      edits ? h(Reply, { item, statuses }) : null),
+      edits ? h(Reply, { item, statuses, sent: () => { follows.current = true; } }) : null),
     h(About, { key: "about", item, change: edits ? change : null }),
   ];
 }
@@ -130,8 +148,8 @@ function Mailed({ mail }) {
     mail.status === "failed" && may("invoices.write") ? h(Button, { small: true, busy, name: `${t("again")}: ${mail.recipient}`, onClick: () => take(retry) }, t("again")) : null);
 }
 
-/** @param {{ item: Item, statuses: Item[] }} properties */
-function Reply({ item, statuses }) {
+/** @param {{ item: Item, statuses: Item[], sent: () => void }} properties */
+function Reply({ item, statuses, sent }) {
   const draftName = `/tickets/${item.id}/reply`;
   const [kind, setKind] = useState(/** @type {"reply" | "note"} */ ("reply"));
   const [text, setText] = useState(() => readDraft(draftName)?.value ?? "");
@@ -146,6 +164,7 @@ function Reply({ item, statuses }) {
     if (busy || !text.trim()) return;
     setBusy(true);
     try {
+      sent();
       await post(`/v1/tickets/${item.id}/messages`, { type: kind, body: text }, { key });
       const status = statuses.find((one) => one.role === role);
       if (status && status.name !== item.status) await patch(`/v1/tickets/${item.id}`, { status: status.name });

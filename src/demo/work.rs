@@ -102,10 +102,14 @@ fn hours(name: &str, (project, ago, hours, activity, fate): &Entry) -> Vec<DemoS
     }
     match fate {
         Fate::Approved => steps.push(act(ago - 2, &format!("{path}/@{name}/approve"))),
-        Fate::Rejected => steps.push(act(ago - 2, &format!("{path}/@{name}/reject"))),
+        Fate::Rejected => steps.push(reject(ago - 2, &format!("{path}/@{name}"))),
         Fate::Draft | Fate::Submitted => {}
     }
     steps
+}
+
+fn reject(ago: i64, entry: &str) -> DemoStep {
+    make(ago, "", &format!("{entry}/reject"), json!({"reason": "Komt niet overeen met de planning."}))
 }
 
 /// Hours that were rejected, corrected and approved.
@@ -115,7 +119,7 @@ fn corrected() -> Vec<DemoStep> {
     vec![
         make(26, "corrected", path, json!({"minutes": 600, "activity_name": "Afvoeren verlegd", "user_id": "@owner"})),
         act(25, &format!("{own}/submit")),
-        act(24, &format!("{own}/reject")),
+        reject(24, own),
         change(23, own, json!({"minutes": 390})),
         act(23, &format!("{own}/submit")),
         act(22, &format!("{own}/approve")),

@@ -14,7 +14,7 @@ use engine::input::pending::Pending;
 use engine::json::write_name;
 use engine::record::{CREATED, Data, INPUT, Model, REQUIRED};
 use engine::records::{self, Work};
-use engine::resource::{Method, Resource, Returns, Verb};
+use engine::resource::{Method, Part, Resource, Returns, Verb};
 use engine::{choice, record};
 use serde_json::value::RawValue;
 use sheets::{Cell, Format, Problem, Writer};
@@ -72,8 +72,15 @@ pub fn resource() -> Resource {
         .route(Method::Get, "/{id}/file", "Download the table", file)
         .with(|route| route.visits_many = true)
         .returns(Returns::Content)
+        .with(|route| route.query = FILE_QUERY)
         .extension()
 }
+
+/// Parameters of `GET /v1/exports/{id}/file`.
+const FILE_QUERY: &[Part] =
+    &[Part("name", "string", "Name of the file, before the day; by default that of the resource.")];
+/// Maximum number of characters of that name.
+const MAX_NAME: usize = 100;
 
 fn create(call: Call) -> Result<Work> {
     let pending: Pending<Export> = Pending::create_with(&call, |_, _| {}, true)?;
@@ -145,7 +152,7 @@ fn file(call: Call) -> Result<Work> {
         let export: Export = records::find(tx, ctx, call.id())?;
         let resource = subject::to_export(&export.resource)?;
         subject::check_reads(ctx, resource)?;
-        Ok(Answer::content(Content::Poured(Arc::new(Table::of(tx, ctx, resource, &export)?))))
+        Ok(Answer::content(Content::Poured(Arc::new(Table::of(ctx, resource, &export, call.query.get("name"))?))))
     }))
 }
 
@@ -192,9 +199,9 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    fn of(_: &mut Tx, ctx: &Ctx, resource: &'static Resource, export: &Export) -> Result<Table> {
+    fn of(ctx: &Ctx, resource: &'static Resource, export: &Export, name: Option<&str>) -> Result<Table> {
         let format = Format::named(export.format.wire()).unwrap_or(Format::Csv);
-        let title = resource.title.to_lowercase().replace(' ', "-");
+        let title = name.map(plain).filter(|name| !name.is_empty()).unwrap_or_else(|| plain(resource.title));
         Ok(Table {
             resource,
             account: ctx.account,
@@ -259,6 +266,17 @@ impl Table {
         }
         wanted
     }
+}
+
+/// Returns a name as part of the name of a file: letters and digits, with a hyphen for everything between them.
+fn plain(name: &str) -> String {
+    let words: Vec<String> = name
+        .to_lowercase()
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_string)
+        .collect();
+    words.join("-").chars().take(MAX_NAME).collect()
 }
 
 /// Whether a table is for people, who know records by their names. Programs have the ids.

@@ -3,12 +3,13 @@
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
-use engine::record::{COMPUTED, DETAIL, Day, INPUT, Link, Model, Record, Transitions, check_transition};
+use engine::input::Input;
+use engine::record::{Body, COMPUTED, DETAIL, Day, INPUT, Link, Model, Record, Transitions, check_transition};
 use engine::records::{self, Work};
-use engine::resource::{Method, Resource, Verb};
+use engine::resource::{Method, RequestBody, Resource, Verb};
 use engine::slice::Slice;
 use engine::tables::Relink;
-use engine::{choice, record};
+use engine::{choice, input, record};
 use money::{Amount, Decimal};
 use store::{Migration, Tx};
 
@@ -55,7 +56,19 @@ record! {
     /// The invoice that bills them. Deleting it, while it is a draft, clears this; `POST /v1/invoices/{id}/release-hours` does so
     /// for a draft, and for an invoice that is credited in full.
     invoice_id: Link = COMPUTED.nullable().refers("invoices").filter().filter_filled("invoiced").in_meta();
+    /// Why they are rejected, if whoever rejected them said so; empty as soon as they have another status.
+    rejected_reason: String = COMPUTED.in_meta();
 }
+
+input! {
+    /// Why hours are rejected.
+    pub struct Rejection;
+
+    /// The reason, for whoever worked them.
+    reason: String = INPUT.example("\"Please add what you did\"");
+}
+
+impl Body for Rejection {}
 
 impl Model for Hour {
     fn before_save(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
@@ -111,9 +124,8 @@ pub(crate) fn resource() -> Resource {
             become_status(call, Status::Approved, "approved")
         })
         .extension()
-        .route(Method::Post, "/{hour_id}/reject", "Reject hours", |call| {
-            become_status(call, Status::Rejected, "rejected")
-        })
+        .route(Method::Post, "/{hour_id}/reject", "Reject hours, with a reason if you send one", reject)
+        .body::<Rejection>(RequestBody::Maybe)
         .extension()
         .route(Method::Post, "/{hour_id}/withdraw", "Withdraw hours, which become a draft again", |call| {
             become_status(call, Status::Draft, "updated")
@@ -123,18 +135,34 @@ pub(crate) fn resource() -> Resource {
 
 fn become_status(call: Call, to: Status, event: &'static str) -> Result<Work> {
     records::act(call, DETAIL, move |hour: &mut Hour, _| {
-        hour.move_to(to)?;
+        hour.move_to(to, "")?;
         Ok(event)
     })
 }
 
+fn reject(call: Call) -> Result<Work> {
+    let (mut reason, mut warnings) = (String::new(), Vec::new());
+    if call.body.is_some() {
+        let input: Input<Rejection> = input::create(&call)?;
+        (reason, warnings) = (input.record().reason, input.warnings);
+    }
+    Ok(Box::new(move |tx, ctx| {
+        let before: Hour = records::find_to_change(tx, ctx, &call)?;
+        let mut hour = before.clone();
+        hour.move_to(Status::Rejected, &reason)?;
+        records::change(tx, ctx, &before, &mut hour, "rejected")?;
+        Ok(Answer::record(ctx, &hour, DETAIL).with_texts("warnings", &warnings))
+    }))
+}
+
 impl Hour {
-    /// Changes the status, if its transitions allow it.
-    pub(crate) fn move_to(&mut self, to: Status) -> Result<()> {
+    /// Changes the status, if its transitions allow it. The reason is that of a rejection.
+    pub(crate) fn move_to(&mut self, to: Status, reason: &str) -> Result<()> {
         check_transition(TRANSITIONS, &self.status, &to, || {
             format!("Hours cannot move from {} to {}.", self.status.wire(), to.wire())
         })?;
         self.status = to;
+        self.rejected_reason = reason.to_string();
         Ok(())
     }
 
@@ -237,6 +265,13 @@ ALTER TABLE project_hours ADD COLUMN invoice_id TEXT NOT NULL DEFAULT '';
 CREATE INDEX project_hours_billed ON project_hours (account_id, project_id, invoice_id, created_at, id);
 CREATE INDEX project_hours_invoice ON project_hours (account_id, invoice_id, created_at, id);
 CREATE INDEX project_hours_of_invoice ON project_hours (account_id, invoice_id) WHERE invoice_id <> '';
+",
+    },
+    Migration {
+        number: 132,
+        name: "reasons of rejected hours",
+        sql: "
+ALTER TABLE project_hours ADD COLUMN rejected_reason TEXT NOT NULL DEFAULT '';
 ",
     },
 ];

@@ -228,6 +228,12 @@ fn names_are_beside_the_ids_of_other_records(db: Db) {
 
     let hours = exported(&client, json!({"resource": "project_hours"}));
     assert!(hours.header("content-disposition").contains("''project-hours-2026-05-04.csv"), "{hours:?}");
+    let export = client.post("/v1/exports", json!({"resource": "project_hours"})).expect(201).id();
+    for (name, file) in [("Uren%20%2F%20projecten", "uren-projecten"), ("..%2F", "project-hours")] {
+        let named = client.get(&format!("/v1/exports/{export}/file?name={name}")).expect(200);
+        let file = format!("''{file}-2026-05-04.csv");
+        assert!(named.header("content-disposition").contains(&file), "{named:?}");
+    }
     assert_eq!(value(&hours.text, "project_name"), some("Boiler"));
     assert_eq!((value(&hours.text, "user_name"), value(&hours.text, "invoice_name")), (some(""), some("")));
     let projects = exported(&client, json!({"resource": "projects"})).text;

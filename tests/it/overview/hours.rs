@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
-on_both![lists_the_hours_of_all_projects, several_are_submitted_and_approved_at_once,];
+on_both![lists_the_hours_of_all_projects, several_are_submitted_and_approved_at_once, a_rejection_may_have_a_reason,];
 
 fn log(client: &Client, project: &str, body: Value) -> String {
     client.post(&format!("/v1/projects/{project}/hours"), body).expect(201).id()
@@ -81,4 +81,40 @@ fn several_are_submitted_and_approved_at_once(db: Db) {
     }
     let reader = server.with_scopes(&client, &["projects.read"]);
     assert_eq!(reader.post("/v1/hours/approve", json!({"ids": ids})).status, 403);
+}
+
+/// The reason stays until the hours are submitted again. Only a rejection has one.
+fn a_rejection_may_have_a_reason(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let project = project(&client);
+    let path = format!("/v1/projects/{project}/hours");
+    let ids = [1, 2].map(|hours| log(&client, &project, json!({"hours": hours})));
+    let reason =
+        |id: &String| client.get(&format!("{path}/{id}")).expect(200).data()["meta"]["rejected_reason"].clone();
+    let submit = || client.post("/v1/hours/submit", json!({"ids": ids})).expect(200);
+    assert_eq!(reason(&ids[0]), "");
+
+    submit();
+    let body = json!({"reason": "Which job was this?"});
+    let rejected = client.post(&format!("{path}/{}/reject", ids[0]), body).expect(200).data();
+    assert_eq!(
+        (&rejected["status"], &rejected["meta"]["rejected_reason"]),
+        (&json!("rejected"), &json!("Which job was this?"))
+    );
+    client.act(&format!("{path}/{}/reject", ids[1])).expect(200);
+    assert_eq!([reason(&ids[0]), reason(&ids[1])], ["Which job was this?", ""]);
+    client.patch(&format!("{path}/{}", ids[0]), json!({"activity_name": "Oven"})).expect(200);
+    assert_eq!(reason(&ids[0]), "Which job was this?");
+
+    submit();
+    assert_eq!(reason(&ids[0]), "");
+    client.post("/v1/hours/reject", json!({"ids": ids, "reason": "Twice"})).expect(200);
+    assert_eq!([reason(&ids[0]), reason(&ids[1])], ["Twice", "Twice"]);
+    let listed = client.get("/v1/hours?status=rejected").data();
+    assert_eq!(listed[0]["meta"]["rejected_reason"], "Twice");
+
+    submit();
+    let long = json!({"ids": ids, "reason": "a".repeat(256)});
+    assert_eq!(client.post("/v1/hours/reject", long).expect(422).faults(), ["reason: too_long"]);
 }

@@ -26,6 +26,7 @@ fn the_console_is_honest() {
     a_deleted_draft_has_a_name(browser, &client);
     a_ticket_says_what_became_of_a_reply(browser, &server, &client);
     a_document_says_when_a_mail_is_tried_again(browser, &server, &client);
+    a_low_window_shows_the_latest_message(browser, &client);
     browser.check();
 }
 
@@ -227,4 +228,25 @@ fn a_document_says_when_a_mail_is_tried_again(browser: &mut Chromium, server: &S
     browser.open(&format!("/invoices/{id}"));
     browser.sees("De mailserver accepteert de mail op dit moment niet: 450 Mailbox busy");
     browser.sees("Kantoor probeert het automatisch opnieuw op 1 jan 2100");
+}
+
+/// The latest message is in view, also if the page scrolls and not the conversation. Whoever reads further up stays there.
+fn a_low_window_shows_the_latest_message(browser: &mut Chromium, client: &Client) {
+    let id = client.post("/v1/tickets", json!({"subject": "Lang verhaal"})).expect(201).id();
+    let say = |text: &str| {
+        client.post(&format!("/v1/tickets/{id}/messages/inbound"), json!({"body": text})).expect(201);
+    };
+    for number in 1..=9 {
+        say(&format!("Bericht {number}. {}", "Het water blijft koud. ".repeat(12)));
+    }
+    browser.resize(1280, 500);
+    browser.open(&format!("/tickets/{id}"));
+    let last = "document.querySelector('.message:last-child')?.getBoundingClientRect().bottom";
+    browser.wait_until(&format!("document.querySelectorAll('.message').length === 9 && {last} <= innerHeight"));
+    browser.evaluate("scrollTo(0, 50)");
+    browser.wait_until("scrollY === 50");
+    say("Hallo?");
+    browser.wait_until("document.querySelectorAll('.message').length === 10");
+    assert_eq!(browser.evaluate("scrollY"), 50);
+    browser.resize(1280, 860);
 }

@@ -139,7 +139,7 @@ fn a_list_is_exported(browser: &mut Chromium, client: &Client) {
     // The file is left where it is: the link alone is looked at.
     browser.evaluate("HTMLAnchorElement.prototype.click = function () { window.followed = this.href; }; 0");
     browser.press("button", "Downloaden");
-    browser.wait_until("/exports\\/.+\\/file$/.test(window.followed ?? '')");
+    browser.wait_until("/exports\\/.+\\/file.name=./.test(window.followed ?? '')");
     let export = client.get("/v1/exports").data()[0].clone();
     assert_eq!((&export["format"], &export["filters"]), (&json!("xlsx"), &json!({"payment_status": "partial"})));
     browser.open("/exports");
@@ -229,7 +229,7 @@ fn lists_of_their_own_are_exported(browser: &mut Chromium, client: &Client) {
         browser.press("button", "Exporteren");
         browser.evaluate("HTMLAnchorElement.prototype.click = function () { window.followed = this.href; }; 0");
         browser.press("button", "Downloaden");
-        browser.wait_until("/exports\\/.+\\/file$/.test(window.followed ?? '')");
+        browser.wait_until("/exports\\/.+\\/file.name=./.test(window.followed ?? '')");
         let export = client.get("/v1/exports").data()[0].clone();
         assert_eq!(export["resource"], resource);
         assert!(filter.is_empty() || export["filters"][filter].is_string(), "{export}");

@@ -209,6 +209,21 @@ fn hours_are_submitted_and_approved(browser: &mut Chromium, client: &Client, cus
     browser.press("button", "Week terughalen");
     browser.sees("De week is weer een concept.");
     client.post("/v1/hours/submit", json!({"ids": ids(client)})).expect(200);
+    // Whoever worked them reads why they are rejected, also in a narrow window.
+    browser.go("/hours?view=approve");
+    browser.press("button", "Afwijzen");
+    browser.wait_until("document.getElementById('reject-reason') !== null");
+    browser.type_in("reject-reason", "Graag per klus.");
+    browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+    browser.sees("Uren teruggestuurd.");
+    browser.resize(768, 860);
+    browser.go("/hours");
+    browser.sees("Graag per klus.");
+    browser.wait_until(
+        "((box) => box !== null && box.scrollWidth <= box.clientWidth)(document.querySelector('.week-box'))",
+    );
+    browser.resize(1280, 860);
+    client.post("/v1/hours/submit", json!({"ids": ids(client)})).expect(200);
     browser.go("/hours?view=approve");
     browser.press("button", "Goedkeuren");
     browser.sees("Uren goedgekeurd.");
@@ -255,12 +270,23 @@ fn approved_hours_are_invoiced_once(browser: &mut Chromium, client: &Client) {
     assert_eq!(browser.evaluate("document.querySelectorAll('dialog .lines li').length"), 1);
     browser.press("button", "Annuleren");
     // The draft is not what was meant: its hours can be invoiced again.
+    browser.wait_until("document.querySelector('.lines li .menu > button') !== null");
     browser.evaluate("document.querySelector('.lines li .menu > button').click()");
     browser.press("menuitem", "Alle uren van deze factuur halen");
     browser.sees("Daarna kunt u al deze uren opnieuw factureren.");
     browser.evaluate("document.querySelector('dialog [type=submit]').click()");
     browser.sees("Van de factuur gehaald.");
     assert_eq!(client.get("/v1/hours?invoiced=true").json()["meta"]["total"], 0);
+    // A final invoice keeps its hours, so nothing offers to remove them.
+    let again = client.post(&format!("/v1/projects/{project}/invoice"), json!({"unit_price": 80})).expect(201).id();
+    browser.go("/projects");
+    browser.go(&format!("/projects/{project}"));
+    browser.wait_until("document.querySelector('.lines li .menu') !== null");
+    client.act(&format!("/v1/invoices/{again}/finalize")).expect(200);
+    browser.go("/projects");
+    browser.go(&format!("/projects/{project}"));
+    browser.sees("Op factuur");
+    browser.wait_until("document.querySelector('.lines li .menu') === null");
 }
 
 /// The ids of all hours.
@@ -383,10 +409,11 @@ fn clients_are_imported(browser: &mut Chromium, server: &Server, client: &Client
     browser.wait_until("document.getElementById('import-column-3')?.value === 'mail_salutation' && !document.getElementById('import-column-3').disabled");
     assert_eq!(total(), 0);
     browser.press("button", "2 regels importeren");
-    browser.sees("1 regel met een probleem wordt overgeslagen.");
+    browser.sees("1 regel met een probleem wordt niet geïmporteerd.");
     browser.press("button", "Importeren");
     work_on("running");
     browser.sees("Voltooid");
+    browser.sees("Niet geïmporteerd");
     assert_eq!(total(), 2);
     let made = client.get("/v1/clients?search=Krul").data()[0].clone();
     let made = client.get(&format!("/v1/clients/{}", made["id"].as_str().unwrap())).data();

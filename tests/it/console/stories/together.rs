@@ -304,6 +304,7 @@ fn what_was_typed_comes_back(browser: &mut Chromium, client: &Client) {
     browser.open("/clients/new");
     browser.lose("/v1/clients", 0);
     browser.wait_until("document.getElementById('f-company_name')?.value === 'Herladen BV'");
+    browser.sees("misschien is het gelukt");
     browser.press("button", "Opslaan");
     browser.wait_until("/^.clients.[^n]/.test(location.pathname)");
     assert_eq!(saved(), 1);
