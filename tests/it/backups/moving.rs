@@ -150,7 +150,7 @@ fn refuses_a_copy_that_could_lose_something() {
         assert!(!words.contains("hush"), "{words}");
     };
     let running = Binary::start(&db, &key, &["--set", "workers=0"]);
-    refused(&data, &there.url, "nother server");
+    refused(&data, &there.url, "is using the folder");
     drop(running);
     refused(&data, &data, "are the same database");
     refused("mysql://x:hush@y/z", &data, "expected postgres://");
