@@ -2,8 +2,8 @@
 //! each file, so 20 modules of the first screen cost more than everything in them. The modules stay plain ES modules for
 //! whoever writes and checks them.
 //!
-//! `app.js` has the modules of the first screen, `rest.js` those that other screens share; each screen stays a file. In a
-//! joined file, a module is a function that is called once and returns its exports, under the name of the module:
+//! `app.js` has the modules of the first screen, `rest.js` those that other screens share, `small.js` small screens; each other
+//! screen stays a file. In a joined file, a module is a function that is called once and returns its exports, under the name of the module:
 //! `export const $words = (() => { …; return { t, word }; })();`. Modules have no cycles and no exports that change.
 //! Comments, most of which are types, are left out: they are a sixth of what a browser would load.
 
@@ -12,9 +12,12 @@ use std::fmt::Write;
 
 use super::modules;
 
-/// The file of the first screen, and the one of what other screens share.
+/// The file of the first screen, the one of what other screens share, and the one of small screens.
 const FIRST: &str = "app.js";
 const SHARED: &str = "rest.js";
+const SMALL: &str = "small.js";
+/// How many bytes a small screen has at most. Compressed together, these take two thirds of what they take apart.
+const MAX_SMALL: usize = 7_000;
 
 /// All modules as they are served.
 pub struct Joined {
@@ -33,11 +36,14 @@ impl Joined {
         shared.retain(|path| !first.contains(path));
         let mut places: BTreeMap<String, &'static str> = first.iter().map(|path| (path.clone(), FIRST)).collect();
         places.extend(shared.iter().map(|path| (path.clone(), SHARED)));
+        let small = small_screens(sources);
+        places.extend(small.iter().map(|path| (path.clone(), SMALL)));
         let join = Join { sources, places: &places };
         let alone = sources.keys().filter(|path| !places.contains_key(**path));
         let mut files: BTreeMap<String, String> = alone.map(|path| (path.to_string(), join.alone(path))).collect();
         files.insert(FIRST.to_string(), join.group(FIRST, &first));
         files.insert(SHARED.to_string(), join.group(SHARED, &shared));
+        files.insert(SMALL.to_string(), join.group(SMALL, &small));
         Joined { files, places }
     }
 
@@ -45,6 +51,23 @@ impl Joined {
     pub fn file_of<'p>(&self, module: &'p str) -> &'p str {
         self.places.get(module).copied().unwrap_or(module)
     }
+}
+
+/// Returns the small screens, each after those that it imports. One that imports a larger screen is not among them, so that
+/// their file imports none: that screen may import it in turn.
+fn small_screens(sources: &BTreeMap<&str, &str>) -> Vec<String> {
+    let text = |path: &str| sources.get(path).copied();
+    let is_screen = |path: &str| path.starts_with("screens/");
+    let is_small = |path: &str| is_screen(path) && text(path).is_some_and(|source| source.len() <= MAX_SMALL);
+    let small: Vec<&str> = sources
+        .keys()
+        .copied()
+        .filter(|path| modules::with_imports(&[path], text).iter().all(|own| !is_screen(own) || is_small(own)))
+        .filter(|path| is_small(path))
+        .collect();
+    let mut ordered = modules::in_order(&small, text);
+    ordered.retain(|path| is_screen(path));
+    ordered
 }
 
 /// The name of a module in the file that it is joined into. No module declares such a name.
@@ -200,7 +223,7 @@ struct Module {
 /// What a file imports from joined files.
 fn imports(outside: &BTreeSet<(String, String)>, up: &str) -> String {
     let mut text = String::new();
-    for place in [FIRST, SHARED] {
+    for place in [FIRST, SHARED, SMALL] {
         let names: Vec<&str> = outside.iter().filter(|(own, _)| own == place).map(|(_, name)| name.as_str()).collect();
         if !names.is_empty() {
             let _ = writeln!(text, "import {{ {} }} from \"{up}{place}\";", names.join(", "));
@@ -241,6 +264,10 @@ mod tests {
 
     #[test]
     fn modules_become_functions_in_a_few_files() {
+        let home = format!(
+            "// {}\nimport {{ Clock }} from \"../clock.js\";\nimport {{ t }} from \"../words.js\";\nimport {{ x }} from \"./other.js\";\nexport class Home {{}}\nvoid import(\"../clock.js\");\n",
+            "A large screen.".repeat(MAX_SMALL / 15)
+        );
         let sources = BTreeMap::from([
             (
                 "app.js",
@@ -248,20 +275,14 @@ mod tests {
             ),
             ("clock.js", "import { t } from \"./words.js\";\nexport function Clock() {}\n"),
             ("list.js", "import { t } from \"./words.js\";\nexport async function list() {}\n"),
-            (
-                "screens/home.js",
-                "import { Clock } from \"../clock.js\";\nimport { t } from \"../words.js\";\nimport { x } from \"./other.js\";\nexport class Home {}\nvoid import(\"../clock.js\");\n",
-            ),
+            ("screens/home.js", home.as_str()),
             ("screens/other.js", "export const x = 1;\n"),
             ("vendor/preact.js", "const k=1;function n(){}export{k as h,n};//# sourceMappingURL=preact.mjs.map"),
             ("words.js", "export const t = 1;\nlet rest;\nexport { rest as more };\n"),
         ]);
         let joined = Joined::of(&sources);
         let text = |file: &str| joined.files[file].as_str();
-        assert_eq!(
-            joined.files.keys().collect::<Vec<_>>(),
-            ["app.js", "rest.js", "screens/home.js", "screens/other.js"]
-        );
+        assert_eq!(joined.files.keys().collect::<Vec<_>>(), ["app.js", "rest.js", "screens/home.js", "small.js"]);
         for part in [
             "export const $vendor_preact = (() => {\nconst k=1;function n(){}\nreturn { h:k, n };\n})();",
             "return { t, more:rest };",
@@ -273,10 +294,11 @@ mod tests {
         // The start comes last: what it calls is there.
         assert!(text("app.js").find("$list =") < text("app.js").find("$app ="));
         assert!(text("rest.js").starts_with("import { $words } from \"./app.js\";\n"), "{}", text("rest.js"));
-        let home = "import { $words } from \"../app.js\";\nimport { $clock } from \"../rest.js\";\nconst { Clock } = $clock;\nconst { t } = $words;\nimport { x } from \"./other.js\";\nclass Home {}\nvoid import(\"../rest.js\").then((all) => all.$clock);\n\nexport { Home };\n";
-        assert_eq!(text("screens/home.js"), home);
+        let served = "import { $words } from \"../app.js\";\nimport { $clock } from \"../rest.js\";\nimport { $screens_other } from \"../small.js\";\nconst { Clock } = $clock;\nconst { t } = $words;\nconst { x } = $screens_other;\nclass Home {}\nvoid import(\"../rest.js\").then((all) => all.$clock);\n\nexport { Home };\n";
+        assert_eq!(text("screens/home.js"), served);
         assert_eq!(joined.file_of("list.js"), "app.js");
         assert_eq!(joined.file_of("clock.js"), "rest.js");
+        assert_eq!(joined.file_of("screens/other.js"), "small.js");
         assert_eq!(joined.file_of("screens/home.js"), "screens/home.js");
     }
 }
