@@ -175,6 +175,7 @@ impl Join<'_> {
 
     /// Replaces the imports that happen later, `import("./clock.js")`, of modules that are joined.
     fn late(&self, path: &str, file: &str, body: &str) -> String {
+        let up = if file.contains('/') { "../" } else { "./" };
         let mut text = String::with_capacity(body.len());
         let mut parts = body.split("import(\"");
         text.push_str(parts.next().unwrap_or_default());
@@ -183,11 +184,8 @@ impl Join<'_> {
             let resolved = modules::resolve(path, from).unwrap_or_default();
             let _ = match self.places.get(resolved.as_str()) {
                 Some(place) if *place == file => write!(text, "Promise.resolve({})", name(&resolved)),
-                Some(place) => {
-                    let up = if path.contains('/') { "../" } else { "./" };
-                    write!(text, "import(\"{up}{place}\").then((all) => all.{})", name(&resolved))
-                }
-                None => write!(text, "import(\"{from}\")"),
+                Some(place) => write!(text, "import(\"{up}{place}\").then((all) => all.{})", name(&resolved)),
+                None => write!(text, "import(\"{up}{resolved}\")"),
             };
             text.push_str(rest);
         }
@@ -276,7 +274,7 @@ mod tests {
             ("clock.js", "import { t } from \"./words.js\";\nexport function Clock() {}\n"),
             ("list.js", "import { t } from \"./words.js\";\nexport async function list() {}\n"),
             ("screens/home.js", home.as_str()),
-            ("screens/other.js", "export const x = 1;\n"),
+            ("screens/other.js", "export const x = 1;\nvoid import(\"./home.js\"); void import(\"../clock.js\");\n"),
             ("vendor/preact.js", "const k=1;function n(){}export{k as h,n};//# sourceMappingURL=preact.mjs.map"),
             ("words.js", "export const t = 1;\nlet rest;\nexport { rest as more };\n"),
         ]);
@@ -296,6 +294,9 @@ mod tests {
         assert!(text("rest.js").starts_with("import { $words } from \"./app.js\";\n"), "{}", text("rest.js"));
         let served = "import { $words } from \"../app.js\";\nimport { $clock } from \"../rest.js\";\nimport { $screens_other } from \"../small.js\";\nconst { Clock } = $clock;\nconst { t } = $words;\nconst { x } = $screens_other;\nclass Home {}\nvoid import(\"../rest.js\").then((all) => all.$clock);\n\nexport { Home };\n";
         assert_eq!(text("screens/home.js"), served);
+        // They are found from where the file is.
+        let late = "void import(\"./screens/home.js\"); void import(\"./rest.js\").then((all) => all.$clock);";
+        assert!(text("small.js").contains(late), "{}", text("small.js"));
         assert_eq!(joined.file_of("list.js"), "app.js");
         assert_eq!(joined.file_of("clock.js"), "rest.js");
         assert_eq!(joined.file_of("screens/other.js"), "small.js");

@@ -278,7 +278,10 @@ fn approved_hours_are_invoiced_once(browser: &mut Chromium, client: &Client) {
     browser.sees("Van de factuur gehaald.");
     assert_eq!(client.get("/v1/hours?invoiced=true").json()["meta"]["total"], 0);
     // A final invoice keeps its hours, so nothing offers to remove them.
-    let again = client.post(&format!("/v1/projects/{project}/invoice"), json!({"unit_price": 80})).expect(201).id();
+    let again = client
+        .post(&format!("/v1/projects/{project}/invoice"), json!({"unit_price": 80, "vat_code": "NL21"}))
+        .expect(201)
+        .id();
     browser.go("/projects");
     browser.go(&format!("/projects/{project}"));
     browser.wait_until("document.querySelector('.lines li .menu') !== null");
