@@ -44,7 +44,7 @@ function Record({ table, item, etag }) {
       h(Menu, { label: t("more"), icon: "more", items: table.key === "suppliers" ? mergeMenu(table, item, etag)
         : [{ label: t("board.add_reason"), icon: "note", hidden: table.key !== "deals" || item.status !== "lost" || !mayAddReason(), run: () => addReason(item) }, { label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
     div({ class: "columns" },
-      div({ class: "column-main" }, groupsOf(table, fields.filter((field) => hasValue(valueOf(item, field.name)))).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
+      div({ class: "column-main" }, groupsOf(table, fields.filter((field) => hasValue(valueOf(item, field.name)) && !(field.name === "duration_minutes" && valueOf(item, field.name) === 0))).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
         h(Facts, { facts: group.map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), field.name === table.names?.[0] && field.kind === "text" ? ownName(table.key, String(valueOf(item, field.name))) : field.name === "author_id" ? h(Author, { item }) : h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
         table.key === "deals" ? h(OfDeal, { item }) : null,
         table.key === "pipelines" ? h(Phases, { item }) : null,
