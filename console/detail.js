@@ -36,14 +36,15 @@ function Record({ table, item, etag }) {
   const editing = `${table.address}/${item.id}/edit`;
   const status = tasteOf(table.key).status ?? "status";
   useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(editing) }, ...(table.key === "deals" && item.status === "open" ? /** @type {const} */ (["win", "lose"]).map((how) => ({ key: how[0] ?? "", label: t(`action.${how}`), run: () => void endDeal(item, how) })) : [])] : []);
-  const fields = table.fields.filter((field) => field.in?.includes("detail") && !["custom", "data", "rows", "lines"].includes(field.kind) && field.name !== status && field.name !== "updated_at" && field.name !== "created_at" && !["txt_name", "txt_value", "author_type"].includes(field.name));
+  const title = titleOf(table, item);
+  const fields = table.fields.filter((field) => !(field.name === table.names?.[0] && valueOf(item, field.name) === title) && field.in?.includes("detail") && !["custom", "data", "rows", "lines"].includes(field.kind) && field.name !== status && field.name !== "updated_at" && field.name !== "created_at" && !["txt_name", "txt_value", "author_type"].includes(field.name));
   return div({ class: "page" },
-    h(Head, { title: ownName(table.key, titleOf(table, item)) || tableName(table.key, 1), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: status, value: item[status] }) },
+    h(Head, { title: ownName(table.key, title) || tableName(table.key, 1), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: status, value: item[status] }) },
       h(Actions, { table, item, etag }), edits ? h(Button, { icon: "edit", href: editing }, t("edit")) : null,
       h(Menu, { label: t("more"), icon: "more", items: table.key === "suppliers" ? mergeMenu(table, item, etag)
         : [{ label: t("board.add_reason"), icon: "note", hidden: table.key !== "deals" || item.status !== "lost" || !mayAddReason(), run: () => addReason(item) }, { label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
     div({ class: "columns" },
-      div({ class: "column-main" }, groupsOf(table, fields.filter((field) => hasValue(valueOf(item, field.name)))).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
+      div({ class: "column-main" }, groupsOf(table, fields.filter((field) => hasValue(valueOf(item, field.name)) && !(field.name === "duration_minutes" && valueOf(item, field.name) === 0))).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
         h(Facts, { facts: group.map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), field.name === table.names?.[0] && field.kind === "text" ? ownName(table.key, String(valueOf(item, field.name))) : field.name === "author_id" ? h(Author, { item }) : h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
         table.key === "deals" ? h(OfDeal, { item }) : null,
         table.key === "pipelines" ? h(Phases, { item }) : null,

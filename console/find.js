@@ -75,7 +75,10 @@ const detailOf = (item) => (item.type === "deal" ? choiceName("deals", "status",
  * @param {string} words @param {AbortSignal} abort @returns {Promise<Hit[]>} */
 async function search(words, abort) {
   const { data } = await get(`/v1/search?q=${encodeURIComponent(words)}`, { abort, quiet: true });
-  return data.map((/** @type {any} */ item) => {
+  // Of each kind, those that are called so come before those that mention it.
+  const kinds = [...new Set(data.map((/** @type {any} */ item) => item.type))];
+  const rank = (/** @type {any} */ item) => 2 * kinds.indexOf(item.type) + (String(item.name).toLowerCase().includes(words.toLowerCase()) ? 0 : 1);
+  return data.sort((/** @type {any} */ one, /** @type {any} */ other) => rank(one) - rank(other)).map((/** @type {any} */ item) => {
     const table = Object.values(tables).find((one) => one.one === item.type);
     const name = shortNumber(item.name) || item.detail;
     const document = table?.names?.[0] === "number";

@@ -175,13 +175,13 @@ export const pdfOf = (table, item) => `/console${table.path}/${item.id}/pdf/cont
 export const shortNumber = (number) => (number.startsWith("DRAFT-") ? t("document.draft") : number);
 
 /** A record on one line, as pages list the records that belong to them.
- * @param {{ table: import("./schema.js").Table, row: Item }} properties */
-export function RelatedLine({ table, row }) {
+ * @param {{ table: import("./schema.js").Table, row: Item, client?: boolean }} properties `client`: says whose it is. */
+export function RelatedLine({ table, row, client }) {
   const taste = tasteOf(table.key);
   const status = taste.status ?? "status";
   const amount = taste.amount ? valueOf(row, taste.amount) : undefined;
   const when = row.invoice_date ?? row.deadline ?? row.next_generate ?? row.expected_close_date ?? (row.created_at ? dayOf(row.created_at) : "");
   return div({ class: "related-line" }, span({ class: "related-name" }, row.title ?? row.subject ?? ownName(table.key, row.name ?? titleOf(table, row))),
-    span({ class: "soft related-sub" }, [row.number && !String(row.number).startsWith("DRAFT-") ? shortNumber(row.number) : "", when ? day(when) : ""].filter(Boolean).join(" · ")),
+    span({ class: "soft related-sub" }, client && row.client_id ? [h(LinkName, { key: "client", table: "clients", id: row.client_id, plain: true }), " · "] : null, [row.number && !String(row.number).startsWith("DRAFT-") ? shortNumber(row.number) : "", when ? day(when) : ""].filter(Boolean).join(" · ")),
     span({ class: "related-end" }, amount !== undefined ? span({ class: "amount" }, money(amount)) : null, h(Pill, { table: table.key, field: status, value: row[status] })));
 }

@@ -56,8 +56,8 @@ export function Approving({ run, from }) {
   const hours = useLoad(mails.length > 0 && may("settings.read") ? "/v1/settings" : null).answer?.data;
   return mails.map((mail, place) => h(Card, { key: place, title: t("approving.mail") },
     h(Facts, { facts: [[t("mails.to"), mail.to], [t("field.subject"), mail.subject], [t("approving.attachment"), mail.attachment]] }),
-    details({ open: true }, summary(null, t("approving.text")), pre({ class: "code mail-text" }, mail.text)),
-    hours?.mail_hours_from && hours.mail_hours_until ? p({ class: "soft" }, t("approving.hours", { from: hours.mail_hours_from, until: hours.mail_hours_until })) : null));
+    details({ open: true, class: "approving" }, summary(null, t("approving.text")), pre({ class: "code mail-text" }, mail.text)),
+    hours?.mail_hours_from && hours.mail_hours_until ? p({ class: "soft small" }, t("approving.hours", { from: hours.mail_hours_from, until: hours.mail_hours_until })) : null));
 }
 
 /** Tries the flow on the event of the run; a document's mail has the words of its preview where the flow has none.

@@ -20,10 +20,13 @@ import { LinkName } from "../value.js";
 /** @param {{ table: Table }} properties */
 export function Board({ table }) {
   const parameters = new URLSearchParams(place.value.query);
-  const pipelines = /** @type {Item[] | undefined} */ (useLoad("/v1/pipelines").answer?.data)?.filter((one) => one.active !== false);
-  const phases = /** @type {Item[] | undefined} */ (useLoad("/v1/phases").answer?.data);
+  const boards = useLoad("/v1/pipelines");
+  const pipelines = /** @type {Item[] | undefined} */ (boards.answer?.data)?.filter((one) => one.active !== false);
+  const columns = useLoad("/v1/phases");
+  const phases = /** @type {Item[] | undefined} */ (columns.answer?.data);
   const chosen = pipelines?.find((one) => one.id === parameters.get("pipeline_id")) ?? pipelines?.[0];
   const loaded = useLoad(chosen ? `/v1/deals?status=open&pipeline_id=${chosen.id}&per_page=100` : null);
+  const failed = [loaded, boards, columns].find((one) => one.error);
   const first = useLoad(loaded.answer?.data.length === 0 ? "/v1/deals?per_page=1" : null).answer?.meta.total === 0;
   // A deal without an open task has no follow-up; known for as many tasks as one page has.
   const tasks = useLoad(may("tasks.read") ? "/v1/tasks?status=open&per_page=100" : null).answer;
@@ -96,9 +99,9 @@ export function Board({ table }) {
       h(Button, { quiet: true, icon: "columns", href: "/deals?view=list" }, t("board.list")),
       can(table, "create") ? h(Button, { primary: true, icon: "plus", href: `/deals/new${chosen ? `?pipeline_id=${chosen.id}` : ""}` }, word(["new.deals"], "")) : null),
     (pipelines?.length ?? 0) > 1 ? h(Tabs, { label: tableName("pipelines"), items: (pipelines ?? []).map((one) => ({ href: `/deals?pipeline_id=${one.id}`, label: given(one.name), current: one.id === chosen?.id })) }) : null,
-    loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
+    failed ? h(Problem, { error: failed.error, retry: failed.reload }) : null,
     loaded.answer && phases && own.length === 0 && shown.length > 0 ? div({ class: "notice" }, span(null, t("board.no_phases")), adds) : null,
-    !loaded.answer || !phases ? h(Skeleton, { rows: 8 }) : shown.length === 0 ? h(Empty, { icon: "deals", title: t("board.no_phases"), text: t("board.no_phases_text") }, adds) : div({ class: "board", ...(deals.length === 0 ? { tabIndex: 0, role: "group", "aria-label": tableName("deals") } : {}) }, shown.map(column)),
+    !loaded.answer || !phases ? failed ? null : h(Skeleton, { rows: 8 }) : shown.length === 0 ? h(Empty, { icon: "deals", title: t("board.no_phases"), text: t("board.no_phases_text") }, adds) : div({ class: "board", ...(deals.length === 0 ? { tabIndex: 0, role: "group", "aria-label": tableName("deals") } : {}) }, shown.map(column)),
     dragged.value ? div({ class: "drop-ends" }, dropEnd("win"), dropEnd("lose")) : null);
   /** @param {"win" | "lose"} how */
   function dropEnd(how) {

@@ -10,7 +10,7 @@ import { Notes } from "../notes.js";
 import { a, div, h, li, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
-import { Button, Card, Empty, Facts, Head, Menu, Skeleton, Tabs } from "../parts.js";
+import { Button, Card, Empty, Facts, Head, Menu, Problem, Skeleton, Tabs } from "../parts.js";
 import { Mandate } from "./mandate.js";
 import { People } from "./people.js";
 import { go } from "../router.js";
@@ -72,8 +72,10 @@ function Sums({ id }) {
 /** What the invoices of a list add up to, and the way to that list.
  * @param {{ name: string, query: string, sum: string, bad?: boolean }} properties */
 function Tile({ name, query, sum, bad }) {
-  const amount = cents(useLoad(`/v1/invoices?${query}&per_page=1&sums=${sum}`).answer?.meta.sums?.[sum]);
-  return a({ class: bad && amount > 0n ? "tile bad" : "tile", href: `/invoices?${query}` }, span({ class: "soft" }, name), strong(null, moneyOfCents(amount)));
+  const { answer } = useLoad(`/v1/invoices?${query}&per_page=1&sums=${sum}`);
+  const amount = cents(answer?.meta.sums?.[sum]);
+  // What is not known is not zero.
+  return a({ class: bad && amount > 0n ? "tile bad" : "tile", href: `/invoices?${query}` }, span({ class: "soft" }, name), strong(null, answer ? moneyOfCents(amount) : "–"));
 }
 
 /** Records of one kind that belong to the client.
@@ -81,6 +83,8 @@ function Tile({ name, query, sum, bad }) {
 export function Related({ table: key, id, few, alone }) {
   const table = tables[key];
   const loaded = useLoad(table && can(table, "list") ? `${table.path}?client_id=${id}&per_page=${few ? 4 : 50}` : null);
+  // On the first tab, one message is enough.
+  if (table && loaded.error && !loaded.answer && (!few || key === "invoices")) return h(Problem, { error: loaded.error, retry: loaded.reload });
   if (!table || !loaded.answer) return null;
   const rows = /** @type {Item[]} */ (loaded.answer.data);
   const total = loaded.answer.meta.total ?? rows.length;

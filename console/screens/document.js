@@ -167,5 +167,5 @@ function Payments({ item }) {
 function Mails({ mails }) {
   if (mails.length === 0) return null;
   return h(Card, { title: t("document.mails") }, ul({ class: "lines" }, [...mails].reverse().map((mail) => li({ key: mail.id },
-    div(null, div(null, mail.subject), div({ class: "soft" }, mail.recipient, " · ", h(Moment, { at: mail.created_at })), h(Refusal, { mail })), mail.status === "sent" ? span({ class: "pill good" }, choiceName("mails", "status", "sent")) : h(Pill, { table: "mails", field: "status", value: mail.status })))));
+    div(null, div(null, mail.subject), div({ class: "soft" }, mail.recipient), h(Refusal, { mail })), div({ class: "mail-end" }, mail.status === "sent" ? span({ class: "pill good" }, choiceName("mails", "status", "sent")) : h(Pill, { table: "mails", field: "status", value: mail.status }), span({ class: "soft small" }, h(Moment, { at: mail.created_at })))))));
 }

@@ -35,7 +35,7 @@ export function Home() {
       a({ href: item.href, class: `attention-item ${item.tone}` }, span({ class: "attention-icon" }, h(Icon, { name: item.icon })), span({ class: "attention-number" }, strong(null, item.capped ? `${count(item.count)}+` : count(item.count)), " ",
         item.amount ? span({ class: "amount" }, money(item.amount)) : item.mine ? span({ class: "amount soft" }, t("attention.mine", { n: item.mine })) : null), span({ class: "soft" }, item.label))))),
     fresh && invoices?.meta.total === 0 ? null : div({ class: "columns" },
-      div({ class: "column-main" }, may("invoices.read") ? h(Revenue, null) : null, invoices && invoices.data.length > 0 ? h(Card, { title: t("home.recent"), actions: a({ href: "/invoices" }, t("tab.all")) }, ul({ class: "related" }, invoices.data.map((/** @type {Item} */ row) => li({ key: row.id }, a({ href: `/invoices/${row.id}` }, tables.invoices ? h(RelatedLine, { table: tables.invoices, row }) : null))))) : null),
+      div({ class: "column-main" }, may("invoices.read") ? h(Revenue, null) : null, invoices && invoices.data.length > 0 ? h(Card, { title: t("home.recent"), actions: a({ href: "/invoices" }, t("tab.all")) }, ul({ class: "related" }, invoices.data.map((/** @type {Item} */ row) => li({ key: row.id }, a({ href: `/invoices/${row.id}` }, tables.invoices ? h(RelatedLine, { table: tables.invoices, row, client: true }) : null))))) : null),
       div({ class: "column-side" }, may("invoices.read") ? h(OpenByAge, null) : null, may("tasks.read") ? h(Tasks, null) : null, may("audit.read") ? h(Activity, null) : null)));
 }
 

@@ -6,7 +6,7 @@ import { dropDraft, keepDraft, readDraft, useDraft } from "../drafts.js";
 import { ChoiceBox, FieldRow, TextBox } from "../field.js";
 import { changes, errorsByField } from "../form.js";
 import { size } from "../format.js";
-import { a, div, form, h, label, p, span, strong } from "../html.js";
+import { a, div, form, h, h2, label, p, span, strong } from "../html.js";
 import { Button, Card, Facts, Head, Icon, Problem, Restored, Skeleton, say } from "../parts.js";
 import { can, fieldOf, may, me, tables } from "../schema.js";
 import { fieldName, t, tableName, word } from "../words.js";
@@ -51,7 +51,7 @@ export function Settings() {
     SUBJECTS.map(([subject, keys]) => {
       const own = keys.map((key) => tables[key]).filter((table) => table !== undefined).filter((table) => can(table, "list")).map((table) => ({ key: table.key, href: table.address, icon: ICONS[table.key] ?? "settings", name: tableName(table.key) }));
       const pages = (PAGES[subject] ?? []).filter(([, , , scope]) => may(scope)).map(([key, href, icon]) => ({ key, href, icon, name: pageName(key) }));
-      return own.length + pages.length === 0 ? null : div({ key: subject, class: "subjects" }, strong({ class: "label" }, word([`settings.${subject}`], subject)), div({ class: "subject-grid" }, [...own, ...pages].map((one) =>
+      return own.length + pages.length === 0 ? null : div({ key: subject, class: "subjects" }, h2(null, word([`settings.${subject}`], subject)), div({ class: "subject-grid" }, [...own, ...pages].map((one) =>
         a({ key: one.key, class: "subject", href: one.href }, span({ class: "attention-icon" }, h(Icon, { name: one.icon })), span(null, strong(null, one.name), span({ class: "soft" }, word([`settings.${one.key}`, `settings.page.${one.key}`], "")))))));
     }));
 }

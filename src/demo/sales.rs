@@ -129,10 +129,44 @@ fn open() -> Vec<DemoStep> {
                 "expected_close_date": "@+60",
             }),
         ),
+        deal(
+            23,
+            "deal keuken",
+            json!({
+                "title": "Luchtbehandeling in de hotelkeuken", "client_id": "@anker", "amount": 16900,
+                "expected_close_date": "@+16",
+            }),
+        ),
+        deal(
+            14,
+            "deal wachtkamer",
+            json!({
+                "title": "Koeling in de wachtkamer", "client_id": "@linde", "amount": 6400,
+                "expected_close_date": "@+22",
+            }),
+        ),
+        deal(
+            7,
+            "deal zolder",
+            json!({
+                "title": "Airco op zolder", "client_id": "@smit", "amount": 2450, "priority": "low",
+                "expected_close_date": "@+18",
+            }),
+        ),
+        deal(
+            3,
+            "deal zonneboiler",
+            json!({
+                "title": "Zonneboiler op de aanbouw", "client_id": "@jansen", "amount": 4950,
+                "expected_close_date": "@+35",
+            }),
+        ),
     ];
     steps.extend(moves("deal zon", &[(50, "Contact"), (41, "Proposal"), (27, "Negotiation")]));
     steps.extend(moves("deal onderhoud", &[(44, "Contact"), (33, "Proposal"), (20, "Negotiation"), (6, "Closing")]));
     steps.extend(moves("deal ventilatie", &[(34, "Contact"), (15, "Proposal")]));
     steps.extend(moves("deal koeling", &[(11, "Contact")]));
+    steps.extend(moves("deal keuken", &[(21, "Contact"), (8, "Proposal")]));
+    steps.extend(moves("deal wachtkamer", &[(10, "Contact")]));
     steps
 }

@@ -204,6 +204,32 @@ fn tasks() -> Vec<DemoStep> {
                 "client_id": "@morgentau", "deal_id": "@deal kas",
             }),
         ),
+        task(
+            7,
+            "",
+            json!({"title": "Opname in de hotelkeuken", "category": "meeting", "deadline": "@+8", "deal_id": "@deal keuken"}),
+        ),
+        task(
+            6,
+            "",
+            json!({
+                "title": "Maten van de wachtkamer opnemen", "category": "meeting", "deadline": "@+9",
+                "deal_id": "@deal wachtkamer",
+            }),
+        ),
+        task(
+            6,
+            "",
+            json!({"title": "Bellen over de zolder", "category": "call", "deadline": "@+10", "deal_id": "@deal zolder"}),
+        ),
+        task(
+            2,
+            "",
+            json!({
+                "title": "Offerte voor de zonneboiler maken", "deadline": "@+7", "duration_minutes": 45,
+                "deal_id": "@deal zonneboiler",
+            }),
+        ),
         act(3, "/v1/tasks/@bus/complete"),
         task(2, "", json!({"title": "Certificaat koudemiddelen verlengen", "deadline": "@+20"})),
     ]

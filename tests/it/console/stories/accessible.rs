@@ -58,13 +58,14 @@ const SCREENS: [&str; 40] = [
 ];
 
 /// Lists whose first record has a page worth a look.
-const PAGES: [(&str, &str, &str); 14] = [
+const PAGES: [(&str, &str, &str); 15] = [
     ("/v1/invoices?payment_status=draft", "/invoices", ""),
     ("/v1/invoices?payment_status=paid", "/invoices", ""),
     ("/v1/quotes?payment_status=open", "/quotes", ""),
     ("/v1/subscriptions", "/subscriptions", ""),
     ("/v1/clients", "/clients", ""),
     ("/v1/clients", "/clients", "/edit"),
+    ("/v1/clients", "/clients", "/files"),
     ("/v1/deals", "/deals", ""),
     ("/v1/tickets", "/tickets", ""),
     ("/v1/tickets", "/tickets", "/edit"),
@@ -232,6 +233,11 @@ fn too_wide_for_a_phone(browser: &mut Chromium, screen: &str) -> Option<String> 
              .filter((one) => one.getBoundingClientRect().right > 391).slice(0, 8).map((one) => `${one.tagName}.${one.className}`).join(', ') || 'something'))))",
     );
     browser.call("Page.setFontSizes", text(16));
+    // The rows of a list are cards on a phone: nothing is beside what is seen.
+    let beside = "[...document.querySelectorAll('.table-box')].some((one) => one.scrollWidth > one.clientWidth + 1)";
+    if browser.evaluate(beside) == true {
+        return Some(format!("{screen} has a list that is too wide for a phone"));
+    }
     let guilty = guilty.as_str().unwrap_or("something that could not be measured");
     (!guilty.is_empty()).then(|| format!("{screen} is too wide for a phone with a text of twice the size: {guilty}"))
 }

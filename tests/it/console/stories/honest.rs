@@ -28,6 +28,7 @@ fn the_console_is_honest() {
     a_document_says_when_a_mail_is_tried_again(browser, &server, &client);
     a_low_window_shows_the_latest_message(browser, &client);
     browser.check();
+    what_is_not_known_is_not_zero(browser, &client);
 }
 
 fn drafts(browser: &mut Chromium) -> serde_json::Value {
@@ -249,4 +250,25 @@ fn a_low_window_shows_the_latest_message(browser: &mut Chromium, client: &Client
     browser.wait_until("document.querySelectorAll('.message').length === 10");
     assert_eq!(browser.evaluate("scrollY"), 50);
     browser.resize(1280, 860);
+}
+
+/// Without the server, the board of deals says so, and the page of a client shows no amounts.
+fn what_is_not_known_is_not_zero(browser: &mut Chromium, client: &Client) {
+    let id = client.post("/v1/clients", json!({"company_name": "Garage Smit"})).expect(201).id();
+    let page = format!("/clients/{id}");
+    browser.open("/settings");
+    browser.settles("/settings");
+    browser.call("Network.setBlockedURLs", json!({"urls": ["*/console/v1/pipelines*", "*/console/v1/phases*"]}));
+    browser.go("/deals");
+    browser.sees("De server is niet bereikbaar.");
+    browser.wait_until("document.querySelector('.skeleton') === null");
+    browser.call("Network.setBlockedURLs", json!({"urls": ["*/console/v1/invoices*"]}));
+    browser.go(&page);
+    browser.sees("Garage Smit");
+    browser.sees("De server is niet bereikbaar.");
+    let amounts = "[...document.querySelectorAll('.tile strong')].map((one) => one.innerText).join()";
+    assert_eq!(browser.evaluate(amounts), "–,–,–");
+    browser.call("Network.setBlockedURLs", json!({"urls": []}));
+    let problems = browser.take_problems();
+    assert!(problems.iter().all(|one| one.contains("ERR_BLOCKED")), "{problems:#?}");
 }

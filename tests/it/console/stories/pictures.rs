@@ -1,4 +1,5 @@
-//! The pictures of the README and of docs/console.md, taken of the demo with an English-speaking user: `make pictures`.
+//! The pictures of the README and of docs/console.md, taken of the demo with an English-speaking user: `make pictures`. Their
+//! letters are those of `system-ui` on the machine; Inter is close to what most people have.
 
 use std::time::Duration;
 
