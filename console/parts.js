@@ -109,7 +109,13 @@ export function Progress({ on }) {
  * @param {{ discard: () => void, draft?: string }} properties */
 export function Restored({ discard, draft = "" }) {
   const [sent] = useState(() => readDraft(`sent ${draft}`) !== null);
-  return div({ class: "notice" }, span(null, t(sent ? "draft.sent" : "draft.restored")), h(Button, { small: true, onClick: discard }, t("draft.discard")));
+  // The button goes with the notice; the focus begins again at the top of what is left.
+  const onClick = () => {
+    const place = document.querySelector("dialog[open] h2, main h1");
+    discard();
+    requestAnimationFrame(() => { if (document.activeElement === document.body && place instanceof HTMLElement) { place.tabIndex = -1; place.focus(); } });
+  };
+  return div({ class: "notice" }, span(null, t(sent ? "draft.sent" : "draft.restored")), h(Button, { small: true, onClick }, t("draft.discard")));
 }
 
 /** An error that stays: the sentence, what to do, and the request id of what nobody expected.
