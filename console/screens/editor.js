@@ -194,6 +194,8 @@ function Editing({ table, item, etag, allRates }) {
   const finalize = (send) => unreadable() || !hasRows() ? undefined : confirm({
     title: t("document.finalize_title", { one: tableName(table.key, 1).toLowerCase(), One: tableName(table.key, 1) }), text: h(NextNumber, { table, number: base.current.item?.number ?? "", date: values.value.invoice_date }), action: send ? t("document.finalize_send") : t("action.finalize"),
     run: async () => {
+      // After a save that is under way.
+      while (busy.value) await new Promise((done) => setTimeout(done, AFTER_DIALOG));
       const here = savedHere();
       const saved = await save();
       if (!saved) return;
