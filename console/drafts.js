@@ -1,6 +1,6 @@
 // Nothing typed is lost: what stands in a form is kept in the browser, per user and address, until it is saved or a week
 // old. Signing out clears it.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { patch } from "./api.js";
 import { me } from "./schema.js";
 
@@ -60,13 +60,26 @@ export function dropDraft(name) {
 export function useDraft(name, saved) {
   const [typed, setTyped] = useState(() => /** @type {string | null} */ (readDraft(name)?.value ?? null));
   const [restored, setRestored] = useState(typed !== null && typed !== saved);
+  const latest = useRef(typed);
+  latest.current = typed;
   return {
     value: typed ?? saved, restored,
     /** @param {string} text */
     set: (text) => { setTyped(text); keepDraft(name, () => text); },
     drop: () => { setTyped(null); setRestored(false); dropDraft(name); },
+    /** Forgets what was saved, but not what was typed since.
+     * @param {string} text */
+    saved: (text) => {
+      setRestored(false);
+      setTyped((now) => (now === text ? null : now));
+      if ((latest.current ?? text) === text) dropDraft(name);
+    },
   };
 }
+
+/** What was typed after a text was sent.
+ * @param {string} sent @param {string} now */
+export const typedSince = (sent, now) => (now.startsWith(sent) ? now.slice(sent.length).trimStart() : now);
 
 export function dropAllDrafts() {
   for (const name of [...waiting.keys()]) forget(name);

@@ -68,6 +68,12 @@ function Editing({ table, item, etag }) {
     touched.current = true;
     keepDraft(draftName, () => values.value);
   };
+  /** @param {string} id */
+  const goOnFrom = async (id) => {
+    const saved = await get(itemPath(table, id));
+    base.current = { item: saved.data, etag: saved.etag };
+    known.current.add(saved.etag);
+  };
   const save = async () => {
     if (busy.value) return;
     const body = item ? changes(fields, base.current.item ?? {}, values.value) : filledIn(fields, values.value);
@@ -78,9 +84,15 @@ function Editing({ table, item, etag }) {
     busy.value = true;
     error.value = null;
     const here = savedHere();
+    const sent = values.value;
     try {
       const answer = item ? await change(table, item.id, body, base.current.etag, draftName) : await make(table, body, key, draftName);
-      dropDraft(draftName);
+      if (values.value !== sent && !here.left()) {
+        // What was typed meanwhile is saved too, after this attempt, which is still busy.
+        if (item) await goOnFrom(item.id);
+        return void setTimeout(() => void save());
+      }
+      if (values.value === sent) dropDraft(draftName);
       if (!item && table.key === "pipelines") await addPhases(answer.data.id);
       showOnce(answer);
       const id = answer.data?.id ?? item?.id;

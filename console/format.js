@@ -128,7 +128,7 @@ export function size(bytes) {
 export const hours = (minutes) => `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}`;
 
 /** @param {string} iban */
-export const iban = (iban) => iban.replace(/(.{4})(?=.)/g, "$1 ");
+export const iban = (iban) => iban.replace(/\s/g, "").toUpperCase().replace(/(.{4})(?=.)/g, "$1 ");
 
 /** Reads what somebody typed as a number. The reader's own mark is the decimal one; the other may only group by three. What
  * could be two numbers is neither.

@@ -4,29 +4,30 @@ import { ApiError, patch, post } from "./api.js";
 import { dropDraft, keepNow, readDraft } from "./drafts.js";
 import { itemPath } from "./schema.js";
 
-/** Makes a record of what a form says.
- * @param {import("./schema.js").Table} table @param {Record<string, any>} body @param {string | ((body: unknown) => string)} key @param {string} draft The name of the form's draft, which is dropped with it.
+/** Makes a record of what a form says. Until the draft is dropped, the same form changes this record.
+ * @param {import("./schema.js").Table} table @param {Record<string, any>} body @param {string | ((body: unknown) => string)} key @param {string} draft The name of the form's draft.
  * @returns {Promise<import("./api.js").Answer>} */
 export async function make(table, body, key, draft) {
   const [name, text] = [`sent ${draft}`, JSON.stringify(body)];
   const before = readDraft(name)?.value;
-  if (before && before.text !== text && "patch" in table.verbs) {
-    const sent = JSON.parse(before.text);
-    const made = await post(table.path, sent, { key: before.key, keep: true }).catch(refused);
-    dropDraft(name);
-    if (made) {
+  const last = before?.last ?? before?.text;
+  if (last && last !== text && "patch" in table.verbs) {
+    const made = await post(table.path, JSON.parse(before.text), { key: before.key, keep: true }).catch(refused);
+    if (!made) dropDraft(name);
+    else {
       // What was emptied since is not in a new form.
-      const emptied = Object.fromEntries(Object.keys(sent).filter((field) => !(field in body)).map((field) => [field, null]));
-      const answer = await patch(itemPath(table, made.data.id), { ...emptied, ...body }, { etag: made.etag });
+      const emptied = Object.fromEntries(Object.keys(JSON.parse(last)).filter((field) => !(field in body)).map((field) => [field, null]));
+      // Some fields are for a new record only, such as the totals of a document.
+      const changes = Object.fromEntries(Object.entries({ ...emptied, ...body }).filter(([name]) => table.fields.some((field) => field.name === name && field.patch)));
+      const answer = await patch(itemPath(table, made.data.id), changes, { etag: before.etag ?? made.etag });
+      keepNow(name, { ...before, last: text, etag: answer.etag });
       // A secret is only in the first response.
       return { ...answer, data: { ...made.data, ...answer.data } };
     }
   }
-  const own = before?.text === text ? before.key : typeof key === "function" ? key(body) : key;
-  keepNow(name, { text, key: own });
-  const answer = await post(table.path, body, { key: own }).catch((error) => { refused(error); dropDraft(name); throw error; });
-  dropDraft(name);
-  return answer;
+  const own = last === text ? before.key : typeof key === "function" ? key(body) : key;
+  keepNow(name, { ...(last === text ? before : null), text: last === text ? before.text : text, key: own });
+  return await post(table.path, last === text ? JSON.parse(before.text) : body, { key: own }).catch((error) => { refused(error); dropDraft(name); throw error; });
 }
 
 /** Changes a record to what a form says. Until the answer comes, nobody knows whether it is saved.

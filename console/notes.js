@@ -1,7 +1,7 @@
 // Notes about a client, an invoice, a project or a deal.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { formKey, post, useLoad } from "./api.js";
-import { dropDraft, keepDraft, readDraft } from "./drafts.js";
+import { dropDraft, keepDraft, readDraft, typedSince } from "./drafts.js";
 import { div, form, h, li, textarea, ul } from "./html.js";
 import { Button, Card, Moment, deleteLater, say, sayError } from "./parts.js";
 import { can, tables } from "./schema.js";
@@ -28,6 +28,7 @@ export function Notes({ about, id }) {
 /** @param {{ about: string, id: string }} properties */
 function NewNote({ about, id }) {
   const draftName = `note ${about} ${id}`;
+  const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const [text, setText] = useState(/** @type {string} */ (readDraft(draftName)?.value ?? ""));
   const [busy, setBusy] = useState(false);
   const [round, setRound] = useState(0);
@@ -37,14 +38,16 @@ function NewNote({ about, id }) {
     setBusy(true);
     try {
       await post("/v1/notes", { body: text.trim(), [about]: id }, { key });
+      const rest = typedSince(text, box.current?.value ?? text);
       dropDraft(draftName);
-      setText("");
+      setText(rest);
+      if (rest) keepDraft(draftName, () => rest);
       setRound(round + 1);
       say(t("saved"));
     } catch (error) { sayError(error); } finally { setBusy(false); }
   };
   return form({ class: "new-note", onSubmit: (event) => { event.preventDefault(); void save(); } },
-    textarea({ rows: 2, value: text, "aria-label": t("notes.new"), placeholder: t("notes.new"), onInput: (event) => { const typed = event.currentTarget.value; setText(typed); keepDraft(draftName, () => typed); },
+    textarea({ ref: box, rows: 2, value: text, "aria-label": t("notes.new"), placeholder: t("notes.new"), onInput: (event) => { const typed = event.currentTarget.value; setText(typed); keepDraft(draftName, () => typed); },
       onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void save(); } } }),
     text.trim() ? h(Button, { type: "submit", small: true, busy }, t("ticket.add_note")) : null);
 }

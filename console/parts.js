@@ -109,7 +109,13 @@ export function Progress({ on }) {
  * @param {{ discard: () => void, draft?: string }} properties */
 export function Restored({ discard, draft = "" }) {
   const [sent] = useState(() => readDraft(`sent ${draft}`) !== null);
-  return div({ class: "notice" }, span(null, t(sent ? "draft.sent" : "draft.restored")), h(Button, { small: true, onClick: discard }, t("draft.discard")));
+  // The button goes with the notice; the focus begins again at the top of what is left.
+  const onClick = () => {
+    const place = document.querySelector("dialog[open] h2, main h1");
+    discard();
+    requestAnimationFrame(() => { if (document.activeElement === document.body && place instanceof HTMLElement) { place.tabIndex = -1; place.focus(); } });
+  };
+  return div({ class: "notice" }, span(null, t(sent ? "draft.sent" : "draft.restored")), h(Button, { small: true, onClick }, t("draft.discard")));
 }
 
 /** An error that stays: the sentence, what to do, and the request id of what nobody expected.
@@ -161,6 +167,8 @@ export function Menu({ label, name, icon, items, primary, quiet, showLabel, chil
   usePopover(box, ".menu-list", open, align);
   const shown = items.filter((item) => !item.hidden);
   if (shown.length === 0) return null;
+  // The item that has the focus goes with the list.
+  const giveBack = () => /** @type {HTMLElement | null} */ (box.current?.querySelector("button"))?.focus({ preventScroll: true });
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     const all = /** @type {HTMLElement[]} */ ([...(box.current?.querySelectorAll("[role=menuitem]") ?? [])]);
@@ -168,7 +176,7 @@ export function Menu({ label, name, icon, items, primary, quiet, showLabel, chil
     const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
     if (event.key === "Escape" && open) {
       setOpen(false);
-      /** @type {HTMLElement | null} */ (box.current?.querySelector("button"))?.focus();
+      giveBack();
     } else if (next !== undefined && open) {
       all[(next + all.length) % all.length]?.focus();
     } else if (event.key === "ArrowDown") {
@@ -184,7 +192,7 @@ export function Menu({ label, name, icon, items, primary, quiet, showLabel, chil
     open ? ul({ class: "menu-list", popover: "manual", role: "menu", "aria-label": label }, shown.map((item) =>
       li({ key: item.label, role: "none" }, item.href
         ? a({ role: "menuitem", tabIndex: -1, href: item.href, target: item.target, onClick: () => setOpen(false) }, item.icon ? h(Icon, { name: item.icon }) : null, item.label)
-        : button({ role: "menuitem", tabIndex: -1, type: "button", class: item.danger ? "danger" : "", onClick: () => { setOpen(false); item.run?.(); } },
+        : button({ role: "menuitem", tabIndex: -1, type: "button", class: item.danger ? "danger" : "", onClick: () => { setOpen(false); giveBack(); item.run?.(); } },
           item.icon ? h(Icon, { name: item.icon }) : null, span(null, item.label))))) : null);
 }
 

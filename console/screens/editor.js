@@ -38,6 +38,24 @@ export function Editor({ table, id }) {
   return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "", allRates: rates.data });
 }
 
+/** Remembers the field with the caret; returns what puts it back when the editor has another address. */
+function keepCaret() {
+  const box = document.activeElement;
+  if (!(box instanceof HTMLInputElement || box instanceof HTMLTextAreaElement) || !box.closest(".editor")) return () => {};
+  const [from, to] = [box.selectionStart, box.selectionEnd];
+  const same = box.id ? `#${CSS.escape(box.id)}` : `[aria-label="${CSS.escape(box.getAttribute("aria-label") ?? "")}"]`;
+  /** @param {number} looks */
+  const look = (looks = MAX_LOOKS) => {
+    const found = /** @type {HTMLInputElement | null} */ (document.querySelector(`.editor ${same}`));
+    if (!found || found === box) { if (looks > 0) requestAnimationFrame(() => look(looks - 1)); return; }
+    found.focus({ preventScroll: true });
+    found.setSelectionRange(from, to);
+  };
+  return look;
+}
+
+const MAX_LOOKS = 120;
+
 /** A dialog gives the focus back when it closes. */
 const AFTER_DIALOG = 50;
 
@@ -94,13 +112,20 @@ function Editing({ table, item, etag, allRates }) {
       const answer = before ? await change(table, before.id, body, base.current.etag, draftName) : await make(table, body, key.current, draftName);
       const id = answer.data.id ?? before?.id;
       const fresh = await get(itemPath(table, id));
-      base.current = { item: fresh.data, etag: fresh.etag };
+      const more = JSON.stringify(bodyOf()) !== text;
+      if (item || !more) base.current = { item: fresh.data, etag: fresh.etag };
       known.current.add(fresh.etag);
+      if (more && !here.left()) {
+        // What was typed meanwhile is saved too.
+        if (item) start.current = beginning(fresh.data, "");
+        busy.value = false;
+        return await save();
+      }
       dirty.value = false;
       dirtyRows.current = false;
       start.current = beginning(fresh.data, "");
       restored.value = false;
-      dropDraft(draftName);
+      if (!more) dropDraft(draftName);
       return { data: fresh.data, etag: fresh.etag };
     } catch (problem) {
       await refused(problem, body, here);
@@ -153,7 +178,10 @@ function Editing({ table, item, etag, allRates }) {
     const saved = await save();
     // The page of a draft is its editor.
     if (saved && item && !here.left()) say(t("saved"));
-    else if (saved) here.open(`${table.address}/${saved.data.id}`, null);
+    else if (saved) {
+      const back = keepCaret();
+      if (here.open(`${table.address}/${saved.data.id}`, null)) back();
+    }
   };
   /** What is missing is said before anything is asked. */
   const hasRows = () => {
@@ -166,6 +194,8 @@ function Editing({ table, item, etag, allRates }) {
   const finalize = (send) => unreadable() || !hasRows() ? undefined : confirm({
     title: t("document.finalize_title", { one: tableName(table.key, 1).toLowerCase(), One: tableName(table.key, 1) }), text: h(NextNumber, { table, number: base.current.item?.number ?? "", date: values.value.invoice_date }), action: send ? t("document.finalize_send") : t("action.finalize"),
     run: async () => {
+      // After a save that is under way.
+      while (busy.value) await new Promise((done) => setTimeout(done, AFTER_DIALOG));
       const here = savedHere();
       const saved = await save();
       if (!saved) return;

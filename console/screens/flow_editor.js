@@ -68,11 +68,18 @@ function Editing({ table, item, etag }) {
     if (busy.value) return;
     busy.value = true;
     error.value = null;
-    const body = plain(flow.value);
+    const sent = flow.value;
+    const body = plain(sent);
     const here = savedHere();
     try {
       // A flow is replaced as a whole; what has no control here stays as it was.
       const answer = item ? await put(itemPath(table, item.id), { category: base.current.item?.category, max_attempts: base.current.item?.meta?.max_attempts, ...body }, { etag: base.current.etag }) : await post(table.path, { ...body, active: false }, { key });
+      if (item && flow.value !== sent && !here.left()) {
+        const saved = await get(itemPath(table, item.id));
+        base.current = { item: saved.data, etag: saved.etag };
+        // What was typed meanwhile is saved too, after this attempt, which is still busy.
+        return void setTimeout(() => void save());
+      }
       dropDraft(draftName);
       here.open(`/flows/${answer.data.id ?? item?.id}`, answer);
     } catch (problem) {

@@ -181,7 +181,11 @@ function Cell({ line, date, typed, setTyped, entries, day, user, edits, saved })
       await saved();
       if (box.current?.value === typed || !box.current) setTyped(null);
     } catch (error) { sayError(error); } finally { saving.current = false; }
+    // What was typed meanwhile, and left.
+    if (box.current && box.current.value !== typed && document.activeElement !== box.current) setTimeout(() => void latest.current());
   };
+  const latest = useRef(save);
+  latest.current = save;
   // What could not be saved without a connection is saved when it is back.
   const wasReached = useRef(true);
   useEffect(() => {

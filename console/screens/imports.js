@@ -197,11 +197,11 @@ function Preview({ item }) {
 /** @param {unknown} value */
 const shown = (value) => (value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
-/** Why a line failed: what the check said of it, in the reader's language, else the server's words.
+/** Why a line failed, or stays after an undo: what the check said of it, in the reader's language, else the server's words.
  * @param {Item} item @param {Item} error */
 function errorOf(item, error) {
   const known = (/** @type {Item[]} */ (item.problems ?? [])).find((problem) => problem.line === error.line);
-  if (known && item.status !== "undone") return `${known.column || known.field}: ${problemText(known)}`;
+  if (known && (item.status !== "undone" || error.message.endsWith(known.message))) return `${known.column || known.field}: ${problemText(known)}`;
   return said(error.message) || error.message.split("; ").map(ofColumn).join(" ");
 }
 

@@ -22,7 +22,7 @@ function Name() {
   const save = async () => {
     try {
       me.value = (await patch("/v1/me", { name: name.trim() })).data;
-      draft.drop();
+      draft.saved(name);
       say(t("saved"));
     } catch (error) { sayError(error); }
   };

@@ -88,7 +88,7 @@ function AccountName() {
     try {
       await patch("/v1/account", { name: name.trim() });
       me.value = (await get("/v1/me")).data;
-      draft.drop();
+      draft.saved(name);
       say(t("saved"));
     } catch (problem) { setError(problem); } finally { setBusy(false); }
   };
@@ -133,8 +133,10 @@ function Section({ name, fields, item, etag }) {
     busy.value = true;
     error.value = null;
     try {
+      const sent = edited.value;
       await patch("/v1/settings", body, { etag });
-      discard();
+      if (edited.value === sent) discard();
+      else restored.value = false;
       say(t("saved"));
     } catch (problem) { error.value = problem; } finally { busy.value = false; }
   };

@@ -66,20 +66,33 @@ function Editing({ table, item, etag, allRates }) {
   const weekly = values.value.frequency === "weekly" || values.value.frequency === "four_weeks";
 
   /** @param {string} status */
+  const bodyOf = (status) => {
+    const names = ["title", "frequency", "subscription_start", "subscription_end", weekly ? "day_of_week" : "day_of_month", ...(item ? [] : ["client_id"])];
+    const head = Object.fromEntries(names.filter((name) => (item ? values.value[name] !== start.current[name] : values.value[name] !== "")).map((name) => [name, sendable(name, values.value[name])]));
+    // Lines are sent as a whole, so only if they were changed here.
+    return { ...head, ...(!item || touchedLines.current ? { lines: lines() } : {}), ...(item ? {} : { status }) };
+  };
+  /** @param {string} status */
   const save = async (status) => {
     if (busy.value || unreadable()) return;
     busy.value = true;
     error.value = null;
-    const names = ["title", "frequency", "subscription_start", "subscription_end", weekly ? "day_of_week" : "day_of_month", ...(item ? [] : ["client_id"])];
-    const head = Object.fromEntries(names.filter((name) => (item ? values.value[name] !== start.current[name] : values.value[name] !== "")).map((name) => [name, sendable(name, values.value[name])]));
-    // Lines are sent as a whole, so only if they were changed here.
-    const body = { ...head, ...(!item || touchedLines.current ? { lines: lines() } : {}), ...(item ? {} : { status }) };
+    const body = bodyOf(status);
     const text = JSON.stringify(body);
     if (key.current.text && key.current.text !== text) key.current.key = newKey();
     key.current.text = text;
     const here = savedHere();
     try {
       const answer = item ? await change(table, item.id, body, base.current.etag, draftName) : await make(table, body, key.current.key, draftName);
+      if (JSON.stringify(bodyOf(status)) !== text && !here.left()) {
+        if (item) {
+          const saved = await get(itemPath(table, item.id));
+          base.current = { item: saved.data, etag: saved.etag };
+          start.current = beginning(saved.data, "");
+        }
+        // What was typed meanwhile is saved too, after this attempt, which is still busy.
+        return void setTimeout(() => void save(status));
+      }
       dropDraft(draftName);
       here.open(`${table.address}/${answer.data.id ?? item?.id}`, answer);
     } catch (problem) {

@@ -1,7 +1,7 @@
 // The inbox: tickets on the left, the conversation in the middle, the client on the right.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formKey, patch, post, useLoad } from "../api.js";
-import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { dropDraft, keepDraft, readDraft, typedSince } from "../drafts.js";
 import { ChoiceBox } from "../field.js";
 import { SearchBox } from "../filters.js";
 import { a, aside, button, div, h, h1, h2, label, section, span, textarea } from "../html.js";
@@ -168,8 +168,10 @@ function Reply({ item, statuses, sent }) {
       await post(`/v1/tickets/${item.id}/messages`, { type: kind, body: text }, { key });
       const status = statuses.find((one) => one.role === role);
       if (status && status.name !== item.status) await patch(`/v1/tickets/${item.id}`, { status: status.name });
+      const rest = typedSince(text, box.current?.value ?? text);
       dropDraft(draftName);
-      setText("");
+      setText(rest);
+      if (rest) keepDraft(draftName, () => rest);
       setRound(round + 1);
       if (kind === "note") say(t("ticket.noted"));
       else if (emailOf(item)) sayMailed(t("ticket.sent"), emailOf(item));

@@ -1,6 +1,6 @@
 // The form of a ticket: who asks, what about, and who takes care of it. What the client said becomes the first message of a
 // new one.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, formKey, get, patch, post, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { openConflict } from "../conflict.js";
@@ -36,6 +36,8 @@ function Editing({ table, item, etag }) {
   const start = useMemo(() => (item ? Object.fromEntries(table.fields.map((field) => [field.name, valueOf(item, field.name) ?? ""])) : { priority: "normal", ...Object.fromEntries(new URLSearchParams(place.value.query)) }), []);
   const kept = useMemo(() => readDraft(draftName), []);
   const [values, setValues] = useState(/** @type {Item} */ ({ ...start, ...kept?.value }));
+  const latest = useRef(values);
+  latest.current = values;
   const [restored, setRestored] = useState(kept !== null);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const [busy, setBusy] = useState(false);
@@ -59,6 +61,13 @@ function Editing({ table, item, etag }) {
     const here = savedHere();
     try {
       const answer = Object.keys(body).length > 0 ? await patch(itemPath(table, from.item?.id), body, { etag: from.etag }) : null;
+      if (latest.current !== now && !here.left()) {
+        // What was typed meanwhile is saved too.
+        const saved = await get(itemPath(table, from.item?.id));
+        const next = { item: saved.data, etag: saved.etag };
+        setBase(next);
+        return await change(next, latest.current);
+      }
       dropDraft(draftName);
       here.open(`${table.address}/${from.item?.id}`, answer);
     } catch (problem) {
@@ -82,10 +91,15 @@ function Editing({ table, item, etag }) {
       if (item) return await change(base, values);
       const answer = await post(table.path, Object.fromEntries(fields.map((field) => field.name).filter((name) => values[name]).map((name) => [name, values[name]])), { key });
       const { data } = answer;
-      if (values.message?.trim()) {
-        await post(`/v1/tickets/${data.id}/messages/inbound`, { body: values.message, author_name: data.client_name || (client ? [client.firstname, client.lastname].filter(Boolean).join(" ") || client.company_name : ""), author_email: data.client_email || client?.email || "" }, { key: messageKey });
+      const message = latest.current.message?.trim() ? latest.current.message : "";
+      if (message) {
+        await post(`/v1/tickets/${data.id}/messages/inbound`, { body: message, author_name: data.client_name || (client ? [client.firstname, client.lastname].filter(Boolean).join(" ") || client.company_name : ""), author_email: data.client_email || client?.email || "" }, { key: messageKey });
         // A message of the client reopens a ticket; the chosen status stays.
         if (values.status && ["waiting", "closed"].includes(statuses.find((one) => one.name === values.status)?.role)) await patch(itemPath(table, data.id), { status: values.status });
+      }
+      if (latest.current !== values && !here.left()) {
+        const saved = await get(itemPath(table, data.id));
+        return await change({ item: saved.data, etag: saved.etag }, latest.current);
       }
       dropDraft(draftName);
       here.open(`${table.address}/${data.id}`, answer);

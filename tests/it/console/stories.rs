@@ -9,6 +9,7 @@ mod honest;
 mod hurried;
 mod keyboard;
 mod lists;
+mod meanwhile;
 mod mistakes;
 mod owner;
 mod pictures;

@@ -161,6 +161,7 @@ fn a_late_save_leaves_the_reader_alone(browser: &mut Chromium, client: &Client) 
     browser.wait_until("document.getElementById('f-company_name')?.value === 'Zonder adres'");
     browser.press("button", "Weggooien");
     browser.wait_until("document.getElementById('f-company_name').value === ''");
+    browser.wait_until("document.activeElement.tagName === 'H1'");
 }
 
 fn a_deleted_draft_has_a_name(browser: &mut Chromium, client: &Client) {

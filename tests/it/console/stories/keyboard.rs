@@ -125,6 +125,7 @@ fn a_ticket_is_closed(browser: &mut Chromium, client: &Client) {
     browser.key("Enter");
     browser.wait_until("document.querySelector('[role=menuitem]') === null");
     browser.wait_until("document.querySelector('.conversation-head .pill').className.includes('calm')");
+    browser.wait_until("document.activeElement.closest('.menu') !== null");
     assert!(client.get(&format!("/v1/tickets/{id}")).data()["closed_at"].is_string());
 }
 

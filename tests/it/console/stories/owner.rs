@@ -426,6 +426,7 @@ fn clients_are_imported(browser: &mut Chromium, server: &Server, client: &Client
     browser.evaluate("document.querySelector('dialog[open] [type=submit]').click()");
     work_on("undoing");
     browser.sees("Ongedaan gemaakt");
+    browser.sees("Vul een e-mailadres in");
     assert_eq!(total(), 0);
     a_file_that_is_no_table_is_refused(browser);
 }
