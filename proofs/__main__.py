@@ -60,6 +60,13 @@ def arguments():
         if not built:
             parser.error("no server was built; run cargo build --release, or name one with --binary")
         given.binary = str(max(built, key=lambda path: path.stat().st_mtime))
+    if not pathlib.Path(given.binary).is_file():
+        parser.error(f"there is no file {given.binary}")
+    if given.folder and not pathlib.Path(given.folder).is_dir():
+        parser.error(f"there is no folder {given.folder}")
+    is_setting = given.breaks == "sync" and given.database == "postgres"
+    if given.breaks and not is_setting and b"KANTOOR_TEST_BREAK" not in pathlib.Path(given.binary).read_bytes():
+        parser.error(f"{given.binary} cannot be broken: name a binary that was built for tests (docs/proofs.md)")
     return given
 
 

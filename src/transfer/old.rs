@@ -154,10 +154,19 @@ fn settle(built: &mut Built) {
         return;
     }
     let (Some(total), Some(paid)) = (total, paid) else {
-        if status == "partial" && !built.faults.has("open_amount") && !built.faults.has("paid_amount") {
-            let message = "is partly paid: map the column with the open amount or the paid amount";
-            built.faults.add("payment_status", wrong(message.to_string()));
+        if built.faults.has("open_amount") || built.faults.has("paid_amount") {
+            return;
         }
+        let without_total = "cannot be used without the total: map the column with total_incl_vat";
+        let (field, message) = match (open, paid) {
+            (Some(_), _) => ("open_amount", without_total),
+            (_, Some(paid)) if paid != 0 => ("paid_amount", without_total),
+            _ if status == "partial" => {
+                ("payment_status", "is partly paid: map the column with the open amount or the paid amount")
+            }
+            _ => return,
+        };
+        built.faults.add(field, wrong(message.to_string()));
         return;
     };
     let is_within = paid.signum() * total.signum() >= 0 && paid.abs() <= total.abs();
@@ -183,7 +192,14 @@ fn total(body: &Body) -> Option<i128> {
         Some(Json::Number(digits)) => cents(digits),
         _ => None,
     };
-    sent("total_incl_vat").or_else(|| Some(sent("total_excl_vat").or_else(|| sent("subtotal"))? + sent("vat_amount")?))
+    let at_rate = |net: i128| match find(body, "vat_rate") {
+        Some(Json::Text(digits) | Json::Number(digits)) => Some(rounded(net * cents(digits)?, 10_000)),
+        _ => None,
+    };
+    sent("total_incl_vat").or_else(|| {
+        let net = sent("total_excl_vat").or_else(|| sent("subtotal"))?;
+        Some(net + sent("vat_amount").or_else(|| at_rate(net))?)
+    })
 }
 
 /// Returns the original PDF of a document with its name, if the archive has one.

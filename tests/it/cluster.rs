@@ -208,14 +208,44 @@ fn reads_from_a_standby_see_every_acknowledged_write() {
         reads() > before
     });
 
+    let doctor = || {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+        program.env("KANTOOR_DATABASE_URL", &server.app.config.database_url);
+        program.env("KANTOOR_DATABASE_STANDBY", &server.app.config.database_standby);
+        let done = program.env("KANTOOR_DATA", &server.app.config.data).arg("doctor").output().unwrap();
+        String::from_utf8(done.stdout).unwrap()
+    };
+    until("a standby that is not behind", || doctor().contains("The standby answers reads."));
+
     // It no longer receives the log: it may have been left behind by a failover.
     pair.between.cut();
     follows(&writer, &reader, &path, 10, "cut");
+    assert!(doctor().contains("The standby does not answer reads, or is behind."), "{}", doctor());
     // It does not respond, and then it is gone.
     way.silence(true);
     follows(&writer, &reader, &path, 5, "silent");
     way.cut();
     follows(&writer, &reader, &path, 5, "gone");
+}
+
+#[test]
+fn reads_from_a_standby_see_writes_that_are_not_on_disk_yet() {
+    let Some(pair) = Pair::start() else { return };
+    // Commits are acknowledged long before their log is on disk, and sent.
+    for setting in ["synchronous_standby_names = ''", "synchronous_commit = off", "wal_writer_delay = '10s'"] {
+        execute(&pair.primary.url(), &format!("ALTER SYSTEM SET {setting}"));
+    }
+    execute(&pair.primary.url(), "SELECT pg_reload_conf()");
+    let db = Db::at_address(format!("{}?sslmode=disable", pair.primary.url()));
+    let standby = format!("{}?sslmode=disable", pair.standby.url());
+    let server = Server::with(db, |config| config.database_standby = standby);
+    let client = server.client();
+    let path = format!("/v1/products/{}", client.post("/v1/products", json!({"name": "Chair"})).expect(201).id());
+    for round in 0..5 {
+        // It rests for a second after a read that it was behind for.
+        std::thread::sleep(Duration::from_millis(1100));
+        follows(&client, &client, &path, 1, &format!("round {round}"));
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::found::{decode, is_array};
+use crate::values::is_error;
 use crate::{
     Cell, Format, Found, MAX_COLUMNS, MAX_LINE, MAX_LINES, MAX_UNPACKED, Problem, Result, archive, malformed,
     too_large, undefuse,
@@ -127,7 +128,11 @@ fn csv_rows(bytes: &[u8], found: &Found, take: Take) -> Result<()> {
                 MAX_LINE / (1024 * 1024)
             )));
         }
-        let cell = |text: &str| if text.is_empty() { Cell::Empty } else { Cell::Text(undefuse(text).to_string()) };
+        let cell = |text: &str| match text {
+            "" => Cell::Empty,
+            text if is_error(text) => Cell::Error(text.to_string()),
+            text => Cell::Text(undefuse(text).to_string()),
+        };
         let written = &body[at..(reader.position().byte() as usize).clamp(at, body.len())];
         let problem = misquoted(written, found.separator).then(|| MISQUOTED.to_string());
         if take(number, record.iter().map(cell).collect(), problem).is_break() {

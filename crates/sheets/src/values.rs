@@ -164,14 +164,16 @@ pub fn date(text: &str, order: Dates) -> Option<String> {
     Some(date.to_string())
 }
 
-/// Returns the three numbers of a date and what separates them. A time after it is ignored.
+/// Returns the three numbers of a date and what separates them. A time after it is ignored. A year is written with two digits or
+/// is at least 100: programs write the first day of the year 1 where they have no date.
 fn parts(text: &str) -> Option<([u32; 3], char)> {
     let day = text.trim().split([' ', 'T']).next()?;
     let separator = day.chars().find(|c| !c.is_ascii_digit())?;
     if !matches!(separator, '-' | '/' | '.') {
         return None;
     }
-    let numbers: Option<Vec<u32>> = day.split(separator).map(|part| part.parse().ok()).collect();
+    let number = |part: &str| part.parse().ok().filter(|number| *number > 99 || part.len() < 3);
+    let numbers: Option<Vec<u32>> = day.split(separator).map(number).collect();
     let [one, two, three] = numbers?[..] else { return None };
     Some(([one, two, three], separator))
 }
@@ -179,6 +181,15 @@ fn parts(text: &str) -> Option<([u32; 3], char)> {
 /// Whether a spreadsheet would run this text as a formula, apart from apostrophes before it.
 fn is_formula(text: &str) -> bool {
     text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])
+}
+
+/// Whether a text is what a spreadsheet in English or Dutch writes to CSV for an error.
+pub fn is_error(text: &str) -> bool {
+    const ERRORS: &[&str] = &[
+        "#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!", "#N/B", "#VERW!", "#WAARDE!", "#NAAM?",
+        "#DEEL/0!", "#GETAL!", "#LEEG!",
+    ];
+    ERRORS.contains(&text)
 }
 
 /// Puts an apostrophe before a text that a spreadsheet would run as a formula.
@@ -278,6 +289,8 @@ mod tests {
             ("31-02-2026", Dates::DayFirst, None),
             ("tomorrow", Dates::DayFirst, None),
             ("1-2", Dates::DayFirst, None),
+            ("0001-01-01T00:00:00", Dates::DayFirst, None),
+            ("01/01/0001", Dates::MonthFirst, None),
         ] {
             assert_eq!(date(text, order).as_deref(), expected, "{text}");
         }

@@ -100,12 +100,17 @@ fn dump<T, E: From<Error>>(address: &Address, copy: &Path, work: impl Fn(&mut Tx
     Ok(done)
 }
 
-pub(crate) fn run(command: &mut Command, name: &str, address: &Address) -> Result<()> {
+/// Rejects a pooler for what changes the state of its session, which the pooler would give to others.
+pub(crate) fn must_be_direct(address: &Address, name: &str) -> Result<()> {
     if address.is_pooled() {
-        // It changes settings of its session, which the pooler would give to others.
         let what = "does not work with pool_mode=transaction; use the address of PostgreSQL itself for this command";
         return Err(Error::Copy(format!("{name} {what}")));
     }
+    Ok(())
+}
+
+pub(crate) fn run(command: &mut Command, name: &str, address: &Address) -> Result<()> {
+    must_be_direct(address, name)?;
     let done = command.envs(address.environment()).stdin(Stdio::null()).output();
     let done = done.map_err(|error| match error.kind() {
         ErrorKind::NotFound => Error::Copy(format!(

@@ -101,6 +101,10 @@ impl Options {
             standby: String::new(),
         }
     }
+
+    fn standby(&self) -> Result<Option<Address>> {
+        Some(self.standby.as_str()).filter(|url| !url.is_empty()).map(Address::parse_standby).transpose()
+    }
 }
 
 /// A database that is open. Cheap to clone.
@@ -136,8 +140,6 @@ impl Store {
             }
             Database::Postgres(url) => {
                 let address = Address::parse(url)?;
-                let standby = Some(options.standby.as_str()).filter(|url| !url.is_empty());
-                let standby = standby.map(Address::parse_standby).transpose()?;
                 let sessions = (0..options.writers.max(1))
                     .map(|_| postgres::Writing::open(address.clone(), options.timeout, &stats))
                     .collect::<Result<Vec<_>>>()?;
@@ -145,7 +147,7 @@ impl Store {
                 let urgent = postgres::Writing::open(address.clone(), options.timeout, &stats)?;
                 let urgent = Writer::start(vec![urgent], options.queue, &stats)?;
                 let pool = postgres::Pool::new(address, options.readers, options.timeout, &stats);
-                let pool = Servers::new(pool, standby);
+                let pool = Servers::new(pool, options.standby()?);
                 (Readers::Postgres(Box::new(pool)), writer, Some(urgent))
             }
         };
@@ -164,7 +166,7 @@ impl Store {
             Database::Postgres(url) => {
                 let address = Address::parse(url)?;
                 let pool = postgres::Pool::new(address, options.readers, options.timeout, &stats);
-                Readers::Postgres(Box::new(Servers::new(pool, None)))
+                Readers::Postgres(Box::new(Servers::new(pool, options.standby()?)))
             }
         };
         let inner = Inner { readers, apart: SlowReads::start()?, writer: None, urgent: None, stats };

@@ -1,6 +1,7 @@
 //! Reads from a standby that return what a read from the primary would have.
 //!
-//! A read first asks the primary how far its log is on disk; everything that was acknowledged before is within that. Then it
+//! A read first asks the primary how far its log is on disk, or without `synchronous_commit` how far it is in memory; everything
+//! that was acknowledged before is within that. Then it
 //! asks the standby how far it has replayed the log, waits a moment if that is not far enough, and reads there. So
 //! everyone reads every acknowledged write, whoever made it on whichever node. Reads that arrive together share the question
 //! to the primary, which takes a few microseconds there. If the standby is behind or lost, the primary answers.
@@ -22,8 +23,9 @@ const REST: Duration = Duration::from_secs(1);
 /// Time limit of both questions.
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// As text: the driver has no type for it.
-const WRITTEN: &str = "SELECT pg_current_wal_flush_lsn() - '0/0'";
+/// As text: the driver has no type for it. Without `synchronous_commit`, commits are acknowledged before they are on disk.
+const WRITTEN: &str = "SELECT CASE current_setting('synchronous_commit')
+     WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END - '0/0'";
 /// No row unless it receives the log: what a standby that was left behind by a failover has replayed may have been lost.
 const REPLAYED: &str = "SELECT pg_last_wal_replay_lsn() - '0/0' FROM pg_stat_wal_receiver";
 

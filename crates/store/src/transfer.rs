@@ -11,6 +11,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::address::Address;
+use crate::copy::must_be_direct;
 use crate::migrate::{self, COPYING};
 use crate::{Database, Error, Migration, Options, Result, Row, Store, Tx, Value, postgres, sqlite};
 use schema::Table;
@@ -70,7 +71,9 @@ impl Side {
         match database {
             Database::Sqlite(path) => Ok(Side::Sqlite(sqlite::open(path)?)),
             Database::Postgres(url) => {
-                let conn = postgres::Connection::open(&Address::parse(url)?, TIMEOUT, TIMEOUT)?;
+                let address = Address::parse(url)?;
+                must_be_direct(&address, "kantoor copy")?;
+                let conn = postgres::Connection::open(&address, TIMEOUT, TIMEOUT)?;
                 Ok(Side::Postgres(Box::new(conn)))
             }
         }

@@ -1,3 +1,4 @@
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::accounts::{Account, SHARED};
@@ -49,9 +50,26 @@ pub fn examine(config: &Config) -> Vec<Finding> {
         found.push(of_another_version(&store));
         return found;
     }
+    found.extend(standby(config));
     found.extend(clock_and_queue(&store, !config.database_url.is_empty()));
     found.extend(unreadable_secrets(&store, config));
     found
+}
+
+/// Looks whether a read goes to the standby: the server says nothing about one that is lost, since the primary answers.
+fn standby(config: &Config) -> Option<Finding> {
+    if config.database_standby.is_empty() || config.database_url.is_empty() {
+        return None;
+    }
+    let mut options = Options::new(database(config));
+    (options.timeout, options.standby) = (TIMEOUT, config.database_standby.clone());
+    let store = Store::open_to_read(&options).ok()?;
+    store.read_now(|tx| tx.int("SELECT 1", &[])).ok()?;
+    if store.stats().standby_reads.load(Ordering::Relaxed) > 0 {
+        return Some(Finding::fine("database", "The standby answers reads."));
+    }
+    let remedy = "Check database_standby, that it is a standby of this database and receives its log; until then, the primary answers.";
+    Some(Finding::problem("database", "The standby does not answer reads, or is behind.", remedy))
 }
 
 fn of_another_version(store: &Store) -> Finding {

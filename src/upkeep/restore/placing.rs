@@ -226,9 +226,18 @@ fn must_be_empty(config: &Config) -> Result<(), String> {
     options.readers = 1;
     options.timeout = Duration::from_secs(config.database_timeout_seconds.max(1));
     let store = Store::open_to_read(&options).map_err(|error| error.to_string())?;
-    let tables = store.read_now(|tx| tx.tables()).map_err(|error| error.to_string())?;
-    if tables.is_empty() {
+    // What a restore that was killed has started goes on, and nobody sees its tables until it has ended.
+    let sql =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'pg_restore'";
+    let (tables, loads) = store
+        .read_now(|tx| Ok::<_, store::Error>((tx.tables()?, tx.int(sql, &[])?)))
+        .map_err(|error| error.to_string())?;
+    if tables.is_empty() && loads == 0 {
         return Ok(());
+    }
+    if loads > 0 {
+        let what = "pg_restore is filling this database, maybe for a restore that was killed";
+        return Err(format!("{what}; wait until it has ended, or end it"));
     }
     let what = match store.has_schema() {
         Ok(true) => "the database contains data of Kantoor, and a server may be using it",

@@ -28,6 +28,9 @@ fn copy(db: &Db, from: &str, to: &str) -> std::process::Output {
 fn a_database_moves_to_postgresql_and_back() {
     let Some((db, mut there, key)) = both() else { return };
     let data = db.data.to_str().unwrap().to_string();
+    let sign = if there.url.contains('?') { '&' } else { '?' };
+    let pooled = complained(&copy(&db, &data, &format!("{}{sign}pool_mode=transaction", there.url)));
+    assert!(pooled.contains("kantoor copy does not work with pool_mode=transaction"), "{pooled}");
     let done = copy(&db, &data, &there.url);
     assert!(done.status.success(), "{done:?}");
     assert!(said(&done).contains("both databases have the same rows"), "{}", said(&done));

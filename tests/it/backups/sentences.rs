@@ -23,6 +23,7 @@ on_both![
     a_newer_schema_needs_the_newer_program,
     a_restore_asks_the_database_for_its_schema,
     an_interrupted_restore_is_not_a_new_company,
+    a_database_that_is_being_filled_is_refused,
     an_encrypted_backup_has_a_recipient,
     a_key_in_a_backup_is_kept_beside_another,
     the_key_of_an_earlier_schema_is_kept_too,
@@ -72,6 +73,24 @@ fn an_interrupted_restore_is_not_a_new_company(db: Db) {
     let restored = kantoor(&own, &["restore", file.to_str().unwrap()]);
     assert!(restored.status.success(), "{restored:?}");
     assert!(kantoor(&own, &["verify"]).status.success());
+}
+
+fn a_database_that_is_being_filled_is_refused(db: Db) {
+    if db.url.is_empty() {
+        return;
+    }
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let file = db.folder.path().join("b.kantoor");
+    assert!(kantoor(&db, &["backup", file.to_str().unwrap()]).status.success());
+    let own = empty_like(&db);
+    // The pg_restore of a restore that was killed.
+    let mut config: postgres::Config = own.url.parse().unwrap();
+    let left = config.application_name("pg_restore").connect(postgres::NoTls).unwrap();
+    let words = complained(&kantoor(&own, &["restore", file.to_str().unwrap()]));
+    assert!(words.contains("pg_restore is filling this database"), "{words}");
+    drop(left);
+    let restored = || kantoor(&own, &["restore", file.to_str().unwrap()]).status.success();
+    crate::failover::until("the end of its session", restored);
 }
 
 fn an_encrypted_backup_has_a_recipient(db: Db) {

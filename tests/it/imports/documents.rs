@@ -6,7 +6,11 @@ use super::{run, total, work};
 use crate::on_both;
 use crate::support::{Db, Server};
 
-on_both![old_invoices_keep_their_numbers_totals_and_pdfs, every_source_imports_its_clients_and_invoices,];
+on_both![
+    old_invoices_keep_their_numbers_totals_and_pdfs,
+    open_amounts_count_without_a_total_with_vat,
+    every_source_imports_its_clients_and_invoices,
+];
 
 const INVOICES: &str =
     "Factuurnummer;Factuurdatum;Vervaldatum;Bedrijfsnaam;E-mail;Status;Totaal excl. btw;Btw-bedrag;Totaal incl. btw
@@ -60,6 +64,37 @@ fn old_invoices_keep_their_numbers_totals_and_pdfs(db: Db) {
     let mut verify = std::process::Command::new(env!("CARGO_BIN_EXE_kantoor"));
     let verified = verify.arg("verify").env("KANTOOR_DATABASE_URL", url).env("KANTOOR_DATA", data).output().unwrap();
     assert!(verified.status.success(), "{verified:?}");
+}
+
+fn open_amounts_count_without_a_total_with_vat(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let text = "Factuurnummer;Datum;Bedrijf;Totaal excl. BTW;BTW-code;Openstaand
+1;01-05-2024;De Ster;100,00;HOOG_VERK_21;50,00
+2;13-05-2024;De Ster;100,05;LAAG_VERK_9;0,00
+3;14-05-2024;De Ster;100,00;HOOG_VERK_21;121,00
+4;15-05-2024;De Ster;100,00;HOOG_VERK_21;130,00
+";
+    let file = client.upload("x.csv", text.as_bytes()).expect(201).id();
+    let body = json!({"resource": "invoices", "source": "e_boekhouden", "file_id": file});
+    let import = client.post("/v1/imports", body).expect(201).data();
+    let found = &import["problems"];
+    assert_eq!((found.as_array().unwrap().len(), &found[0]["line"]), (1, &json!(5)), "{found:#}");
+    assert_eq!(found[0]["message"], "is 130.00, which does not fit the total of 121.00");
+    run(&server, &client, &import);
+    let status = |number: &str| {
+        let invoice = client.get(&format!("/v1/invoices?number={number}")).expect(200).data()[0].clone();
+        (invoice["payment_status"].clone(), invoice["meta"]["open_amount"].clone())
+    };
+    assert_eq!(status("1"), (json!("partial"), json!(50)));
+    assert_eq!(status("2"), (json!("paid"), json!(0)));
+    assert_eq!(status("3"), (json!("open"), json!(121)));
+
+    // The rows alone do not say it before the invoice is made.
+    let rows = r#"{"number": "5", "invoice_date": "2024-05-16", "client.company_name": "De Ster", "open_amount": 50, "rows": [{"name": "x", "unit_price": 100, "vat_rate": "21"}]}"#;
+    let file = client.upload("x.jsonl", rows.as_bytes()).expect(201).id();
+    let import = client.post("/v1/imports", json!({"resource": "invoices", "file_id": file})).expect(201).data();
+    assert_eq!(import["problems"][0]["field"], "open_amount", "{import:#}");
 }
 
 fn every_source_imports_its_clients_and_invoices(db: Db) {

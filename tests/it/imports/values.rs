@@ -12,6 +12,7 @@ use crate::support::{Db, Server};
 
 on_both![
     percentages_and_errors_of_a_workbook,
+    errors_of_a_sheet_that_was_saved_as_csv_are_problems,
     a_final_document_needs_a_date_that_can_be_right,
     vague_dates_and_numbers_are_noted,
     an_interrupted_import_is_not_run_twice,
@@ -93,6 +94,17 @@ fn percentages_and_errors_of_a_workbook(db: Db) {
     let done = run_as_checked(&server, &client, &import);
     assert!(done["errors"].to_string().contains("#N/A"), "{done:#}");
     assert_eq!(client.get("/v1/products").data()[0]["vat_rate"], "21");
+}
+
+fn errors_of_a_sheet_that_was_saved_as_csv_are_problems(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let import = checked(&client, "products", "x.csv", b"Naam,Prijs\n#N/A,1\nStoel,#WAARDE!\n#1 in sales,2\n");
+    let expected = [
+        (2, "Naam".to_string(), "is an error in the sheet: #N/A".to_string()),
+        (3, "Prijs".to_string(), "is an error in the sheet: #WAARDE!".to_string()),
+    ];
+    assert_eq!(problems(&import), expected);
 }
 
 fn a_final_document_needs_a_date_that_can_be_right(db: Db) {
