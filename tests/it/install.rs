@@ -1,5 +1,6 @@
 //! What the operator installs: packages, the unit of systemd, and `kantoor doctor`.
 
+mod image;
 mod upgrade;
 
 use std::os::unix::fs::MetadataExt;
@@ -349,16 +350,6 @@ fn the_directory_of_accounts_leads_to_the_clusters() {
     let _ = running.wait();
     let log = std::fs::read_to_string(&log).unwrap_or_default();
     assert_eq!(found, ["200", "200", "200", "401", "404"], "{log}");
-}
-
-/// An image is built from the source alone: not from results of other builds, and without its history.
-#[test]
-fn an_image_is_built_without_what_other_builds_left() {
-    let ignored = std::fs::read_to_string(".containerignore").unwrap();
-    assert_eq!(ignored, std::fs::read_to_string(".dockerignore").unwrap(), "Podman reads one, Docker the other");
-    for name in [".git", "**/target", "**/node_modules", "dist", "kantoor-data"] {
-        assert!(ignored.lines().any(|line| line == name), "{name}");
-    }
 }
 
 /// Every setting that the file mentions exists, also those in comments.
