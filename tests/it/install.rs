@@ -352,6 +352,18 @@ fn the_directory_of_accounts_leads_to_the_clusters() {
     assert_eq!(found, ["200", "200", "200", "401", "404"], "{log}");
 }
 
+/// The package only recommends the certificates of authorities, and the archive brings none.
+#[test]
+fn a_machine_without_certificates_serves() {
+    let db = Db::sqlite();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+    command.env("SSL_CERT_FILE", "/nowhere").env("SSL_CERT_DIR", "/nowhere");
+    let server = Binary::start_with(command, &db, "", &[]);
+    server.client.get("/v1/products").expect(200);
+    let said = server.said();
+    assert!(said.contains("Calls over TLS fail: install the package ca-certificates"), "{said}");
+}
+
 /// Every setting that the file mentions exists, also those in comments.
 #[test]
 fn the_packaged_settings_exist() {
