@@ -73,7 +73,7 @@ def schemathesis(given):
         return [
             ("examples per operation", given.rounds),
             ("operations", found("Operations:") if "Operations:" in text else found("selected")),
-            ("test cases", found("generated")),
+            ("test cases", found(" generated, ")),
             ("failures", 0),
             ("kantoor verify", "clean"),
         ]

@@ -265,8 +265,8 @@ const STEPS: &[Part] = &[
     Part("attempts", "integer", "Number of attempts."),
     Part(
         "result",
-        "object",
-        "Result of the step. Without the scopes to read the records of the run, only `hidden`, which names them.",
+        "object or null",
+        "Result of the step, or null if it has none. Without the scopes to read the records of the run, only `hidden`, which names them.",
     ),
     Part("error", "string", "Error of the step, or empty."),
 ];

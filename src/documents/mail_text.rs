@@ -119,7 +119,7 @@ impl Text {
     /// Fills the placeholders of a text that somebody wrote, and changes nothing else.
     pub fn sent(&self, facts: &Facts) -> Text {
         let filled = |text: &str| facts.fill_written(text);
-        Text { subject: filled(&self.subject).replace(['\n', '\r'], " "), message: filled(&self.message) }
+        Text { subject: on_one_line(&filled(&self.subject)), message: filled(&self.message) }
     }
 
     /// Fills the placeholders.
@@ -127,10 +127,15 @@ impl Text {
         // A sentence that is left out leaves no space behind.
         let message = fill(&self.message, |name| facts.value(name)).replace(" \n", "\n").trim_end().to_string();
         Text {
-            subject: fill(&self.subject, |name| facts.value(name)).replace(['\n', '\r'], " ").trim().to_string(),
+            subject: on_one_line(&fill(&self.subject, |name| facts.value(name))).trim().to_string(),
             message,
         }
     }
+}
+
+/// The header of a mail has no line breaks and no tabs, which a subject and the names in it may have.
+fn on_one_line(text: &str) -> String {
+    text.replace(['\n', '\r', '\t', '\u{2028}', '\u{2029}'], " ")
 }
 
 /// The values of the placeholders.

@@ -1,5 +1,6 @@
 //! What the operator installs: packages, the unit of systemd, and `kantoor doctor`.
 
+mod image;
 mod upgrade;
 
 use std::os::unix::fs::MetadataExt;
@@ -351,14 +352,16 @@ fn the_directory_of_accounts_leads_to_the_clusters() {
     assert_eq!(found, ["200", "200", "200", "401", "404"], "{log}");
 }
 
-/// An image is built from the source alone: not from results of other builds, and without its history.
+/// The package only recommends the certificates of authorities, and the archive brings none.
 #[test]
-fn an_image_is_built_without_what_other_builds_left() {
-    let ignored = std::fs::read_to_string(".containerignore").unwrap();
-    assert_eq!(ignored, std::fs::read_to_string(".dockerignore").unwrap(), "Podman reads one, Docker the other");
-    for name in [".git", "**/target", "**/node_modules", "dist", "kantoor-data"] {
-        assert!(ignored.lines().any(|line| line == name), "{name}");
-    }
+fn a_machine_without_certificates_serves() {
+    let db = Db::sqlite();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+    command.env("SSL_CERT_FILE", "/nowhere").env("SSL_CERT_DIR", "/nowhere");
+    let server = Binary::start_with(command, &db, "", &[]);
+    server.client.get("/v1/products").expect(200);
+    let said = server.said();
+    assert!(said.contains("Calls over TLS fail: install the package ca-certificates"), "{said}");
 }
 
 /// Every setting that the file mentions exists, also those in comments.

@@ -74,6 +74,7 @@ on_both![
     a_document_is_mailed_with_its_pdf,
     a_draft_is_mailed_with_its_number,
     a_duplicate_recipient_gets_one_mail,
+    a_subject_with_a_tab_arrives,
     mail_waits_for_a_large_document,
     rejects_invalid_mail,
     no_mail_is_lost_or_silently_duplicated,
@@ -190,6 +191,18 @@ fn a_test_mail_tells_whether_mail_arrives(db: Db) {
     assert!(String::from_utf8_lossy(&mails[0].message).contains("To: anna@jansen.example"));
     let listed = client.get("/v1/mails").data();
     assert_eq!((&listed[0]["send_type"], &listed[0]["status"]), (&json!("test"), &json!("sent")));
+}
+
+fn a_subject_with_a_tab_arrives(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    let path = invoice(&client);
+    let letter = json!({"to": "anna@ster.example", "subject": "Factuur\tvoor\u{2028}Anna", "message": "y"});
+    client.post(&format!("{path}/send"), letter).expect(200);
+    work_off(&server);
+    let mails = sink.wait(1, Duration::from_secs(10));
+    assert!(String::from_utf8_lossy(&mails[0].message).contains("Subject: Factuur voor Anna\r\n"));
 }
 
 fn a_duplicate_recipient_gets_one_mail(db: Db) {

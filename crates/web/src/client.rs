@@ -112,34 +112,47 @@ const OURS: [&str; 11] = [
 ];
 
 impl Client {
-    /// Reads the certificates of this machine's authorities; `Err` if there are none, or for an invalid User-Agent.
+    /// Reads the certificates of this machine's authorities. Without any, calls over TLS fail. `Err` for an invalid
+    /// User-Agent.
     pub fn new(settings: Settings) -> Result<Client, String> {
         // An earlier caller installed the same provider; see Cargo.toml.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let allowed: Arc<[Network]> = settings.allowed.into();
-        let http = reqwest::Client::builder()
-            .user_agent(settings.user_agent)
-            .timeout(settings.timeout)
-            // If both ended at the same time, a call that never connected would count as possibly sent.
-            .connect_timeout(settings.connect_timeout.min(settings.timeout * 9 / 10))
-            .dns_resolver(Resolver { allowed: allowed.clone() })
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            // A proxy would connect on our behalf, to addresses that we do not allow.
-            .no_proxy()
-            // The caller decides about retries.
-            .retry(retry::never())
-            // The other side may close a reused connection at that moment: "possibly sent", for nothing. It would also
-            // be bound to the runtime of the first caller.
-            .pool_max_idle_per_host(0)
-            .http1_only()
-            // Other crates may enable these; the limit of a response applies to the bytes that were sent.
-            .no_gzip()
-            .no_brotli()
-            .no_deflate()
-            .no_zstd()
-            .build()
-            .map_err(|error| format!("outgoing calls are not possible: {}", deepest(&error)))?;
+        let builder = || {
+            reqwest::Client::builder()
+                .user_agent(settings.user_agent.as_str())
+                .timeout(settings.timeout)
+                // If both ended at the same time, a call that never connected would count as possibly sent.
+                .connect_timeout(settings.connect_timeout.min(settings.timeout * 9 / 10))
+                .dns_resolver(Resolver { allowed: allowed.clone() })
+                .redirect(redirect::Policy::none())
+                .referer(false)
+                // A proxy would connect on our behalf, to addresses that we do not allow.
+                .no_proxy()
+                // The caller decides about retries.
+                .retry(retry::never())
+                // The other side may close a reused connection at that moment: "possibly sent", for nothing. It would also
+                // be bound to the runtime of the first caller.
+                .pool_max_idle_per_host(0)
+                .http1_only()
+                // Other crates may enable these; the limit of a response applies to the bytes that were sent.
+                .no_gzip()
+                .no_brotli()
+                .no_deflate()
+                .no_zstd()
+        };
+        // A machine without certificates can do everything else.
+        let uncertified = |error: reqwest::Error| {
+            let http = builder().tls_certs_only([]).build()?;
+            tracing::warn!(
+                cause = deepest(&error),
+                "Calls over TLS fail: install the package ca-certificates and restart."
+            );
+            Ok(http)
+        };
+        let http = builder().build().or_else(uncertified);
+        let http =
+            http.map_err(|error: reqwest::Error| format!("outgoing calls are not possible: {}", deepest(&error)))?;
         Ok(Client { http, allowed, answer_limit: settings.answer_limit })
     }
 

@@ -309,6 +309,7 @@ fn part_property(Part(name, kind, about): &Part) -> (String, Value) {
             json!({"anyOf": [{"type": "string", "format": format}, {"type": "string", "const": ""}]})
         }
         "string or null" => json!({"type": ["string", "null"]}),
+        "object or null" => json!({"type": ["object", "null"]}),
         "array" => json!({"type": "array", "items": {}}),
         kind => json!({"type": kind}),
     };
