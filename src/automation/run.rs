@@ -404,7 +404,10 @@ fn awaits_approval(run: &Run, action: &str) -> Result<()> {
 fn retry(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
         if !allows("retry", run.status) {
-            let message = format!("Only a run that failed or waits for its next attempt can be retried; this one is {}.", run.status.wire());
+            let message = format!(
+                "Only a run that failed or waits for its next attempt can be retried; this one is {}.",
+                run.status.wire()
+            );
             return Err(Error::new(Code::InvalidTransition, message));
         }
         run.attempts = 0;

@@ -126,10 +126,7 @@ impl Text {
     pub fn filled(&self, facts: &Facts) -> Text {
         // A sentence that is left out leaves no space behind.
         let message = fill(&self.message, |name| facts.value(name)).replace(" \n", "\n").trim_end().to_string();
-        Text {
-            subject: on_one_line(&fill(&self.subject, |name| facts.value(name))).trim().to_string(),
-            message,
-        }
+        Text { subject: on_one_line(&fill(&self.subject, |name| facts.value(name))).trim().to_string(), message }
     }
 }
 
