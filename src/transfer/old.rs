@@ -35,6 +35,11 @@ fn find<'b>(body: &'b Body, name: &str) -> Option<&'b Json> {
 
 /// The status of a document that counts for nothing: it is left out.
 const VOID: &str = "void";
+
+/// The fields that say what an invoice comes to, and what is still open.
+const AMOUNTS: &[&str] =
+    &["open_amount", "paid_amount", "total_incl_vat", "total_excl_vat", "subtotal", "vat_amount", "vat_rate"];
+
 /// The names of the currency of all documents.
 const EURO: &[&str] = &["EUR", "EURO", "EUROS", "€"];
 
@@ -154,7 +159,8 @@ fn settle(built: &mut Built) {
         return;
     }
     let (Some(total), Some(paid)) = (total, paid) else {
-        if built.faults.has("open_amount") || built.faults.has("paid_amount") {
+        // Without an amount that has a problem of its own, nothing can be said about the others.
+        if AMOUNTS.iter().any(|name| built.faults.has(name)) {
             return;
         }
         let without_total = "cannot be used without the total: map the column with total_incl_vat";
