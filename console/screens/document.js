@@ -118,11 +118,13 @@ function Money({ item }) {
   const open = openCents(item);
   const settled = open === 0n;
   const over = open < 0n && !item.is_credit;
+  // What the business owes to its client, with or without a date.
+  const refund = open < 0n && item.is_credit;
   const collecting = usePending(item.id);
   const planned = item.meta?.collection_date;
   const late = ["overdue", "partial"].includes(item.payment_status) && item.due_date ? -daysUntil(item.due_date) : 0;
-  return h(Card, { class: "money-card" }, div({ class: "soft" }, settled ? t("document.settled") : over ? t("document.overpaid") : t("document.open")), div({ class: "big-amount" }, settled ? money(item.total_incl_vat) : moneyOfCents(over ? -open : open)),
-    settled || over ? null : planned && daysUntil(planned) >= 0 ? p({ class: "soft" }, t("document.collecting", { day: day(planned) })) : collecting ? p({ class: "soft" }, t("payment.collecting")) : late > 0 ? p({ class: "late" }, t("document.n_days_late", { n: late })) : item.due_date ? p({ class: "soft" }, t("document.due", { day: day(item.due_date) })) : null,
+  return h(Card, { class: "money-card" }, div({ class: "soft" }, settled ? t("document.settled") : over ? t("document.overpaid") : refund ? t("document.to_refund") : t("document.open")), div({ class: "big-amount" }, settled ? money(item.total_incl_vat) : moneyOfCents(over || refund ? -open : open)),
+    settled || over || refund ? null : planned && daysUntil(planned) >= 0 ? p({ class: "soft" }, t("document.collecting", { day: day(planned) })) : collecting ? p({ class: "soft" }, t("payment.collecting")) : late > 0 ? p({ class: "late" }, t("document.n_days_late", { n: late })) : item.due_date ? p({ class: "soft" }, t("document.due", { day: day(item.due_date) })) : null,
     h(Facts, { facts: [[t("field.total_incl_vat"), money(item.total_incl_vat)], [t("field.paid_amount"), item.meta?.paid_amount ? money(item.meta.paid_amount) : ""], [t("field.credited_amount"), item.meta?.credited_amount ? money(item.meta.credited_amount) : ""]] }));
 }
 

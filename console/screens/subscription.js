@@ -8,10 +8,11 @@ import { day, money, moneyOfCents, nearDay, today } from "../format.js";
 import { History } from "../history.js";
 import { a, div, h, label, li, ol, p, span, strong } from "../html.js";
 import { useKeys } from "../keys.js";
+import { Mandate } from "./mandate.js";
 import { cents } from "../money.js";
 import { Button, Card, Facts, Head, Pill, Skeleton, say } from "../parts.js";
 import { go } from "../router.js";
-import { can, itemPath } from "../schema.js";
+import { can, itemPath, may } from "../schema.js";
 import { choiceName, t, tableName, word } from "../words.js";
 import { LinkName } from "../value.js";
 
@@ -24,6 +25,8 @@ const A_YEAR = { weekly: 52, four_weeks: 13, monthly: 12, quarterly: 4, half_yea
 /** @param {{ table: Table, id: string }} properties */
 export function SubscriptionPage({ table, id }) {
   const loaded = useLoad(itemPath(table, id));
+  const of = loaded.answer?.data.client_id;
+  const client = useLoad(of && may("relations.read") ? `/v1/clients/${of}` : null).answer?.data;
   const edits = can(table, "patch");
   useKeys(edits ? [{ key: "e", label: t("edit"), run: () => go(`${table.address}/${id}/edit`) }] : []);
   if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
@@ -44,6 +47,7 @@ export function SubscriptionPage({ table, id }) {
           p({ class: "soft" }, t("subscription.yearly", { amount: moneyOfCents(cents(item.total_incl_vat) * BigInt(A_YEAR[item.term] ?? 1)) }))),
         h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.client_id"), h(LinkName, { table: "clients", id: item.client_id })], [t("field.term"), choiceName("subscriptions", "term", item.term)], [t("subscription.schedule"), scheduleText(item)],
           [t("field.start_date"), day(item.start_date)], [t("field.end_date"), day(item.end_date)], [t("field.last_generated"), day(item.last_generated)], [t("field.next_generate"), day(item.next_generate)]] })),
+        client ? h(Mandate, { client }) : null,
         h(History, { table, item }))));
 }
 
