@@ -163,4 +163,6 @@ fn it_is_paid_and_credited(browser: &mut Chromium, client: &Client, invoice: &st
     browser.wait_until(&format!("location.pathname !== '{invoice}'"));
     let credit = address(browser);
     assert_eq!(shown(client, &credit)["is_credit"], true);
+    // The client has paid, so the business owes what it credits.
+    browser.sees("Terug te betalen");
 }

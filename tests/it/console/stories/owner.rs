@@ -162,6 +162,8 @@ fn a_subscription_is_collected(browser: &mut Chromium, client: &Client, customer
     browser.sees("wordt meteen een factuur gemaakt");
     browser.evaluate("document.querySelector('dialog [type=submit]').click()");
     browser.wait_until("/^.subscriptions.[0-9a-f-]{36}$/.test(location.pathname)");
+    // Its page has the mandate of the client.
+    browser.sees("M-1");
     let subscription = client.get("/v1/subscriptions").data()[0].clone();
     assert_eq!((&subscription["status"], &subscription["title"]), (&json!("active"), &json!("Onderhoud")));
     // Its first invoice waits for the next file.
@@ -203,7 +205,7 @@ fn hours_are_submitted_and_approved(browser: &mut Chromium, client: &Client, cus
     browser.key("Enter");
     browser.wait_until("document.querySelector('.week tfoot .sum').innerText === '10:00'");
     browser.press("button", "Week indienen");
-    browser.sees("U dient 10:00 uur in");
+    browser.sees("in: 10:00.");
     browser.evaluate("document.querySelector('dialog [type=submit]').click()");
     browser.sees("De week is ingediend.");
     browser.press("button", "Week terughalen");
