@@ -22,8 +22,9 @@ const PAGE: i64 = 8192;
 const CHECKPOINT: i64 = 32 * 1024 * 1024;
 
 /// The cache of the one connection that writes, in kilobytes. Each account has its own page of each index, so the writes of 16
-/// accounts change more pages in turn than 2 MB hold, and read them again for every commit.
-const WRITER_CACHE: i64 = 8_000;
+/// accounts change more pages in turn than 2 MB hold, and read them again for every commit. More than this would gain little for
+/// the memory that it takes.
+const WRITER_CACHE: i64 = 4_000;
 
 /// Pages that a transaction changes are kept in memory up to this many bytes.
 const SPILL: i64 = 32 * 1024 * 1024;
