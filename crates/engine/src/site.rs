@@ -101,7 +101,7 @@ impl Site {
     }
 }
 
-/// Returns the address that a browser opens for one that the server listens on: no browser opens 0.0.0.0 or [::], which stand for
+/// Returns the address that a browser opens for one that the server listens on: no browser opens `0.0.0.0` or `[::]`, which stand for
 /// all addresses of the machine.
 pub fn to_open(listen: &str) -> String {
     match listen.parse::<SocketAddr>() {
