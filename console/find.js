@@ -75,7 +75,7 @@ const detailOf = (item) => (item.type === "deal" ? choiceName("deals", "status",
  * @param {string} words @param {AbortSignal} abort @returns {Promise<Hit[]>} */
 async function search(words, abort) {
   const { data } = await get(`/v1/search?q=${encodeURIComponent(words)}`, { abort, quiet: true });
-  // Of each kind, those that are called so come before those that mention it.
+  // Of each kind, records with that name come before those that only mention it.
   const kinds = [...new Set(data.map((/** @type {any} */ item) => item.type))];
   const rank = (/** @type {any} */ item) => 2 * kinds.indexOf(item.type) + (String(item.name).toLowerCase().includes(words.toLowerCase()) ? 0 : 1);
   return data.sort((/** @type {any} */ one, /** @type {any} */ other) => rank(one) - rank(other)).map((/** @type {any} */ item) => {
