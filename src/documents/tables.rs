@@ -206,7 +206,7 @@ pub const QUOTES: &[Migration] = table!(33, "quotes");
 pub const WORKORDERS: &[Migration] = table!(34, "workorders");
 
 /// Later migrations, for all three.
-pub const MIGRATIONS: &[Migration] = &[DATES, OWED, EMITTED, DUE, FEWER, OPEN, COLLECTED, NOT_LATE];
+pub const MIGRATIONS: &[Migration] = &[DATES, OWED, EMITTED, DUE, FEWER, OPEN, COLLECTED, NOT_LATE, ONE_OF_DRAFTS];
 
 /// Indexes for date ranges, so that only the rows of a page are read.
 const DATES: Migration = Migration {
@@ -371,5 +371,16 @@ CREATE INDEX invoices_unpaid ON invoices (account_id, due_date, open_amount, col
 CREATE INDEX invoices_unpaid_of_client ON invoices (account_id, client_id, due_date, open_amount, collection_date)
     WHERE open_amount <> 0;
 CREATE INDEX invoices_collected ON invoices (account_id, id) WHERE collection_date <> '';
+",
+};
+
+/// Two indexes had the drafts: the one of Home also serves those who look through all of them.
+const ONE_OF_DRAFTS: Migration = Migration {
+    number: 133,
+    name: "one index of drafts",
+    sql: "
+DROP INDEX invoices_drafts;
+DROP INDEX quotes_drafts;
+DROP INDEX workorders_drafts;
 ",
 };
