@@ -1,5 +1,6 @@
-// Nothing typed is lost: what stands in a form is kept in the browser, per user and address, until it is saved or a week
-// old. Signing out clears it.
+// Nothing typed is lost: what stands in a form is kept in the browser, per user and address, until it is saved, discarded or a
+// week old. Signing out clears it. What is typed while something is being saved is kept here alone: in `saveTyped` for forms, in
+// `useDraft` for a text.
 import { useRef, useState } from "preact/hooks";
 import { patch } from "./api.js";
 import { me } from "./schema.js";
@@ -15,11 +16,15 @@ const keyOf = (name) => `${PREFIX} ${me.value.user.id ?? ""} ${name}`;
 const waiting = new Map();
 
 /** Keeps a draft shortly after the last change.
- * @param {string} name @param {() => unknown} read */
+ * @param {string} name @param {() => unknown} read Returns null if there is nothing to keep. */
 export function keepDraft(name, read) {
   forget(name);
   const key = keyOf(name);
-  const keep = () => { forget(name); write(key, { at: Date.now(), value: read() }); };
+  const keep = () => {
+    forget(name);
+    const value = read();
+    write(key, value === null ? null : { at: Date.now(), value });
+  };
   waiting.set(name, { timer: setTimeout(keep, DELAY), keep });
 }
 
@@ -55,6 +60,39 @@ export function dropDraft(name) {
   write(keyOf(`sent ${name}`), null);
 }
 
+/** Saves a form, then what was typed in it meanwhile, until nothing is left; only then the draft is dropped. Whoever leaves finds
+ * in the draft what was not saved.
+ * @template Saved
+ * @param {object} form
+ * @param {string} form.draft
+ * @param {() => unknown} form.typed What stands in the form; something else as soon as more is typed.
+ * @param {() => Promise<Saved>} form.send
+ * @param {((saved: Saved) => unknown)} [form.next] Lets the form continue from what was saved. Without it, what was typed
+ * meanwhile waits in the form.
+ * @param {() => boolean} [form.left] Whether the page of the form was left.
+ * @returns {Promise<Saved>} */
+export async function saveTyped({ draft, typed, send, next, left }) {
+  for (;;) {
+    const sent = typed();
+    const saved = await send();
+    const all = typed() === sent;
+    if (all) dropDraft(draft);
+    if (all || !next || left?.()) return saved;
+    await next(saved);
+  }
+}
+
+/** What was changed in a form, or null: a draft has no more than that, so that it takes back nothing that others changed.
+ * @param {Record<string, any>} before @param {Record<string, any>} now */
+export function changedSince(before, now) {
+  const changed = Object.entries(now).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
+  return changed.length > 0 ? Object.fromEntries(changed) : null;
+}
+
+/** What was typed after a text was sent.
+ * @param {string} sent @param {string} now */
+export const typedSince = (sent, now) => (now.startsWith(sent) ? now.slice(sent.length).trimStart() : now);
+
 /** A text that is kept while it is typed.
  * @param {string} name @param {string} saved What the server has. */
 export function useDraft(name, saved) {
@@ -62,24 +100,28 @@ export function useDraft(name, saved) {
   const [restored, setRestored] = useState(typed !== null && typed !== saved);
   const latest = useRef(typed);
   latest.current = typed;
+  /** @param {string | null} text */
+  const take = (text) => { latest.current = text; setTyped(text); };
+  const drop = () => { take(null); setRestored(false); dropDraft(name); };
+  /** @param {string} text */
+  const set = (text) => { take(text); keepDraft(name, () => text); };
   return {
-    value: typed ?? saved, restored,
-    /** @param {string} text */
-    set: (text) => { setTyped(text); keepDraft(name, () => text); },
-    drop: () => { setTyped(null); setRestored(false); dropDraft(name); },
+    value: typed ?? saved, restored, set, drop,
     /** Forgets what was saved, but not what was typed since.
      * @param {string} text */
     saved: (text) => {
       setRestored(false);
-      setTyped((now) => (now === text ? null : now));
-      if ((latest.current ?? text) === text) dropDraft(name);
+      if ((latest.current ?? text) === text) drop();
+    },
+    /** Forgets what was sent; what was typed since is the beginning of the next text.
+     * @param {string} text */
+    sent: (text) => {
+      const rest = typedSince(text, latest.current ?? "");
+      drop();
+      if (rest) set(rest);
     },
   };
 }
-
-/** What was typed after a text was sent.
- * @param {string} sent @param {string} now */
-export const typedSince = (sent, now) => (now.startsWith(sent) ? now.slice(sent.length).trimStart() : now);
 
 export function dropAllDrafts() {
   for (const name of [...waiting.keys()]) forget(name);

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, formKey, get, post, useLoad } from "./api.js";
-import { dropDraft, keepDraft, readDraft } from "./drafts.js";
+import { changedSince, dropDraft, keepDraft, readDraft, saveTyped } from "./drafts.js";
 import { FieldRow } from "./field.js";
 import { Others } from "./here.js";
 import { useIdentity } from "./identity.js";
@@ -66,7 +66,7 @@ function Editing({ table, item, etag }) {
   const set = (name, value) => {
     values.value = { ...values.value, [name]: value };
     touched.current = true;
-    keepDraft(draftName, () => values.value);
+    keepDraft(draftName, () => changedSince(initial(table, base.current.item, ""), values.value));
   };
   /** @param {string} id */
   const goOnFrom = async (id) => {
@@ -74,25 +74,23 @@ function Editing({ table, item, etag }) {
     base.current = { item: saved.data, etag: saved.etag };
     known.current.add(saved.etag);
   };
-  const save = async () => {
-    if (busy.value) return;
+  const bodyOf = () => {
     const body = item ? changes(fields, base.current.item ?? {}, values.value) : filledIn(fields, values.value);
     const own = customChanges(custom, base.current.item?.custom_fields ?? {}, values.value);
-    if (Object.keys(own).length > 0) body.custom_fields = own;
-    const back = item ? `${table.address}/${item.id}` : table.address;
+    return Object.keys(own).length > 0 ? { ...body, custom_fields: own } : body;
+  };
+  const back = item ? `${table.address}/${item.id}` : table.address;
+  const save = async () => {
+    if (busy.value) return;
+    let body = bodyOf();
     if (item && Object.keys(body).length === 0) { dropDraft(draftName); return go(back); }
     busy.value = true;
     error.value = null;
     const here = savedHere();
-    const sent = values.value;
     try {
-      const answer = item ? await change(table, item.id, body, base.current.etag, draftName) : await make(table, body, key, draftName);
-      if (values.value !== sent && !here.left()) {
-        // What was typed meanwhile is saved too, after this attempt, which is still busy.
-        if (item) await goOnFrom(item.id);
-        return void setTimeout(() => void save());
-      }
-      if (values.value === sent) dropDraft(draftName);
+      const answer = await saveTyped({ draft: draftName, typed: () => values.value, left: here.left,
+        send: () => { body = bodyOf(); return item ? change(table, item.id, body, base.current.etag, draftName) : make(table, body, key, draftName); },
+        next: () => item && goOnFrom(item.id) });
       if (!item && table.key === "pipelines") await addPhases(answer.data.id);
       showOnce(answer);
       const id = answer.data?.id ?? item?.id;
@@ -128,7 +126,7 @@ function Editing({ table, item, etag }) {
       div({ class: "fields" }, group.map((field) => h(FieldRow, { key: field.name, table: table.key, field, value: values.value[field.name], error: errors[field.name], onNew: field.refers === "clients" ? (typed) => void import("./screens/quick_client.js").then(({ openQuickClient }) => openQuickClient(typed, (made) => set(field.name, made.id))) : undefined, onChange: (value) => set(field.name, value) }))))),
     custom.length > 0 ? h(Card, { title: tableName("custom_fields") }, div({ class: "fields" }, custom.map((field) => h(FieldRow, { key: field.name, table: "custom", field, name: field.label, value: values.value[field.name] ?? base.current.item?.custom_fields?.[field.key] ?? (field.kind === "boolean" ? false : ""), error: errors[`custom_fields.${field.key}`], onChange: (value) => set(field.name, value) })))) : null,
     table.key === "corporate_identities" ? h(Preview, { values: values.value }) : null,
-    div({ class: "form-foot" }, h(Button, { href: item ? `${table.address}/${item.id}` : table.address }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))));
+    div({ class: "form-foot" }, h(Button, { href: back, onClick: () => dropDraft(draftName) }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))));
 }
 
 /** A pipeline begins with the phases that a new account has; everybody reads these in their own language.

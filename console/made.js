@@ -32,9 +32,11 @@ export async function make(table, body, key, draft) {
 
 /** Changes a record to what a form says. Until the answer comes, nobody knows whether it is saved.
  * @param {import("./schema.js").Table} table @param {string} id @param {Record<string, any>} body @param {string} etag @param {string} draft */
-export function change(table, id, body, etag, draft) {
+export async function change(table, id, body, etag, draft) {
   keepNow(`sent ${draft}`, {});
-  return patch(itemPath(table, id), body, { etag }).catch((error) => { refused(error); dropDraft(`sent ${draft}`); throw error; });
+  const answer = await patch(itemPath(table, id), body, { etag }).catch((error) => { refused(error); dropDraft(`sent ${draft}`); throw error; });
+  dropDraft(`sent ${draft}`);
+  return answer;
 }
 
 /** The server said no, so nothing was made. Without an answer it may have been.

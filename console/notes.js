@@ -1,7 +1,7 @@
 // Notes about a client, an invoice, a project or a deal.
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { formKey, post, useLoad } from "./api.js";
-import { dropDraft, keepDraft, readDraft, typedSince } from "./drafts.js";
+import { useDraft } from "./drafts.js";
 import { div, form, h, li, textarea, ul } from "./html.js";
 import { Button, Card, Moment, deleteLater, say, sayError } from "./parts.js";
 import { can, tables } from "./schema.js";
@@ -27,9 +27,8 @@ export function Notes({ about, id }) {
 
 /** @param {{ about: string, id: string }} properties */
 function NewNote({ about, id }) {
-  const draftName = `note ${about} ${id}`;
-  const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
-  const [text, setText] = useState(/** @type {string} */ (readDraft(draftName)?.value ?? ""));
+  const draft = useDraft(`note ${about} ${id}`, "");
+  const text = draft.value;
   const [busy, setBusy] = useState(false);
   const [round, setRound] = useState(0);
   const key = useMemo(formKey, [round]);
@@ -38,16 +37,13 @@ function NewNote({ about, id }) {
     setBusy(true);
     try {
       await post("/v1/notes", { body: text.trim(), [about]: id }, { key });
-      const rest = typedSince(text, box.current?.value ?? text);
-      dropDraft(draftName);
-      setText(rest);
-      if (rest) keepDraft(draftName, () => rest);
+      draft.sent(text);
       setRound(round + 1);
       say(t("saved"));
     } catch (error) { sayError(error); } finally { setBusy(false); }
   };
   return form({ class: "new-note", onSubmit: (event) => { event.preventDefault(); void save(); } },
-    textarea({ ref: box, rows: 2, value: text, "aria-label": t("notes.new"), placeholder: t("notes.new"), onInput: (event) => { const typed = event.currentTarget.value; setText(typed); keepDraft(draftName, () => typed); },
+    textarea({ rows: 2, value: text, "aria-label": t("notes.new"), placeholder: t("notes.new"), onInput: (event) => draft.set(event.currentTarget.value),
       onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void save(); } } }),
     text.trim() ? h(Button, { type: "submit", small: true, busy }, t("ticket.add_note")) : null);
 }

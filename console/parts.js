@@ -26,7 +26,7 @@ export function Button({ icon, primary, danger, quiet, small, href, type = "butt
   const classes = ["button", primary && "primary", danger && "danger", quiet && "quiet", small && "small", !children && "square", busy && "busy", extra].filter(Boolean).join(" ");
   const inside = [icon ? h(Icon, { name: icon }) : null, children ? span(null, children) : null];
   const name = full ?? (children ? undefined : label);
-  if (href) return a({ class: classes, href, "aria-label": name, title: label, target, download }, inside);
+  if (href) return a({ class: classes, href, "aria-label": name, title: label, target, download, onClick }, inside);
   return button({ class: classes, type, disabled: disabled || busy, "aria-busy": busy || undefined, "aria-expanded": open, "aria-label": name, title: label, onClick, form }, inside);
 }
 

@@ -1,12 +1,12 @@
 // The editor of a document: client, dates, rows with live totals, notes.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { ApiError, get, newKey, post, useLoad } from "../api.js";
+import { ApiError, formKey, get, post, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { ChangedNotice, openConflict } from "../conflict.js";
 import { removeItem } from "../detail.js";
 import { confirm } from "../dialog.js";
-import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { changedSince, dropDraft, keepDraft, readDraft, saveTyped } from "../drafts.js";
 import { DayBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
 import { plusDays, today } from "../format.js";
@@ -76,10 +76,9 @@ function Editing({ table, item, etag, allRates }) {
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   const dirty = useSignal(kept !== null);
-  const dirtyRows = useRef(kept !== null);
-  const touchedDue = useRef(Boolean(item || kept?.value.values.due_date));
-  const key = useRef(newKey());
-  const sentText = useRef("");
+  const dirtyRows = useRef(Boolean(kept?.value.rows));
+  const touchedDue = useRef(Boolean(item || kept?.value.values?.due_date));
+  const key = useMemo(formKey, []);
 
   useEffect(() => {
     if (!item || dirty.value || known.current.has(etag)) return;
@@ -90,7 +89,11 @@ function Editing({ table, item, etag, allRates }) {
     rows.value = (item.rows ?? []).map((/** @type {Item} */ row) => editedRow(row));
   }, [etag]);
 
-  const changed = () => { dirty.value = true; keepDraft(draftName, () => ({ values: values.value, rows: bodyRows() })); };
+  const changed = () => { dirty.value = true; keepDraft(draftName, draftOf); };
+  const draftOf = () => {
+    const head = changedSince(beginning(base.current.item, ""), values.value);
+    return head || dirtyRows.current ? { values: head ?? {}, ...(dirtyRows.current ? { rows: bodyRows() } : {}) } : null;
+  };
   const bodyRows = () => rows.value.filter((/** @type {any} */ row) => !isBlank(row)).map((/** @type {any} */ row) => rowBody(row, "name", rates));
   /** @param {Item} changes */
   const set = (changes) => { values.value = { ...values.value, ...changes }; changed(); };
@@ -103,30 +106,25 @@ function Editing({ table, item, etag, allRates }) {
     if (before && !dirty.value) return { data: before, etag: base.current.etag };
     busy.value = true;
     error.value = null;
-    const body = bodyOf();
-    const text = JSON.stringify(body);
-    if (sentText.current && sentText.current !== text) key.current = newKey();
-    sentText.current = text;
+    let body = bodyOf();
     const here = savedHere();
+    const send = async () => {
+      body = bodyOf();
+      const answer = before ? await change(table, before.id, body, base.current.etag, draftName) : await make(table, body, key, draftName);
+      const saved = await get(itemPath(table, answer.data.id ?? before?.id));
+      known.current.add(saved.etag);
+      return saved;
+    };
+    /** @param {import("../api.js").Answer} saved */
+    const continueAfter = (saved) => { base.current = { item: saved.data, etag: saved.etag }; start.current = beginning(saved.data, ""); };
     try {
-      const answer = before ? await change(table, before.id, body, base.current.etag, draftName) : await make(table, body, key.current, draftName);
-      const id = answer.data.id ?? before?.id;
-      const fresh = await get(itemPath(table, id));
-      const more = JSON.stringify(bodyOf()) !== text;
-      if (item || !more) base.current = { item: fresh.data, etag: fresh.etag };
-      known.current.add(fresh.etag);
-      if (more && !here.left()) {
-        // What was typed meanwhile is saved too.
-        if (item) start.current = beginning(fresh.data, "");
-        busy.value = false;
-        return await save();
-      }
+      // A new document stays new until all of it is saved.
+      const saved = await saveTyped({ draft: draftName, typed: () => JSON.stringify(bodyOf()), left: here.left, send, next: (saved) => before && continueAfter(saved) });
+      continueAfter(saved);
       dirty.value = false;
       dirtyRows.current = false;
-      start.current = beginning(fresh.data, "");
       restored.value = false;
-      if (!more) dropDraft(draftName);
-      return { data: fresh.data, etag: fresh.etag };
+      return saved;
     } catch (problem) {
       await refused(problem, body, here);
       return null;

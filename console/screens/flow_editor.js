@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { ApiError, formKey, get, newKey, post, put, useLoad } from "../api.js";
 import { ChangedNotice, openConflict } from "../conflict.js";
-import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { changedSince, dropDraft, keepDraft, readDraft, saveTyped } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
 import { a, button, div, form, h, input, label, li, ol, p, span, strong, textarea } from "../html.js";
@@ -33,7 +33,7 @@ function Editing({ table, item, etag }) {
   const base = useRef({ item, etag });
   const draftName = place.value.path;
   const kept = useMemo(() => readDraft(draftName), []);
-  const flow = useSignal(/** @type {Item} */ (withKeys(kept?.value ?? beginning(item))));
+  const flow = useSignal(/** @type {Item} */ (withKeys({ ...beginning(item), ...kept?.value })));
   const touched = useSignal(kept !== null);
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
@@ -42,7 +42,7 @@ function Editing({ table, item, etag }) {
   /** @param {Item} changes */
   const set = (changes) => { forget(Object.keys(changes)); change(changes); };
   /** @param {Item} changes */
-  const change = (changes) => { flow.value = { ...flow.value, ...changes }; touched.value = true; keepDraft(draftName, () => plain(flow.value)); };
+  const change = (changes) => { flow.value = { ...flow.value, ...changes }; touched.value = true; keepDraft(draftName, () => changedSince(beginning(base.current.item), plain(flow.value))); };
   /** What was wrong with a field is gone once it is changed.
    * @param {string[]} paths */
   const forget = (paths) => {
@@ -68,22 +68,26 @@ function Editing({ table, item, etag }) {
     if (busy.value) return;
     busy.value = true;
     error.value = null;
-    const sent = flow.value;
-    const body = plain(sent);
+    let body = plain(flow.value);
     const here = savedHere();
-    try {
+    const send = async () => {
+      body = plain(flow.value);
+      const made = base.current.item;
       // A flow is replaced as a whole; what has no control here stays as it was.
-      const answer = item ? await put(itemPath(table, item.id), { category: base.current.item?.category, max_attempts: base.current.item?.meta?.max_attempts, ...body }, { etag: base.current.etag }) : await post(table.path, { ...body, active: false }, { key });
-      if (item && flow.value !== sent && !here.left()) {
-        const saved = await get(itemPath(table, item.id));
-        base.current = { item: saved.data, etag: saved.etag };
-        // What was typed meanwhile is saved too, after this attempt, which is still busy.
-        return void setTimeout(() => void save());
-      }
-      dropDraft(draftName);
-      here.open(`/flows/${answer.data.id ?? item?.id}`, answer);
+      const answer = made ? await put(itemPath(table, made.id), { category: made.category, max_attempts: made.meta?.max_attempts, ...body }, { etag: base.current.etag }) : await post(table.path, { ...body, active: false }, { key });
+      return { ...answer, id: answer.data.id ?? made?.id };
+    };
+    /** @param {{ id: string }} saved */
+    const continueAfter = async ({ id }) => {
+      const saved = await get(itemPath(table, id));
+      base.current = { item: saved.data, etag: saved.etag };
+    };
+    try {
+      const answer = await saveTyped({ draft: draftName, typed: () => flow.value, left: here.left, send, next: continueAfter });
+      here.open(`/flows/${answer.id}`, answer);
     } catch (problem) {
-      if (item && problem instanceof ApiError && problem.status === 412) return await merge(item.id, changedIn(beginning(base.current.item), body));
+      const now = base.current.item;
+      if (now && problem instanceof ApiError && problem.status === 412) return await merge(now.id, changedSince(beginning(now), body) ?? {});
       if (here.missed(problem)) return;
       error.value = problem;
       scrollTo({ top: 0, behavior: "smooth" });
@@ -122,7 +126,7 @@ function Editing({ table, item, etag }) {
   /** @param {number} at */
   const adding = (at) => li({ key: `add ${at}`, class: "flow-add" }, h(Menu, { label: t("flow.add_step"), icon: "plus", quiet: true, align: "left", showLabel: at === steps.length, items: STEP_TYPES.map((type) => ({ label: stepName(type), icon: STEP_ICONS[type], run: () => insert(at, type) })) }));
   return form({ class: "page narrow editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void save(); } },
-    h(Head, { title: item ? item.name : word(["new.flows"], ""), over: a({ href: "/flows" }, tableName("flows")) }, h(Button, { quiet: true, onClick: () => { asJson.value = !asJson.value; } }, asJson.value ? t("flow.as_form") : "JSON"), h(Button, { href: item ? `/flows/${item.id}` : "/flows" }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))),
+    h(Head, { title: item ? item.name : word(["new.flows"], ""), over: a({ href: "/flows" }, tableName("flows")) }, h(Button, { quiet: true, onClick: () => { asJson.value = !asJson.value; } }, asJson.value ? t("flow.as_form") : "JSON"), h(Button, { href: item ? `/flows/${item.id}` : "/flows", onClick: () => dropDraft(draftName) }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))),
     kept && touched.value ? h(Restored, { discard: () => { dropDraft(draftName); follow(item, etag); } }) : null,
     item && touched.value && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: [], find: controlOf }) : null,
@@ -186,9 +190,6 @@ function beginning(item) {
   const definition = item?.meta?.definition ?? {};
   return { name: item?.name ?? "", description: item?.description ?? "", trigger_type: item?.trigger_type ?? "event", trigger_key: item?.trigger_key ?? "", conditions: definition.conditions ?? [], steps: definition.steps ?? [] };
 }
-
-/** @param {Item} before @param {Item} now @returns {Item} */
-const changedIn = (before, now) => Object.fromEntries(Object.entries(now).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])));
 
 /** @param {Item} flow @returns {Item} */
 const withKeys = (flow) => ({ ...flow, steps: (flow.steps ?? []).map((/** @type {Item} */ step) => ({ ...step, key: newKey() })) });

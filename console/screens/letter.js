@@ -8,7 +8,7 @@ import { errorsByField } from "../form.js";
 import { isAhead, moment } from "../format.js";
 import { a, button, dd, div, dl, dt, h, iframe, input, label, p, section, span } from "../html.js";
 import { SERVER_SENDER, STORES_MAIL, sayMailed } from "../mailed.js";
-import { Icon, Problem, Restored, Skeleton, onPhone, sayError } from "../parts.js";
+import { Icon, Problem, Skeleton, onPhone, sayError } from "../parts.js";
 import { itemPath, may, tables } from "../schema.js";
 import { choiceName, t, word } from "../words.js";
 
@@ -55,6 +55,7 @@ function Letter({ table, id, close }) {
     set({ send_type: type, ...Object.fromEntries(untouched.map((name) => [name, data[name]])) });
     setUsual(data);
   }, sayError);
+  const drop = () => { dropDraft(draftName); setMail({ ...mail, cc: "", ...usual }); setRestored(false); };
   const run = async () => {
     setFaults({});
     const { data, meta } = await post(`${path}/send`, { to: mail?.to, ...(mail?.cc ? { cc: mail.cc } : {}), subject: mail?.subject, message: mail?.message, send_type: mail?.send_type, include_pdf: mail?.include_pdf }, { key }).catch((problem) => {
@@ -67,7 +68,6 @@ function Letter({ table, id, close }) {
       // The fields say what is wrong.
       throw null;
     });
-    dropDraft(draftName);
     const to = mail?.to ?? "";
     sayMailed(isAhead(data.leaves_at) ? t("send.waits", { to, at: moment(data.leaves_at) }) : t("send.done", { to }), to, meta?.warnings);
   };
@@ -79,9 +79,8 @@ function Letter({ table, id, close }) {
   useEffect(() => { if (mail) /** @type {HTMLElement | null} */ (document.querySelector(onPhone.value && mail.to ? ".send [type=submit]" : "#send-to"))?.focus(); }, [mail !== null]);
   const types = Object.values(TYPES).find((all) => all.includes(mail?.send_type)) ?? [];
   const own = mail !== null && ["subject", "message"].some((name) => mail[name] !== usual[name]);
-  return h(Dialog, { title: t("send.title"), action: t("action.send"), wide: true, class: "send", close, run, disabled: !mail },
+  return h(Dialog, { title: t("send.title"), action: t("action.send"), wide: true, class: "send", close, run, draft: { restored, drop }, disabled: !mail },
     error ? h(Problem, { error }) : null, !mail && !error ? h(Skeleton, { rows: 10 }) : null,
-    restored ? h(Restored, { discard: () => { dropDraft(draftName); setMail({ ...mail, cc: "", ...usual }); setRestored(false); } }) : null,
     mail && STORES_MAIL ? div({ class: "notice" }, span(null, t("send.stored"))) : null,
     mail ? div({ class: "send-columns" },
       div({ class: "send-form" },

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 import { ApiError, get, patch, useLoad } from "../api.js";
-import { dropDraft, keepDraft, readDraft, useDraft } from "../drafts.js";
+import { dropDraft, keepDraft, readDraft, saveTyped, useDraft } from "../drafts.js";
 import { ChoiceBox, FieldRow, TextBox } from "../field.js";
 import { changes, errorsByField } from "../form.js";
 import { size } from "../format.js";
@@ -134,9 +134,9 @@ function Section({ name, fields, item, etag }) {
     error.value = null;
     try {
       const sent = edited.value;
-      await patch("/v1/settings", body, { etag });
-      if (edited.value === sent) discard();
-      else restored.value = false;
+      await saveTyped({ draft: draftName, typed: () => edited.value, send: () => patch("/v1/settings", body, { etag }) });
+      restored.value = false;
+      if (edited.value === sent) edited.value = {};
       say(t("saved"));
     } catch (problem) { error.value = problem; } finally { busy.value = false; }
   };

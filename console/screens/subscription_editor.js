@@ -1,11 +1,11 @@
 // The editor of a subscription: client, schedule, lines with live totals.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { ApiError, get, newKey, useLoad } from "../api.js";
+import { ApiError, formKey, get, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { ChangedNotice, openConflict } from "../conflict.js";
 import { confirm } from "../dialog.js";
-import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { changedSince, dropDraft, keepDraft, readDraft, saveTyped } from "../drafts.js";
 import { ChoiceBox, DayBox, NumberBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
 import { day, today } from "../format.js";
@@ -44,11 +44,15 @@ function Editing({ table, item, etag, allRates }) {
   const live = useMemo(() => liveTotals(rows, rates), []);
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
-  const key = useRef({ text: "", key: newKey() });
+  const key = useMemo(formKey, []);
   const lines = () => rows.value.filter((/** @type {any} */ row) => !isBlank(row)).map((/** @type {any} */ row) => rowBody(row, "title", rates));
   const touched = useSignal(kept !== null);
-  const touchedLines = useRef(kept !== null);
-  const changed = () => { touched.value = true; keepDraft(draftName, () => ({ values: values.value, lines: lines() })); };
+  const touchedLines = useRef(Boolean(kept?.value.lines));
+  const changed = () => { touched.value = true; keepDraft(draftName, draftOf); };
+  const draftOf = () => {
+    const head = changedSince(beginning(base.current.item, ""), values.value);
+    return head || touchedLines.current ? { values: head ?? {}, ...(touchedLines.current ? { lines: lines() } : {}) } : null;
+  };
   /** Shows the subscription as it is on the server.
    * @param {Item | null} now @param {string} version */
   const follow = (now, version) => {
@@ -77,23 +81,17 @@ function Editing({ table, item, etag, allRates }) {
     if (busy.value || unreadable()) return;
     busy.value = true;
     error.value = null;
-    const body = bodyOf(status);
-    const text = JSON.stringify(body);
-    if (key.current.text && key.current.text !== text) key.current.key = newKey();
-    key.current.text = text;
+    let body = bodyOf(status);
     const here = savedHere();
+    const continueAfter = async () => {
+      if (!item) return;
+      const saved = await get(itemPath(table, item.id));
+      base.current = { item: saved.data, etag: saved.etag };
+      start.current = beginning(saved.data, "");
+    };
     try {
-      const answer = item ? await change(table, item.id, body, base.current.etag, draftName) : await make(table, body, key.current.key, draftName);
-      if (JSON.stringify(bodyOf(status)) !== text && !here.left()) {
-        if (item) {
-          const saved = await get(itemPath(table, item.id));
-          base.current = { item: saved.data, etag: saved.etag };
-          start.current = beginning(saved.data, "");
-        }
-        // What was typed meanwhile is saved too, after this attempt, which is still busy.
-        return void setTimeout(() => void save(status));
-      }
-      dropDraft(draftName);
+      const answer = await saveTyped({ draft: draftName, typed: () => JSON.stringify(bodyOf(status)), left: here.left, next: continueAfter,
+        send: () => { body = bodyOf(status); return item ? change(table, item.id, body, base.current.etag, draftName) : make(table, body, key, draftName); } });
       here.open(`${table.address}/${answer.data.id ?? item?.id}`, answer);
     } catch (problem) {
       if (item && problem instanceof ApiError && problem.status === 412) return await merge(item.id, body);
@@ -140,7 +138,7 @@ function Editing({ table, item, etag, allRates }) {
   const weekdays = [1, 2, 3, 4, 5, 6, 7].map((one) => /** @type {[string, string]} */ ([String(one), word([`weekday.${one}`], "")]));
   return form({ class: "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); begin(); } },
     h(Head, { title: item ? item.title : word(["new.subscriptions"], ""), over: a({ href: table.address }, tableName(table.key)) },
-      item ? h(Button, { href: `${table.address}/${item.id}` }, t("cancel")) : h(Button, { busy: busy.value, onClick: () => void save("draft") }, t("subscription.save_draft")),
+      item ? h(Button, { href: `${table.address}/${item.id}`, onClick: () => dropDraft(draftName) }, t("cancel")) : h(Button, { busy: busy.value, onClick: () => void save("draft") }, t("subscription.save_draft")),
       h(Button, { type: "submit", primary: true, busy: busy.value }, item ? t("save") : t("subscription.save_active"))),
     kept && touched.value ? h(Restored, { draft: draftName, discard: () => { dropDraft(draftName); follow(item, etag); } }) : null,
     item && touched.value && etag !== base.current.etag && !busy.value ? h(ChangedNotice, { table, item }) : null,

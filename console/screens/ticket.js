@@ -1,7 +1,7 @@
 // The inbox: tickets on the left, the conversation in the middle, the client on the right.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formKey, patch, post, useLoad } from "../api.js";
-import { dropDraft, keepDraft, readDraft, typedSince } from "../drafts.js";
+import { useDraft } from "../drafts.js";
 import { ChoiceBox } from "../field.js";
 import { SearchBox } from "../filters.js";
 import { a, aside, button, div, h, h1, h2, label, section, span, textarea } from "../html.js";
@@ -150,9 +150,9 @@ function Mailed({ mail }) {
 
 /** @param {{ item: Item, statuses: Item[], sent: () => void }} properties */
 function Reply({ item, statuses, sent }) {
-  const draftName = `/tickets/${item.id}/reply`;
+  const draft = useDraft(`/tickets/${item.id}/reply`, "");
+  const text = draft.value;
   const [kind, setKind] = useState(/** @type {"reply" | "note"} */ ("reply"));
-  const [text, setText] = useState(() => readDraft(draftName)?.value ?? "");
   const [busy, setBusy] = useState(false);
   const [round, setRound] = useState(0);
   const key = useMemo(formKey, [round]);
@@ -168,10 +168,7 @@ function Reply({ item, statuses, sent }) {
       await post(`/v1/tickets/${item.id}/messages`, { type: kind, body: text }, { key });
       const status = statuses.find((one) => one.role === role);
       if (status && status.name !== item.status) await patch(`/v1/tickets/${item.id}`, { status: status.name });
-      const rest = typedSince(text, box.current?.value ?? text);
-      dropDraft(draftName);
-      setText(rest);
-      if (rest) keepDraft(draftName, () => rest);
+      draft.sent(text);
       setRound(round + 1);
       if (kind === "note") say(t("ticket.noted"));
       else if (emailOf(item)) sayMailed(t("ticket.sent"), emailOf(item));
@@ -187,7 +184,7 @@ function Reply({ item, statuses, sent }) {
   return div({ class: `reply ${kind}` },
     div({ class: "reply-tabs", role: "group" }, button({ type: "button", "aria-pressed": kind === "reply", onClick: () => begin("reply") }, t("ticket.reply")), button({ type: "button", "aria-pressed": kind === "note", onClick: () => begin("note") }, t("ticket.note"))),
     textarea({ ref: box, value: text, rows: 3, "aria-label": kind === "note" ? t("ticket.note") : t("ticket.reply"), placeholder: kind === "note" ? t("ticket.note_hint") : t("ticket.reply_hint", { name: item.client_name || (tables.clients && titleOf(tables.clients, clientOf(item) ?? {})) || item.client_email || "" }),
-      onInput: (event) => { const typed = event.currentTarget.value; setText(typed); keepDraft(draftName, () => typed); },
+      onInput: (event) => draft.set(event.currentTarget.value),
       onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void send(); } } }),
     div({ class: "reply-foot" }, span({ class: "soft" }, kind === "note" ? t("ticket.note_hint") : emailOf(item)),
       kind === "note" ? h(Button, { busy, disabled: !text.trim(), onClick: () => void send() }, t("ticket.add_note"))

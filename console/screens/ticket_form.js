@@ -5,7 +5,7 @@ import { ApiError, formKey, get, patch, post, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { openConflict } from "../conflict.js";
 import { Missing } from "../missing.js";
-import { dropDraft, keepDraft, readDraft } from "../drafts.js";
+import { changedSince, dropDraft, keepDraft, readDraft, saveTyped, typedSince } from "../drafts.js";
 import { ChoiceBox, FieldRow, TextBox } from "../field.js";
 import { ErrorList, changes, editable, errorsByField } from "../form.js";
 import { Others } from "../here.js";
@@ -32,8 +32,10 @@ export function TicketForm({ table, id }) {
 /** @param {{ table: Table, item: Item | null, etag: string }} properties */
 function Editing({ table, item, etag }) {
   const draftName = place.value.path;
-  const [base, setBase] = useState({ item, etag });
-  const start = useMemo(() => (item ? Object.fromEntries(table.fields.map((field) => [field.name, valueOf(item, field.name) ?? ""])) : { priority: "normal", ...Object.fromEntries(new URLSearchParams(place.value.query)) }), []);
+  const base = useRef({ item, etag });
+  // What the client said, as far as it is sent.
+  const said = useRef("");
+  const start = useMemo(() => beginning(table, item, place.value.query), []);
   const kept = useMemo(() => readDraft(draftName), []);
   const [values, setValues] = useState(/** @type {Item} */ ({ ...start, ...kept?.value }));
   const latest = useRef(values);
@@ -49,38 +51,45 @@ function Editing({ table, item, etag }) {
   const status = values.status ?? statuses[0]?.name ?? "";
   /** @param {Item} changes */
   const set = (changes) => {
-    const now = { ...values, ...changes };
-    setValues(now);
-    keepDraft(draftName, () => now);
+    latest.current = { ...latest.current, ...changes };
+    setValues(latest.current);
+    keepDraft(draftName, () => changedSince(beginning(table, base.current.item, ""), latest.current));
   };
   const fields = table.fields.filter((field) => (item ? field.patch : field.create) && editable(field));
-  /** Sends what was changed; somebody else's changes are shown first.
-   * @param {{ item: Item | null, etag: string }} from @param {Item} now */
-  const change = async (from, now) => {
-    const body = changes(fields, from.item ?? {}, now);
-    const here = savedHere();
-    try {
-      const answer = Object.keys(body).length > 0 ? await patch(itemPath(table, from.item?.id), body, { etag: from.etag }) : null;
-      if (latest.current !== now && !here.left()) {
-        // What was typed meanwhile is saved too.
-        const saved = await get(itemPath(table, from.item?.id));
-        const next = { item: saved.data, etag: saved.etag };
-        setBase(next);
-        return await change(next, latest.current);
-      }
-      dropDraft(draftName);
-      here.open(`${table.address}/${from.item?.id}`, answer);
-    } catch (problem) {
-      if (!(problem instanceof ApiError) || problem.status !== 412) throw problem;
-      const theirs = await get(itemPath(table, from.item?.id));
-      openConflict({ table, mine: body, base: from.item ?? {}, theirs, done: (merged, newer) => {
-        const next = { item: newer.data, etag: newer.etag };
-        const mixed = { ...Object.fromEntries(table.fields.map((field) => [field.name, valueOf(newer.data, field.name) ?? ""])), ...merged };
-        setBase(next);
-        setValues(mixed);
-        void change(next, mixed).catch(setError);
-      } });
+  /** Sends the ticket, or what was changed in it, and what the client said of a new one. */
+  const send = async () => {
+    const [now, { item: made, etag: version }] = [latest.current, base.current];
+    const body = made ? changes(fields, made, now) : Object.fromEntries(fields.map((field) => field.name).filter((name) => now[name]).map((name) => [name, now[name]]));
+    const answer = !made ? await post(table.path, body, { key }) : Object.keys(body).length > 0 ? await patch(itemPath(table, made.id), body, { etag: version }) : null;
+    const id = made?.id ?? answer?.data.id;
+    if (!made) await continueAfter({ id });
+    const ticket = base.current.item ?? {};
+    const words = latest.current.message ?? "";
+    const message = item ? "" : typedSince(said.current, words);
+    if (message.trim()) {
+      await post(`/v1/tickets/${id}/messages/inbound`, { body: message, author_name: ticket.client_name || (client ? [client.firstname, client.lastname].filter(Boolean).join(" ") || client.company_name : ""), author_email: ticket.client_email || client?.email || "" }, { key: messageKey });
+      said.current = words;
+      // A message of the client reopens a ticket; the chosen status stays.
+      if (now.status && ["waiting", "closed"].includes(statuses.find((one) => one.name === now.status)?.role)) await patch(itemPath(table, id), { status: now.status });
     }
+    return { answer, id };
+  };
+  /** @param {{ id: string }} saved */
+  const continueAfter = async ({ id }) => {
+    const saved = await get(itemPath(table, id));
+    base.current = { item: saved.data, etag: saved.etag };
+  };
+  /** Somebody else's changes are shown first.
+   * @param {Item} before */
+  const merge = async (before) => {
+    const theirs = await get(itemPath(table, before.id));
+    openConflict({ table, mine: changes(fields, before, latest.current), base: before, theirs, done: (merged, newer) => {
+      base.current = { item: newer.data, etag: newer.etag };
+      latest.current = { ...latest.current, ...Object.fromEntries(table.fields.map((field) => [field.name, valueOf(newer.data, field.name) ?? ""])), ...merged };
+      setValues(latest.current);
+      // After this attempt, which is still busy.
+      setTimeout(() => void saveLatest.current());
+    } });
   };
   const save = async () => {
     if (busy) return;
@@ -88,22 +97,11 @@ function Editing({ table, item, etag }) {
     setError(null);
     const here = savedHere();
     try {
-      if (item) return await change(base, values);
-      const answer = await post(table.path, Object.fromEntries(fields.map((field) => field.name).filter((name) => values[name]).map((name) => [name, values[name]])), { key });
-      const { data } = answer;
-      const message = latest.current.message?.trim() ? latest.current.message : "";
-      if (message) {
-        await post(`/v1/tickets/${data.id}/messages/inbound`, { body: message, author_name: data.client_name || (client ? [client.firstname, client.lastname].filter(Boolean).join(" ") || client.company_name : ""), author_email: data.client_email || client?.email || "" }, { key: messageKey });
-        // A message of the client reopens a ticket; the chosen status stays.
-        if (values.status && ["waiting", "closed"].includes(statuses.find((one) => one.name === values.status)?.role)) await patch(itemPath(table, data.id), { status: values.status });
-      }
-      if (latest.current !== values && !here.left()) {
-        const saved = await get(itemPath(table, data.id));
-        return await change({ item: saved.data, etag: saved.etag }, latest.current);
-      }
-      dropDraft(draftName);
-      here.open(`${table.address}/${data.id}`, answer);
+      const { answer, id } = await saveTyped({ draft: draftName, typed: () => latest.current, left: here.left, send, next: continueAfter });
+      here.open(`${table.address}/${id}`, answer);
     } catch (problem) {
+      const before = base.current.item;
+      if (before && problem instanceof ApiError && problem.status === 412) return await merge(before);
       if (here.missed(problem)) return;
       setError(problem);
       requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector("[aria-invalid=true], .error-list a"))?.focus());
@@ -111,6 +109,8 @@ function Editing({ table, item, etag }) {
       setBusy(false);
     }
   };
+  const saveLatest = useRef(save);
+  saveLatest.current = save;
   useKeys([{ key: "Ctrl+s", label: t("save"), run: () => void save(), always: true }]);
   /** @param {string} name @param {string} [text] */
   const row = (name, text) => fields.filter((field) => field.name === name).map((field) => h(FieldRow, { key: name, table: table.key, field, name: text, value: values[name], error: errors[name], onChange: (value) => set({ [name]: value }) }));
@@ -132,5 +132,8 @@ function Editing({ table, item, etag }) {
         div({ class: "field" }, label({ for: "f-status" }, t("field.status")), h(ChoiceBox, { id: "f-status", value: status, onChange: (value) => set({ status: value }), options: statuses.map((one) => /** @type {[string, string]} */ ([one.name, choiceName("tickets", "status", one.name)])) })),
         may("users.read") ? div({ class: "field" }, label({ for: "f-assignee_id" }, fieldName("tickets", "assignee_id")), h(ChoiceBox, { id: "f-assignee_id", value: values.assignee_id ?? "", onChange: (value) => set({ assignee_id: value }), options: [["", t("ticket.nobody")], ...users.map((user) => /** @type {[string, string]} */ ([user.id, user.name || user.email]))] })) : null,
         row("project_id"), fields.filter((field) => !FIELDS.includes(field.name)).map((field) => row(field.name)))),
-    div({ class: "form-foot" }, h(Button, { href: item ? `${table.address}/${item.id}` : table.address }, t("cancel")), h(Button, { type: "submit", primary: true, busy }, t("save"))));
+    div({ class: "form-foot" }, h(Button, { href: item ? `${table.address}/${item.id}` : table.address, onClick: () => dropDraft(draftName) }, t("cancel")), h(Button, { type: "submit", primary: true, busy }, t("save"))));
 }
+
+/** @param {Table} table @param {Item | null} item @param {string} query @returns {Item} */
+const beginning = (table, item, query) => (item ? Object.fromEntries(table.fields.map((field) => [field.name, valueOf(item, field.name) ?? ""])) : { priority: "normal", ...Object.fromEntries(new URLSearchParams(query)) });
