@@ -89,6 +89,13 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
       else focusHeading();
     };
   }, []);
+  // While it saves, nobody can change, repeat or leave what is being sent. Escape is heard only where the focus is.
+  useLayoutEffect(() => {
+    if (!busy) return;
+    const before = document.activeElement;
+    box.current?.focus();
+    return () => { if (before instanceof HTMLElement && [box.current, document.body].includes(/** @type {any} */ (document.activeElement))) before.focus(); };
+  }, [busy]);
   const submit = async () => {
     if (busy || disabled) return;
     setBusy(true);
@@ -106,11 +113,16 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
   };
   const discard = () => { draft?.drop(); setRound(round + 1); requestAnimationFrame(() => focusFirst(box.current)); };
   return dialog({
-    ref: box, class: ["dialog", wide && "wide", extra].filter(Boolean).join(" "), "aria-label": title,
+    ref: box, class: ["dialog", wide && "wide", extra].filter(Boolean).join(" "), "aria-label": title, tabIndex: -1, "aria-busy": busy || undefined,
     // One that another takes the place of is gone already.
     onClose: () => { if (box.current) close(); },
-    onKeyDown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void submit(); } },
-  }, h(Progress, { on: busy }), form({ method: "dialog", onSubmit: (event) => { event.preventDefault(); void submit(); } },
+    onCancel: (event) => { if (busy) event.preventDefault(); },
+    onKeyDown: (event) => {
+      const submits = event.key === "Enter" && (event.ctrlKey || event.metaKey);
+      if (submits || (busy && event.key === "Escape")) event.preventDefault();
+      if (submits) void submit();
+    },
+  }, h(Progress, { on: busy }), form({ method: "dialog", inert: busy, onSubmit: (event) => { event.preventDefault(); void submit(); } },
     div({ class: "dialog-head" }, h2(null, title), h(Button, { quiet: true, small: true, icon: "close", label: t("close"), onClick: close })),
     // Boxes keep what is typed in them; another key makes them anew.
     div({ class: "dialog-body", key: round }, draft?.restored ? h(Restored, { discard }) : null, error ? h(Problem, { error }) : null, children),

@@ -24,9 +24,14 @@ fn what_is_typed_meanwhile_is_kept() {
     after_a_lost_response(browser, &client, &customer);
     in_a_subscription(browser, &client, &customer);
     in_a_flow(browser, &client);
+    in_a_new_flow(browser, &client);
     in_a_ticket(browser, &client);
+    in_a_new_ticket(browser, &client);
     in_a_reply_and_a_note(browser, &client);
     in_settings(browser, &client);
+    after_leaving(browser, &client, &customer);
+    a_draft_takes_back_nothing(browser, &client, &customer);
+    a_dialog_waits_for_its_answer(browser, &client, &customer);
     browser.check();
 }
 
@@ -41,8 +46,14 @@ fn hold(browser: &mut Chromium) {
 
 /// Types while the request is under way, at the end of the focused field, and lets the request go.
 fn types_meanwhile(browser: &mut Chromium, text: &str) {
-    browser.wait_until("typeof window.release === 'function'");
+    browser.wait_until(HELD);
     browser.type_text(text);
+    release(browser);
+}
+
+const HELD: &str = "typeof window.release === 'function'";
+
+fn release(browser: &mut Chromium) {
     browser.evaluate("(() => { const go = window.release; window.release = undefined; go(); })()");
 }
 
@@ -135,6 +146,7 @@ fn in_an_invoice(browser: &mut Chromium, client: &Client) {
     hold(browser);
     browser.key("Ctrl+s");
     types_meanwhile(browser, " advies");
+    browser.wait_until("document.querySelector('.editor .saved').innerText === 'Opgeslagen'");
     no_drafts(browser);
     assert_eq!(first_row(client), "Boiler met montage! En advies");
 }
@@ -204,6 +216,38 @@ fn in_a_flow(browser: &mut Chromium, client: &Client) {
     no_drafts(browser);
 }
 
+/// What was typed meanwhile is refused once the flow is there: the corrected one changes it.
+fn in_a_new_flow(browser: &mut Chromium, client: &Client) {
+    browser.go("/flows/new");
+    browser.settles("/flows/new");
+    browser.choose("flow-key", "invoice.paid");
+    browser.press("button", "Stap toevoegen");
+    browser.press("menuitem", "Taak aanmaken");
+    browser.wait_until("document.querySelector('input[id$=-title]') !== null");
+    browser.evaluate("document.querySelector('input[id$=-title]').focus()");
+    browser.type_text("Bedank");
+    browser.type_in("flow-name", "Bedank");
+    hold(browser);
+    browser.key("Ctrl+s");
+    browser.wait_until(HELD);
+    browser.evaluate("document.querySelector('input[id$=-title]').focus()");
+    browser.key("Backspace");
+    browser.evaluate("document.querySelector('input[id$=-title]').select()");
+    browser.key("Backspace");
+    release(browser);
+    browser.sees("Stap 1, Titel: Dit veld is verplicht.");
+    browser.take_problems();
+    browser.evaluate("document.querySelector('input[id$=-title]').focus()");
+    browser.type_text("Bedank de klant");
+    browser.key("Ctrl+s");
+    browser.wait_until("/^.flows.[0-9a-f-]{36}$/.test(location.pathname)");
+    browser.wait_until("[...document.querySelectorAll('.flow-step')].some((one) => one.innerText.includes('Bedank de klant'))");
+    let all = client.get("/v1/automation/flows?per_page=100").data();
+    let named = all.as_array().unwrap().iter().filter(|flow| flow["name"] == "Bedank").count();
+    assert_eq!(named, 1);
+    no_drafts(browser);
+}
+
 fn in_a_ticket(browser: &mut Chromium, client: &Client) {
     let ticket = json!({"subject": "Lekkage", "client_email": "ina@b.example"});
     let id = client.post("/v1/tickets", ticket).expect(201).id();
@@ -216,6 +260,27 @@ fn in_a_ticket(browser: &mut Chromium, client: &Client) {
     browser.settles(&format!("/tickets/{id}"));
     browser.wait_until("document.querySelector('h1')?.innerText.includes('Lekkage in de keuken') === true");
     no_drafts(browser);
+}
+
+/// Both the field and the message go on where they were.
+fn in_a_new_ticket(browser: &mut Chromium, client: &Client) {
+    browser.go("/tickets/new");
+    browser.settles("/tickets/new");
+    browser.type_in("f-client_email", "ina@b.example");
+    browser.type_in("f-subject", "Kraan");
+    browser.type_in("f-message", "Hij lekt.");
+    browser.evaluate("document.getElementById('f-subject').focus()");
+    hold(browser);
+    browser.key("Ctrl+s");
+    types_meanwhile(browser, " buiten");
+    browser.wait_until("document.querySelector('h1')?.innerText === 'Kraan buiten'");
+    browser.wait_until("document.querySelectorAll('.message').length === 1");
+    assert_eq!(client.get("/v1/tickets?search=Kraan").json()["meta"]["total"], 1);
+    no_drafts(browser);
+    // The reply below belongs to the first ticket.
+    let first = client.get("/v1/tickets?search=Lekkage").data()[0]["id"].as_str().unwrap().to_string();
+    browser.go(&format!("/tickets/{first}"));
+    browser.wait_until("document.querySelector('h1')?.innerText.includes('Lekkage') === true");
 }
 
 /// What was sent is gone from the box; the rest is the beginning of the next message.
@@ -257,4 +322,88 @@ fn in_settings(browser: &mut Chromium, client: &Client) {
     assert_eq!(browser.value("s-creditor_id"), "NL69ZZZ123456780000 ");
     assert_eq!(client.get("/v1/settings").data()["creditor_id"], "NL69ZZZ123456780000");
     browser.evaluate("localStorage.clear()");
+}
+
+/// What was typed meanwhile by somebody who left is in the draft; cancelling throws it away.
+fn after_leaving(browser: &mut Chromium, client: &Client, customer: &str) {
+    let address = format!("/clients/{customer}/edit");
+    // The settings kept what was typed there.
+    browser.open(&address);
+    browser.evaluate("localStorage.clear()");
+    browser.settles(&address);
+    browser.type_in("f-city", "Breda");
+    hold(browser);
+    browser.key("Ctrl+s");
+    browser.wait_until(HELD);
+    browser.type_in("f-city", "Tilburg");
+    browser.go("/products");
+    browser.settles("/products");
+    release(browser);
+    browser.wait_until("document.querySelector('.toast a.link') !== null");
+    assert_eq!(client.get(&format!("/v1/clients/{customer}")).data()["city"], "Breda");
+    browser.go(&address);
+    browser.sees("Uw niet-opgeslagen wijzigingen");
+    assert_eq!(browser.value("f-city"), "Tilburg");
+    browser.press("link", "Annuleren");
+    browser.settles(&format!("/clients/{customer}"));
+    no_drafts(browser);
+    browser.go(&address);
+    browser.settles(&address);
+    assert_eq!(browser.value("f-city"), "Breda");
+}
+
+/// A draft has what its writer changed: what others changed since stays as it is.
+fn a_draft_takes_back_nothing(browser: &mut Chromium, client: &Client, customer: &str) {
+    let (address, path) = (format!("/clients/{customer}/edit"), format!("/v1/clients/{customer}"));
+    browser.type_in("f-city", "Oss");
+    browser.open("/products");
+    browser.settles("/products");
+    client.patch(&path, json!({"phone": "013 7654321"})).expect(200);
+    browser.open(&address);
+    browser.sees("Uw niet-opgeslagen wijzigingen");
+    assert_eq!((browser.value("f-city"), browser.value("f-phone")), ("Oss".to_string(), "013 7654321".to_string()));
+    browser.key("Ctrl+s");
+    browser.settles(&format!("/clients/{customer}"));
+    let saved = client.get(&path).data();
+    assert_eq!((&saved["city"], &saved["phone"]), (&json!("Oss"), &json!("013 7654321")));
+    no_drafts(browser);
+}
+
+/// Nothing in a dialog can be changed, repeated or left while it saves. What is refused stands there as it was typed.
+fn a_dialog_waits_for_its_answer(browser: &mut Chromium, client: &Client, customer: &str) {
+    let rows = json!([{"name": "Oven", "unit_price": 100, "vat_rate": "21"}]);
+    let invoice = json!({"title": "Oven", "client_id": customer, "rows": rows, "generation_mode": "final"});
+    let page = format!("/invoices/{}", client.post("/v1/invoices", invoice).expect(201).id());
+    browser.go(&page);
+    browser.settles(&page);
+    let payments = || client.get(&format!("/v1{page}/payments")).data().as_array().unwrap().len();
+    let sends = |browser: &mut Chromium, amount: &str| {
+        browser.press("button", "Betaling boeken");
+        browser.wait_until("document.getElementById('pay-amount')?.value.includes(',') === true");
+        browser.type_in("pay-reference", "Afschrift 7");
+        browser.type_in("pay-amount", amount);
+        hold(browser);
+        browser.key("Ctrl+Enter");
+        browser.wait_until(&format!("{HELD} && document.activeElement.matches('dialog[aria-busy=true]')"));
+        for key in ["Escape", "Escape", "Ctrl+Enter", "9", "Tab", "Escape"] {
+            browser.key(key);
+        }
+        browser.evaluate("document.querySelector('dialog [type=submit]').click()");
+        assert_eq!(browser.evaluate("document.querySelector('dialog[open] form').inert"), true);
+        assert_eq!(browser.evaluate("document.getElementById('pay-amount').value"), amount);
+        release(browser);
+    };
+    sends(browser, "21,00");
+    browser.wait_until("document.querySelector('.big-amount').innerText.includes('100,00')");
+    browser.wait_until("document.querySelector('dialog') === null");
+    assert_eq!(payments(), 1);
+    no_drafts(browser);
+    sends(browser, "0,00");
+    browser.wait_until("document.querySelector('dialog .problem') !== null");
+    browser.take_problems();
+    browser.wait_until("document.activeElement.id === 'pay-amount'");
+    assert_eq!(browser.value("pay-reference"), "Afschrift 7");
+    browser.key("Escape");
+    browser.wait_until("document.querySelector('dialog') === null");
+    assert_eq!(payments(), 1);
 }
