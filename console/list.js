@@ -354,7 +354,7 @@ function Row({ table, row, place, stop, wraps, fields, opens, picks, selected, a
     !picks ? null : td({ class: "pick" }, input({ type: "checkbox", tabIndex, checked: chosen, "aria-label": t("list.choose_one", { name: calledIn(table, row) }), onClick: (event) => actions.toggle(row.id, event.shiftKey) })),
     fields.map((field, column) => {
       const shown = cell(table, row, fields, column, opens, tabIndex);
-      return td({ key: field.name, class: cellClass(taste, field, column, fields) }, wraps && column > 0 && ["text", "link", "email"].includes(field.kind) ? span({ class: "lines-of" }, shown) : shown);
+      return td({ key: field.name, class: cellClass(taste, field, column, fields) }, wraps && column > 0 && (room.value > 1 ? ["text", "link", "email"] : ["text"]).includes(field.kind) ? span({ class: "lines-of" }, shown) : shown);
     }),
     phone ? td({ class: "card-line" }, cardLine(table, row, fields)) : null);
 }
@@ -449,7 +449,7 @@ function Heading({ table, field, width, sort, order }) {
 }
 
 /** The widths of the columns. What is short has the room that the longest of all loaded rows takes; other text shares the
- * rest, by what it would take; on tablets it has more lines if that is not enough, and rows are as high as most of them will be. Linked names count as long as they usually are, so that nothing moves when they come.
+ * rest, by what it would take; if that is not enough, it has more lines on laptops and tablets. On tablets linked names have too, so rows are as high as most of them will be; linked names count as long as they usually are, so that nothing moves when they come.
  * @param {Table} table @param {Field[]} fields @param {Item[]} rows */
 function widthsOf(table, fields, rows) {
   const columns = fields.map((field, column) => {
@@ -471,8 +471,8 @@ function widthsOf(table, fields, rows) {
   }
   const all = innerWidth / 16 - AROUND;
   const scrolls = fields.length > 8 || least > all;
-  const wraps = room.value > 1 && !scrolls;
-  return { scrolls, wraps, tall: wraps && fixed + shared > all, widths: columns.map(({ rigid, room }) => (rigid || scrolls ? `${room}rem` : `${100 * room / shared}%`)) };
+  const wraps = room.value > 0 && !scrolls;
+  return { scrolls, wraps, tall: wraps && room.value > 1 && fixed + shared > all, widths: columns.map(({ rigid, room }) => (rigid || scrolls ? `${room}rem` : `${100 * room / shared}%`)) };
 }
 
 /** In rem: what text takes to be long or short, what is left of a text that is cut, and what a cell and a table with its menu have around them. */

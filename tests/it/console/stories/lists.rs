@@ -236,7 +236,7 @@ fn lists_of_their_own_are_exported(browser: &mut Chromium, client: &Client) {
     }
 }
 
-/// Names and titles have more lines where the columns are narrow; and the name of a person is there once.
+/// Names and titles have more lines where the columns are narrow, titles on laptops too; and the name of a person is there once.
 fn names_are_whole_on_a_tablet(browser: &mut Chromium, client: &Client) {
     let person = json!({"type": "private", "firstname": "Karin", "lastname": "de Vries", "email": "kdv@huis.example"});
     client.post("/v1/clients", person).expect(201);
@@ -261,4 +261,17 @@ fn names_are_whole_on_a_tablet(browser: &mut Chromium, client: &Client) {
     browser.open("/invoices");
     browser.wait_until(&is_whole("collectieve ketel"));
     browser.wait_until(&is_whole("Van der Heijden"));
+    // On a laptop titles are whole too.
+    client.post("/v1/tickets", json!({"subject": "Wanneer is de jaarlijkse onderhoudsbeurt van de ketel?"})).expect(201);
+    let deal = json!({"title": "Zonnepanelen op het dak van de werkplaats", "client_id": firm});
+    client.post("/v1/deals", deal).expect(201);
+    browser.resize(1280, 800);
+    for (page, title) in [("/invoices", "collectieve ketel"), ("/deals?view=list", "van de werkplaats")] {
+        browser.open(page);
+        browser.wait_until(&is_whole(title));
+    }
+    browser.open("/tickets");
+    browser.wait_until(
+        "(() => { const subject = document.querySelector('.inbox-row .topic'); return subject?.innerText.endsWith('ketel?') && subject.scrollHeight <= subject.clientHeight; })()",
+    );
 }
