@@ -15,13 +15,13 @@ import { a, div, form, h, label, p, span } from "../html.js";
 import { change, make } from "../made.js";
 import { useKeys } from "../keys.js";
 import { Missing } from "../missing.js";
-import { fromCents, lineTotal } from "../money.js";
-import { Paper, PdfSheet } from "../paper.js";
+import { fromCents } from "../money.js";
 import { Button, Card, Head, Menu, Pill, Restored, Skeleton, onPhone, savedHere, say } from "../parts.js";
 import { place } from "../router.js";
 import { can, itemPath, may, valueOf } from "../schema.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
 import { detailText, fieldName, t, tableName, word } from "../words.js";
+import { Beside, openPreview } from "./editor_preview.js";
 import { openQuickClient } from "./quick_client.js";
 import { openSend } from "./send.js";
 import { linked, pdfOf, shortNumber } from "../value.js";
@@ -205,6 +205,7 @@ function Editing({ table, item, etag, allRates }) {
     { key: "Ctrl+s", label: t("document.save"), run: () => void saveAndSay(), always: true },
     { key: "Ctrl+Enter", label: t("action.finalize"), run: () => finalize(true) },
   ]);
+  const sheet = { table, item, values, rows, rates, totals: live };
   useEffect(() => { if (!item && !values.value.client_id && !onPhone.value) document.getElementById("f-client_id")?.focus({ preventScroll: true }); }, []);
   const client = values.value.client_id ? linked("clients", values.value.client_id).value : null;
   useEffect(() => {
@@ -222,9 +223,11 @@ function Editing({ table, item, etag, allRates }) {
   return form({ class: "page editor with-preview", noValidate: true, onSubmit: (event) => { event.preventDefault(); void saveAndSay(); } },
     h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), tab: item?.title || undefined, over: a({ href: table.address }, tableName(table.key)), beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: "draft" }), item ? h(Others, { key: "others", address: `${table.address}/${item.id}` }) : null] },
       h(SavedLine, { busy, dirty, made: item !== null }),
+      h(Button, { quiet: true, class: "narrow-only wide-only", onClick: () => openPreview(sheet, dirty.value) }, t("document.preview")),
       h(Button, { type: "submit", busy: busy.value }, t("document.save")),
       div({ class: "split" }, h(Button, { primary: true, onClick: () => finalize(true) }, t("document.finalize_send")),
         h(Menu, { label: t("more"), icon: "down", primary: true, items: [
+          { label: t("document.preview"), icon: "files", hidden: !onPhone.value, run: () => openPreview(sheet, dirty.value) },
           { label: t("document.pdf"), icon: "download", hidden: !item, href: item ? pdfOf(table, item) : "", target: "_blank" },
           { label: t("document.only_finalize"), icon: "check", run: () => finalize(false) },
           { label: t("delete"), icon: "trash", danger: true, hidden: !item || !can(table, "delete"), run: () => { dropDraft(draftName); if (item) removeItem(table, base.current.item ?? item, base.current.etag); } },
@@ -242,14 +245,7 @@ function Editing({ table, item, etag, allRates }) {
     item?.project_id && table.key === "invoices" && may("projects.read") ? h(BilledHours, { item }) : null,
     h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: () => { dirtyRows.current = true; changed(); } }),
       div({ class: "rows-foot" }, field("notes", h(TextBox, { ...control("notes"), length: 4096, long: true, placeholder: t("document.notes_hint") })), h(Sums, { totals: live, rates }))),
-    item ? h(DraftPreview, { table, item }) : h(NewPreview, { table, values, rows, rates, totals: live }));
-}
-
-/** The page as it will be printed, as far as it is saved; on wide screens only.
- * @param {{ table: Table, item: Item }} properties */
-function DraftPreview({ table, item }) {
-  if (!matchMedia("(min-width: 105em)").matches) return null;
-  return div({ class: "editor-preview" }, h(PdfSheet, { src: pdfOf(table, item), title: t("document.preview") }));
+    h(Beside, { sheet }));
 }
 
 /** What finalizing does: the number that it will get, as far as it is known now.
@@ -258,22 +254,6 @@ function NextNumber({ table, number, date }) {
   const own = number !== "" && shortNumber(number) === number;
   const next = useLoad(own ? null : `${table.path}/next-number${date ? `?date=${date}` : ""}`).answer?.data.number;
   return [own ? t("document.keeps_number", { number }) : next ? t("document.next_number", { number: next }) : t("document.gets_number"), " ", t("document.finalize_text")];
-}
-
-/** The rows of the preview; more would slow typing down. */
-const MAX_PREVIEWED = 60;
-
-/** A new document as it looks so far, on wide screens: it has no PDF before it is saved.
- * @param {{ table: Table, values: import("@preact/signals").Signal<Item>, rows: import("@preact/signals").Signal<import("../rows.js").EditedRow[]>, rates: import("../rows.js").Rate[], totals: import("@preact/signals").ReadonlySignal<import("../money.js").Totals> }} properties */
-function NewPreview({ table, values, rows, rates, totals }) {
-  if (!matchMedia("(min-width: 105em)").matches) return null;
-  const { net, tax, gross } = totals.value;
-  const client = values.value.client_id ? linked("clients", values.value.client_id).value : null;
-  const shown = rows.value.filter((row) => !isBlank(row)).slice(0, MAX_PREVIEWED).map((row) => ({ name: row.name.value, ...rowBody(row, "name", rates), vat_rate: rates.find((rate) => rate.code === row.vat.value)?.rate ?? row.vat.value, total_excl_vat: fromCents(lineTotal(row.quantity.value || "1", row.price.value)) }));
-  const item = { title: values.value.title || shown[0]?.name || "", number: "", invoice_date: values.value.invoice_date, due_date: values.value.due_date, rows: shown,
-    client_company_name: client?.company_name ?? "", client_firstname: client?.firstname ?? "", client_lastname: client?.lastname ?? "",
-    total_excl_vat: fromCents(net), vat_amount: fromCents(tax), total_incl_vat: fromCents(gross), meta: { reference: values.value.reference, notes: values.value.notes, client_email: client?.email ?? "" } };
-  return div({ class: "editor-preview", role: "region", "aria-label": t("document.preview") }, h(Paper, { table, item }));
 }
 
 /** Apart, so that the first change does not redraw all rows.

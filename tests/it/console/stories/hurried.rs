@@ -23,6 +23,7 @@ fn a_hurried_user_loses_and_doubles_nothing() {
     a_double_click_opens_one_dialog(browser, &client);
     a_mail_was_sent_when_a_server_accepted_it(browser, &server, &client);
     an_ambiguous_price_is_asked(browser);
+    a_document_is_seen_while_it_is_written(browser);
     hours_come_back(browser, &client);
     a_name_comes_back(browser);
     a_logo_is_a_picture(browser, &client);
@@ -121,6 +122,26 @@ fn an_ambiguous_price_is_asked(browser: &mut Chromium) {
     browser.key("Ctrl+Enter");
     browser.wait_until("document.activeElement.matches('.cell-price input[aria-invalid=true]')");
     assert_eq!(dialogs(browser), 0);
+    browser.evaluate("localStorage.clear()");
+}
+
+/// Where there is no room for it beside the form, a button shows the page as it looks so far.
+fn a_document_is_seen_while_it_is_written(browser: &mut Chromium) {
+    browser.open("/quotes/new");
+    browser.settles("/quotes/new");
+    browser.type_in("f-title", "Ketel vervangen");
+    browser.evaluate("document.querySelector('.cell-name input').focus()");
+    browser.type_text("Ketel van 28 kW");
+    browser.press("button", "Voorbeeld");
+    browser.wait_until("document.querySelector('dialog .paper')?.innerText.includes('Ketel van 28 kW') === true");
+    assert_eq!(browser.evaluate("document.querySelector('dialog .paper-head strong').innerText"), "Ketel vervangen");
+    browser.key("Escape");
+    browser.wait_until("document.querySelector('dialog') === null");
+    browser.resize(1700, 860);
+    browser.wait_until("document.querySelector('.editor-preview .paper')?.innerText.includes('Ketel van 28 kW') === true");
+    browser.wait_until("!document.querySelector('.head .narrow-only').checkVisibility()");
+    browser.resize(1280, 860);
+    browser.wait_until("document.querySelector('.editor-preview') === null");
     browser.evaluate("localStorage.clear()");
 }
 
