@@ -13,7 +13,7 @@ import { Button, Card, Head, Icon, Menu, Restored, Skeleton, savedHere } from ".
 import { place } from "../router.js";
 import { itemPath } from "../schema.js";
 import { EVENTS, OPERATORS, STEP_TYPES, stepFieldName, stepFields, stepName } from "../steps.js";
-import { choiceName, detailText, fieldName, t, tableName, word } from "../words.js";
+import { choiceName, detailText, fieldName, lastOf, said, t, tableName, word } from "../words.js";
 import { STEP_ICONS } from "./flow.js";
 import { DurationBox, FieldBox, ScheduleBox, TemplateBox, ValueBox, changedCondition, useEventFields } from "./flow_fields.js";
 
@@ -39,6 +39,8 @@ function Editing({ table, item, etag }) {
   const busy = useSignal(false);
   const key = useMemo(formKey, []);
   const asJson = useSignal(false);
+  // What the server doubts of what was saved: fields that the event does not have, values that they never have.
+  const doubts = useSignal(doubted.id === item?.id ? doubted.all : []);
   /** @param {Item} changes */
   const set = (changes) => { forget(Object.keys(changes)); change(changes); };
   /** @param {Item} changes */
@@ -46,9 +48,10 @@ function Editing({ table, item, etag }) {
   /** What was wrong with a field is gone once it is changed.
    * @param {string[]} paths */
   const forget = (paths) => {
+    doubts.value = doubts.value.filter((one) => !paths.some((path) => isAt(path, one)));
     const problem = error.value;
     if (!(problem instanceof ApiError)) return;
-    const left = problem.details.filter((one) => !paths.some((path) => one.field === path || one.field.startsWith(`${path}[`) || one.field.startsWith(`${path}.`)));
+    const left = problem.details.filter((one) => !paths.some((path) => isAt(path, one)));
     if (left.length < problem.details.length) error.value = left.length ? new ApiError(problem.status, problem.code, problem.message, left, problem.requestId) : null;
   };
   /** Shows the flow as it is on the server.
@@ -56,6 +59,7 @@ function Editing({ table, item, etag }) {
   const follow = (now, version) => { base.current = { item: now, etag: version }; flow.value = withKeys(beginning(now)); touched.value = false; };
   // Untouched, the editor follows the flow.
   useEffect(() => { if (item && !touched.value && etag !== base.current.etag) follow(item, etag); }, [etag]);
+  useEffect(() => { if (doubts.value.length > 0) focusDoubt(); }, []);
   const steps = /** @type {Item[]} */ (flow.value.steps);
   const fields = useEventFields(flow.value.trigger_type === "event" ? flow.value.trigger_key : "");
   /** @param {number} at @param {Item} changes */
@@ -84,7 +88,15 @@ function Editing({ table, item, etag }) {
     };
     try {
       const answer = await saveTyped({ draft: draftName, typed: () => flow.value, left: here.left, send, next: continueAfter });
-      here.open(`/flows/${answer.id}`, answer);
+      const { own, others } = doubtsOf(answer.meta.warnings);
+      doubted = { id: answer.id, all: own };
+      if (own.length === 0) return void here.open(`/flows/${answer.id}`, answer);
+      // They are shown where they can be mended.
+      await continueAfter(answer);
+      touched.value = false;
+      doubts.value = own;
+      here.open(`/flows/${answer.id}/edit`, { ...answer, meta: { ...answer.meta, warnings: others } }, { text: t("flow.saved_doubts", { n: new Set(own.map((one) => one.field)).size }) });
+      requestAnimationFrame(focusDoubt);
     } catch (problem) {
       const now = base.current.item;
       if (now && problem instanceof ApiError && problem.status === 412) return await merge(now.id, changedSince(beginning(now), body) ?? {});
@@ -109,10 +121,11 @@ function Editing({ table, item, etag }) {
   /** What is wrong with a field of a step, or of the flow.
    * @param {string} field @param {number} [at] */
   const fault = (field, at) => {
-    const path = at === undefined ? field : `steps[${at}].${field}`;
-    const detail = wrong.find((one) => one.field === path || one.field.startsWith(`${path}[`) || one.field.startsWith(`${path}.`));
+    const detail = wrong.find((one) => isAt(pathOf(field, at), one));
     return detail ? detailText(detail) : "";
   };
+  /** @param {string} field @param {number} [at] */
+  const doubt = (field, at) => doubts.value.filter((one) => isAt(pathOf(field, at), one)).map((one) => doubtText(one.message, fields)).join(" ");
   /** The control of an error.
    * @param {string} path */
   const controlOf = (path) => {
@@ -135,27 +148,56 @@ function Editing({ table, item, etag }) {
       div({ class: "field" }, label({ for: "flow-description" }, t("field.description")), h(TextBox, { id: "flow-description", value: flow.value.description, onChange: (description) => set({ description }) })),
       div({ class: "field" }, label({ for: "flow-type" }, t("field.trigger_type")), h(ChoiceBox, { id: "flow-type", value: flow.value.trigger_type, onChange: (type) => set({ trigger_type: type, trigger_key: "" }), options: ["event", "custom", "schedule"].map((one) => /** @type {[string, string]} */ ([one, choiceName("flows", "trigger_type", one)])) })),
       div({ class: "field" }, label({ for: "flow-key" }, t("field.trigger_key")), flow.value.trigger_type === "event" ? h(ChoiceBox, { id: "flow-key", invalid: Boolean(fault("trigger_key")), value: flow.value.trigger_key, onChange: (key) => set({ trigger_key: key }), options: EVENTS.map((one) => /** @type {[string, string]} */ ([one, word([`trigger.${one}`], one)])) }) : flow.value.trigger_type === "schedule" ? h(ScheduleBox, { id: "flow-key", value: flow.value.trigger_key, onChange: (key) => set({ trigger_key: key }) }) : h(TextBox, { id: "flow-key", value: flow.value.trigger_key, placeholder: "order.shipped", onChange: (key) => set({ trigger_key: key }) }), faultLine("trigger_key", "flow-key"))),
-      div({ class: "flow-conditions" }, h(Conditions, { id: "flow-conditions", conditions: flow.value.conditions, root: "data.", fields, onChange: (conditions) => set({ conditions }) }))),
+      div({ class: "flow-conditions" }, faultLine("conditions", "flow-conditions"), doubt("conditions") ? p({ class: "doubt" }, doubt("conditions")) : null, h(Conditions, { id: "flow-conditions", conditions: flow.value.conditions, root: "data.", fields, onChange: (conditions) => set({ conditions }) }))),
     asJson.value ? h(Card, { title: "JSON" }, h(JsonBox, { label: t("field.steps"), value: plain(flow.value).steps, onChange: (list) => set({ steps: withKeys({ steps: list }).steps }) }))
       : ol({ class: "flow-editor" }, steps.map((step, at) => [adding(at), li({ key: step.key, class: "card flow-edit", onKeyDown: (event) => { if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown") && !(event.target instanceof HTMLSelectElement)) { event.preventDefault(); move(at, event.key === "ArrowUp" ? -1 : 1); } } },
         div({ class: "card-head" }, span({ class: "attention-icon" }, h(Icon, { name: STEP_ICONS[step.type] ?? "right" })), strong(null, `${at + 1}. ${stepName(step.type)}`),
           span({ class: "actions" }, h(Button, { small: true, quiet: true, icon: "up", label: t("flow.up"), disabled: at === 0, onClick: () => move(at, -1) }), h(Button, { small: true, quiet: true, icon: "down", label: t("flow.down"), disabled: at === steps.length - 1, onClick: () => move(at, 1) }), h(Button, { small: true, quiet: true, icon: "close", label: t("delete"), onClick: () => set({ steps: steps.filter((_, place) => place !== at) }) }))),
         // What belongs to no control of the step stands above them.
         wrong.filter((detail) => detail.field.startsWith(`steps[${at}]`) && !stepFields(step).some((field) => detail.field.startsWith(`steps[${at}].${field.name}`))).map((detail) => p({ key: detail.field, class: "wrong" }, detailText(detail))),
-        div({ class: "fields" }, stepFields(step).map((field) => h(StepControl, { key: field.name, step, field, fields, error: fault(field.name, at), id: `${step.key}-${field.name}`, onChange: (value) => setStep(at, { [field.name]: value }) }))))]), adding(steps.length)),
+        doubts.value.filter((one) => one.field === `steps[${at}]`).map((one) => p({ key: one.message, class: "doubt" }, doubtText(one.message, fields))),
+        div({ class: "fields" }, stepFields(step).map((field) => h(StepControl, { key: field.name, step, field, fields, error: fault(field.name, at), doubt: doubt(field.name, at), id: `${step.key}-${field.name}`, onChange: (value) => setStep(at, { [field.name]: value }) }))))]), adding(steps.length)),
     p({ class: "help" }, t("flow.placeholders")));
 }
+
+/** The doubts of a flow that was just saved, for its editor at its own address. @type {{ id: string, all: Doubt[] }} */
+let doubted = { id: "", all: [] };
+
+/** @typedef {{ field: string, message: string }} Doubt */
+
+/** What the server warns of: at a field of the flow, or in general.
+ * @param {string[]} [warnings] */
+function doubtsOf(warnings = []) {
+  const all = warnings.map((one) => /^((?:steps|conditions)\[\d+\][\w.[\]]*): (.+)$/s.exec(one));
+  const own = all.filter((one) => one !== null).map(([, field = "", message = ""]) => ({ field, message }));
+  return { own, others: warnings.filter((_, place) => !all[place]) };
+}
+
+/** @param {string} message @param {import("./flow_fields.js").EventField[]} fields */
+function doubtText(message, fields) {
+  const [, why = message, meant] = /^(.+?)(?:; did you mean '(.+)'\?)?$/s.exec(message) ?? [];
+  const name = meant && (fields.find((field) => lastOf(field.path) === meant)?.name ?? meant);
+  return [said(why) || why, name ? t("flow.did_you_mean", { name }) : ""].filter(Boolean).join(" ");
+}
+
+const focusDoubt = () => /** @type {HTMLElement | null} */ (document.querySelector(".editor [aria-describedby$=-doubt]"))?.focus();
+
+/** @param {string} field @param {number} [at] The place of its step. */
+const pathOf = (field, at) => (at === undefined ? field : `steps[${at}].${field}`);
+/** Whether something is said of a field or a part of it.
+ * @param {string} path @param {{ field: string }} about */
+const isAt = (path, { field }) => field === path || field.startsWith(`${path}[`) || field.startsWith(`${path}.`);
 
 /** The controls of the fields of a flow. @type {Record<string, string>} */
 const CONTROLS = { name: "flow-name", description: "flow-description", trigger_type: "flow-type", trigger_key: "flow-key" };
 
-/** @param {{ step: Item, field: import("../steps.js").StepField, fields: import("./flow_fields.js").EventField[], error: string, id: string, onChange: (value: any) => void }} properties */
-function StepControl({ step, field, fields, error, id, onChange }) {
-  const wrong = error ? p({ class: "wrong", id: `${id}-error` }, error) : null;
-  const shared = { id, invalid: error !== "", describedBy: error ? `${id}-error` : undefined };
+/** @param {{ step: Item, field: import("../steps.js").StepField, fields: import("./flow_fields.js").EventField[], error: string, doubt: string, id: string, onChange: (value: any) => void }} properties */
+function StepControl({ step, field, fields, error, doubt, id, onChange }) {
+  const wrong = error ? p({ class: "wrong", id: `${id}-error` }, error) : doubt ? p({ class: "doubt", id: `${id}-doubt` }, doubt) : null;
+  const shared = { id, invalid: error !== "", describedBy: error ? `${id}-error` : doubt ? `${id}-doubt` : undefined };
   const name = stepFieldName(step.type, field.name);
   const value = step[field.name];
-  if (field.kind === "boolean") return div({ class: "field switch" }, input({ id, type: "checkbox", checked: Boolean(value), onChange: (event) => onChange(event.currentTarget.checked) }), label({ for: id }, name));
+  if (field.kind === "boolean") return div({ class: "field switch" }, input({ id, type: "checkbox", checked: Boolean(value), onChange: (event) => onChange(event.currentTarget.checked) }), label({ for: id }, name), wrong);
   if (field.kind === "conditions") return div({ class: "field wide", id, tabIndex: -1 }, wrong, h(Conditions, { id, conditions: value ?? [], root: "record.", fields, onChange }));
   if (field.kind === "duration") return div({ class: "field" }, label({ for: id }, name), h(DurationBox, { id, value: value ?? "", onChange, dayOnly: field.name === "deadline" }), wrong);
   const control = field.kind === "choice" ? h(ChoiceBox, { ...shared, value, empty: true, onChange, options: (field.choices ?? []).map((one) => /** @type {[string, string]} */ ([one, word([`mail.${one}`], choiceName("steps", field.name, one))])) })

@@ -1,4 +1,4 @@
-//! A flow is edited and tested on past data, and what the server warns of stays on the screen; a run shows what it asks, and a card how often its flow ran.
+//! A flow is edited and tested on past data, and what the server warns of is said at its field; a run shows what it asks, and a card how often its flow ran.
 
 use serde_json::{Value, json};
 
@@ -64,7 +64,10 @@ fn a_flow_is_edited_and_its_warnings_stay() {
     browser.wait_until("document.querySelector('.condition .chip')?.innerText === 'Factuurdatum'");
     browser.type_in("flow-name", "Bel de klant");
     browser.key("Ctrl+s");
-    browser.sees("did you mean 'number'?");
+    // It is saved; what the event does not have is said at its field, which has the focus, until it is mended.
+    browser.sees("Opgeslagen. Kijk nog naar één veld.");
+    browser.wait_until("document.querySelector('.doubt')?.innerText === 'Het veld ‘nummer’ bestaat hier niet. Bedoelt u ‘Nummer’?'");
+    browser.wait_until("document.activeElement.matches('input[id$=-title]')");
     let saved: Value = client.get(&path).expect(200).data();
     assert_eq!(
         (&saved["name"], &saved["category"], &saved["meta"]["max_attempts"]),
@@ -74,6 +77,13 @@ fn a_flow_is_edited_and_its_warnings_stay() {
     assert_eq!(steps[0]["conditions"][0]["value"], json!(["overdue"]));
     assert_eq!(steps[0]["conditions"][1]["value"], "{{ record.invoice_date }}");
     assert_eq!(steps[1]["title"], "Bel {{ data.due_date }} over {{ data.nummer }}");
+    browser.evaluate("document.activeElement.select()");
+    browser.type_text("Bel over {{ Nummer }}");
+    browser.wait_until("document.querySelector('.doubt') === null");
+    browser.key("Ctrl+s");
+    browser.settles(&address);
+    let steps = client.get(&path).expect(200).data()["meta"]["definition"]["steps"].clone();
+    assert_eq!(steps[1]["title"], "Bel over {{ data.number }}");
     browser.check();
 }
 
