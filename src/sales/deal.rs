@@ -228,6 +228,7 @@ pub fn resource() -> Resource {
         .get::<Deal>()
         .patch::<Deal>()
         .verb(Verb::Delete, records::delete_shown::<Deal>)
+        .removed_together::<Deal>()
         .returns(Returns::Item(DETAIL))
         .route(Method::Post, "/{id}/move", "Move a deal to a phase, or to won, lost or open", move_to)
         .body::<Move>(RequestBody::Body)

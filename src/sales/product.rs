@@ -34,6 +34,7 @@ pub fn resource(delete: Handler) -> Resource {
         .get::<Product>()
         .patch::<Product>()
         .verb(Verb::Delete, delete)
+        .removed_together::<Product>()
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

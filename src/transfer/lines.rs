@@ -1,9 +1,11 @@
 //! The lines of an import and what they became: for errors by line, and for undoing it.
 
+use std::collections::BTreeMap;
+
 use engine::choice;
 use engine::context::Ctx;
 use engine::error::{Error, Result};
-use store::{Migration, Tx};
+use store::{Migration, Tx, Value, placed};
 
 choice! {
     /// What a line became.
@@ -81,21 +83,39 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Changes the outcome of an entry.
-pub fn end(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry) -> Result<()> {
+/// Changes the outcome of an entry; `message` says why its record stays.
+pub fn end(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry, outcome: Outcome, message: &str) -> Result<()> {
     let sql = "UPDATE import_lines SET outcome = $1, message = $2
                WHERE account_id = $3 AND import_id = $4 AND line = $5 AND part = $6";
     tx.send(
         sql,
         &[
-            entry.outcome.wire().into(),
-            (&entry.message).into(),
+            outcome.wire().into(),
+            message.into(),
             ctx.account.into(),
             import.into(),
             entry.line.into(),
             entry.part.into(),
         ],
     )?;
+    Ok(())
+}
+
+/// Notes that the records of these entries were removed.
+pub fn all_removed(tx: &mut Tx, ctx: &Ctx, import: &str, entries: &[Entry]) -> Result<()> {
+    let mut lines: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
+    for entry in entries {
+        lines.entry(entry.part).or_default().push(entry.line.into());
+    }
+    for (part, lines) in lines {
+        let mut values: Vec<Value> =
+            vec![Outcome::Removed.wire().into(), ctx.account.into(), import.into(), part.into()];
+        let places = placed(&mut values, lines.into_iter());
+        let sql = format!(
+            "UPDATE import_lines SET outcome = $1 WHERE account_id = $2 AND import_id = $3 AND part = $4 AND line IN ({places})"
+        );
+        tx.send(&sql, &values)?;
+    }
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Undoing an import: removes the records that it created, last first, as long as nothing touched or refers to them.
 
+use std::collections::{BTreeMap, HashMap};
+
 use engine::app::App;
 use engine::authors::Authority;
 use engine::call::Call;
@@ -7,9 +9,8 @@ use engine::context::{Actor, Ctx};
 use engine::error::{Class, Code, Error, Result};
 use engine::jobs::{Claimed, Ending, Job};
 use engine::record::{Record as _, When};
-use engine::records;
+use engine::records::{self, Reference, RemoveTogether, Standing};
 use engine::resource::Method;
-use engine::tables;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::Tx;
@@ -107,27 +108,52 @@ fn some(tx: &mut Tx, mut ctx: Ctx, undone: &Undone) -> Result<Option<i64>> {
         records::change(tx, &ctx, &before, &mut import, "undone")?;
         return Ok(None);
     }
+    let found = Found::of(tx, &ctx, &entries)?;
     let mut errors: Vec<Value> = serde_json::from_str(&import.errors.0).unwrap_or_default();
-    for mut entry in entries {
-        match tx.savepoint(|tx| undone.remove(tx, &ctx, &entry)) {
-            Ok(()) => {
-                entry.outcome = Outcome::Removed;
-                import.removed += i64::from(entry.part != PAYMENT);
-            }
-            Err(error) if error.code.declared().class == Class::Internal => return Err(error),
-            Err(error) => {
-                entry.outcome = Outcome::Kept;
-                entry.message = error.message;
-                if errors.len() < 2 * MAX_ERRORS {
-                    errors.push(json!({"line": entry.line, "id": entry.id, "message": entry.message}));
+    let together = |entry: &Entry| undone.goes_together(&found, entry);
+    for alike in entries.chunk_by(|one, next| one.table == next.table && together(one) && together(next)) {
+        if undone.remove_together(tx, &ctx, &found, alike)? {
+            import.removed += alike.len() as i64;
+            continue;
+        }
+        for entry in alike {
+            match undone.remove_one(tx, &ctx, &found, entry)? {
+                None => import.removed += i64::from(entry.part != PAYMENT),
+                Some(why) if errors.len() < 2 * MAX_ERRORS => {
+                    errors.push(json!({"line": entry.line, "id": entry.id, "message": why}));
                 }
+                Some(_) => {}
             }
         }
-        lines::end(tx, &ctx, id, &entry)?;
     }
     import.errors = Objects::from(errors);
     save_progress(tx, &ctx, &import)?;
     Ok(Some(import.removed))
+}
+
+/// What is known of the records of some entries before the first of them is removed: which of them others refer to. A removal
+/// takes references away and adds none.
+struct Found {
+    /// By id.
+    standing: HashMap<String, Standing>,
+    /// By table, what removes many of its records, if something does.
+    together: HashMap<String, RemoveTogether>,
+}
+
+impl Found {
+    fn of(tx: &mut Tx, ctx: &Ctx, entries: &[Entry]) -> Result<Found> {
+        let mut ids: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for entry in entries {
+            ids.entry(&entry.table).or_default().push(&entry.id);
+        }
+        let mut found = Found { standing: HashMap::new(), together: HashMap::new() };
+        for (table, ids) in ids {
+            found.standing.extend(records::standing(tx, ctx, table, &ids)?);
+            let remove = subject::to_import(table)?.remove_together;
+            found.together.extend(remove.map(|remove| (table.to_string(), remove)));
+        }
+        Ok(found)
+    }
 }
 
 /// An import that is undone.
@@ -142,8 +168,46 @@ fn stays<T>(why: &str) -> Result<T> {
 }
 
 impl Undone {
+    /// Whether a record can be removed in the same statements as others: nobody changed it, nothing refers to it, and its
+    /// deletion does nothing else.
+    fn goes_together(&self, found: &Found, entry: &Entry) -> bool {
+        let is_free = |own: &Standing| own.version == entry.version && own.referred.is_none();
+        found.standing.get(&entry.id).is_some_and(is_free)
+            && found.together.contains_key(&entry.table)
+            && entry.part != PAYMENT
+            && !self.is_named(entry)
+    }
+
+    /// Removes records of one table that go together; returns false if they have to be removed one by one.
+    fn remove_together(&self, tx: &mut Tx, ctx: &Ctx, found: &Found, alike: &[Entry]) -> Result<bool> {
+        let first = alike.first().filter(|first| self.goes_together(found, first));
+        let Some(remove) = first.and_then(|first| found.together.get(&first.table)) else { return Ok(false) };
+        let records: Vec<(&str, i64)> = alike.iter().map(|entry| (entry.id.as_str(), entry.version)).collect();
+        match tx.savepoint(|tx| remove(tx, ctx, &records)) {
+            Ok(()) => lines::all_removed(tx, ctx, &self.import, alike).map(|()| true),
+            Err(error) if error.code.declared().class == Class::Internal => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Removes the record of an entry; returns why it stays, if it does.
+    fn remove_one(&self, tx: &mut Tx, ctx: &Ctx, found: &Found, entry: &Entry) -> Result<Option<String>> {
+        let (outcome, why) = match tx.savepoint(|tx| self.remove(tx, ctx, found, entry)) {
+            Ok(()) => (Outcome::Removed, None),
+            Err(error) if error.code.declared().class == Class::Internal => return Err(error),
+            Err(error) => (Outcome::Kept, Some(error.message)),
+        };
+        lines::end(tx, ctx, &self.import, entry, outcome, why.as_deref().unwrap_or_default())?;
+        Ok(why)
+    }
+
+    /// Whether rows of a draft or lines of a subscription name the record, a product.
+    fn is_named(&self, entry: &Entry) -> bool {
+        self.named.as_ref().is_some_and(|named| named.contains(&entry.id))
+    }
+
     /// Removes a record that nobody changed and nothing refers to.
-    fn remove(&self, tx: &mut Tx, ctx: &Ctx, entry: &Entry) -> Result<()> {
+    fn remove(&self, tx: &mut Tx, ctx: &Ctx, found: &Found, entry: &Entry) -> Result<()> {
         let Some(version) = version_of(tx, ctx, &entry.table, &entry.id)? else { return Ok(()) };
         if entry.part == PAYMENT {
             return stays("its invoice stays");
@@ -151,12 +215,16 @@ impl Undone {
         if version != entry.version {
             return stays("it was changed after the import");
         }
-        if self.named.as_ref().is_some_and(|named| named.contains(&entry.id)) {
+        if self.is_named(entry) {
             return stays("rows of a draft or a subscription name it");
         }
-        let payment = lines::payment(tx, ctx, &self.import, entry.line)?;
-        let payment = payment.filter(|_| entry.table == "invoices");
-        check_references(tx, ctx, entry, payment.as_ref().map_or("", |(id, _)| id))?;
+        let payment = match entry.table.as_str() {
+            "invoices" => lines::payment(tx, ctx, &self.import, entry.line)?,
+            _ => None,
+        };
+        if let Some(first) = found.standing.get(&entry.id).and_then(|own| own.referred) {
+            check_references(tx, ctx, entry, first, payment.as_ref().map_or("", |(id, _)| id))?;
+        }
         if let Some((payment, version)) = payment {
             remove_payment(tx, ctx, &payment, version)?;
         }
@@ -167,18 +235,17 @@ impl Undone {
     }
 }
 
-/// Rejects a record that others refer to, except for one payment.
-fn check_references(tx: &mut Tx, ctx: &Ctx, entry: &Entry, payment: &str) -> Result<()> {
-    for table in tables::all().iter().filter(|table| table.stored && !table.fleeting) {
-        for field in table.fields.iter().filter(|field| field.rules.refers == entry.table && !field.rules.sent_only) {
-            let sql = format!(
-                "SELECT count(*) FROM (SELECT 1 FROM {} WHERE account_id = $1 AND \"{1}\" = $2 AND \"{1}\" <> ''
-                 AND id <> $3 LIMIT 1) found",
-                table.shape.table, field.name
-            );
-            if tx.int(&sql, &[ctx.account.into(), (&entry.id).into(), payment.into()])? > 0 {
-                return stays(&format!("a record in {} refers to it", table.shape.table.replace('_', " ")));
-            }
+/// Rejects a record that others refer to, except for one payment; `first` is the first of the references that was there.
+fn check_references(tx: &mut Tx, ctx: &Ctx, entry: &Entry, first: usize, payment: &str) -> Result<()> {
+    let all = records::references(&entry.table);
+    for Reference { by, field } in all.iter().skip(first).filter(|reference| !reference.by.fleeting) {
+        let table = by.shape.table;
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM {table} WHERE account_id = $1 AND \"{field}\" = $2 AND \"{field}\" <> ''
+             AND id <> $3 LIMIT 1) found"
+        );
+        if tx.int(&sql, &[ctx.account.into(), (&entry.id).into(), payment.into()])? > 0 {
+            return stays(&format!("a record in {} refers to it", table.replace('_', " ")));
         }
     }
     Ok(())

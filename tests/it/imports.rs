@@ -6,6 +6,7 @@ mod documents;
 mod killed;
 mod moving;
 mod problems;
+mod undoing;
 mod values;
 
 use engine::jobs::worker;

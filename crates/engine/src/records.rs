@@ -4,8 +4,9 @@ mod counts;
 mod image;
 mod links;
 mod outside;
+mod together;
 
-use store::{Tx, Value};
+use store::{Tx, Value, placed};
 
 pub use crate::call::Work;
 use crate::call::{Answer, Call};
@@ -27,6 +28,7 @@ pub use image::Image;
 pub use links::{MERGED_INTO, loosen, merged_into, move_links};
 use outside::note_outside;
 pub use outside::{Accepted, accept_some};
+pub use together::{Reference, RemoveTogether, Standing, references, remove_together, standing};
 
 /// `GET …/{id}`
 pub fn get<R: Record>(call: Call) -> Result<Work> {
@@ -241,13 +243,12 @@ pub fn find_some<R: Record>(tx: &mut Tx, ctx: &Ctx, ids: &[&str]) -> Result<Vec<
 }
 
 fn some_statement<'i>(sql: &Sql, ctx: &Ctx, ids: &[&'i str]) -> Option<(String, Vec<Value<'i>>)> {
-    let last = ids.last()?;
-    // A few lengths, padded with the last id, need only a few prepared statements.
-    let length = ids.len().next_power_of_two();
-    let places: Vec<String> = (0..length).map(|place| format!("${}", place + 2)).collect();
+    if ids.is_empty() {
+        return None;
+    }
     let mut values: Vec<Value> = vec![ctx.account.into()];
-    values.extend((0..length).map(|place| Value::from(*ids.get(place).unwrap_or(last))));
-    Some((format!("{} WHERE account_id = $1 AND id IN ({})", sql.select, places.join(", ")), values))
+    let places = placed(&mut values, ids.iter().map(|id| Value::from(*id)));
+    Some((format!("{} WHERE account_id = $1 AND id IN ({places})", sql.select), values))
 }
 
 /// The record that the path names: the last id, which must belong to the first.

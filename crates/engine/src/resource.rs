@@ -13,7 +13,7 @@ use crate::list::batch::ReadBatch;
 use crate::list::{self, Form, Statements};
 pub use crate::record::Part;
 use crate::record::{FieldInfo, LIST, Record, Shape, Views};
-use crate::records::{Accepted, Work};
+use crate::records::{Accepted, RemoveTogether, Work};
 use crate::tables::{Logged, RelinkRecords};
 
 /// The method of a route.
@@ -261,6 +261,8 @@ pub struct Resource {
     pub relink: RelinkRecords,
     /// Whether its links are cleared last, in the transaction that deletes the record.
     pub relinks_last: bool,
+    /// Removes several records that nothing refers to, if deleting one of them does nothing else.
+    pub remove_together: Option<RemoveTogether>,
     /// Returns the record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
     /// Checks the filters of an export; returns warnings.

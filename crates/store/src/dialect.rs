@@ -189,6 +189,17 @@ pub fn like_all(column: &str, first: usize, parts: usize) -> String {
     (first..first + parts).map(|place| format!("{column} LIKE ${place}")).collect::<Vec<_>>().join(" AND ")
 }
 
+/// Adds the values of some ids to a statement, and returns their placeholders. A few lengths, padded with the last id, need only
+/// a few prepared statements.
+pub fn placed<'v>(values: &mut Vec<Value<'v>>, ids: impl ExactSizeIterator<Item = Value<'v>>) -> String {
+    let (first, length) = (values.len() + 1, ids.len().next_power_of_two());
+    values.extend(ids);
+    while let Some(last) = values.last().filter(|_| values.len() + 1 < first + length) {
+        values.push(last.clone());
+    }
+    (first..first + length).map(|place| format!("${place}")).collect::<Vec<_>>().join(", ")
+}
+
 impl Tx<'_> {
     /// Locks the row `id` of `table` until the end of the transaction, so that other writers of the same account wait.
     /// SQLite has one writer and needs no lock.

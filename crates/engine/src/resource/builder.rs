@@ -26,6 +26,7 @@ impl Resource {
             migrations,
             relink: records::relink::<R>,
             relinks_last: false,
+            remove_together: None,
             show: records::shown::<R>,
             check_filters: list::batch::check::<R>,
             batch: list::batch::read::<R>,
@@ -60,6 +61,7 @@ impl Resource {
             migrations: &[],
             relink: |_, _, _, _| Ok(true),
             relinks_last: false,
+            remove_together: None,
             show: |_, _, _| Ok(None),
             check_filters: |_, _, _| Ok(Vec::new()),
             batch: |_, _, _, _| Ok(Batch::default()),
@@ -163,7 +165,13 @@ impl Resource {
 
     /// `DELETE /v1/…/{id}`, without a body in the response.
     pub fn delete<R: Record>(self) -> Resource {
-        self.verb(Verb::Delete, records::delete::<R>)
+        self.verb(Verb::Delete, records::delete::<R>).removed_together::<R>()
+    }
+
+    /// Deleting a record that nothing refers to does nothing else, so that many can be removed together.
+    pub fn removed_together<R: Record>(mut self) -> Resource {
+        self.remove_together = Some(records::remove_together::<R>);
+        self
     }
 
     /// Create, retrieve and change, beside a list that the contract only reads.
