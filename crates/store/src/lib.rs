@@ -43,7 +43,7 @@ use std::time::Duration;
 
 pub use address::{check_standby_url, check_url};
 pub use copy::{POSTGRES_COPY, SQLITE_COPY};
-pub use dialect::{Dialect, like_all};
+pub use dialect::{Dialect, like_all, placed};
 pub use error::{Error, Result};
 pub use load::{TemporaryDatabase, empty, load_dump};
 pub use migrate::Migration;
@@ -320,6 +320,11 @@ impl Store {
     /// Whether the database has exactly these migrations.
     pub fn is_migrated(&self, migrations: &[Migration]) -> Result<bool> {
         migrate::is_current(self, migrations)
+    }
+
+    /// Whether the database is the target of a copy that has not finished: its rows are not complete.
+    pub fn is_being_copied(&self) -> Result<bool> {
+        migrate::is_copying(self)
     }
 
     fn writer(&self) -> Result<&Writer> {

@@ -22,13 +22,17 @@ pub(crate) fn apply(store: &Store, migrations: &[Migration]) -> Result<Vec<u32>>
     apply_while_copying(store, migrations)
 }
 
+/// Whether the database is the target of a copy that has not finished.
+pub(crate) fn is_copying(store: &Store) -> Result<bool> {
+    store.read_now(|tx: &mut Tx| {
+        let sql = tx.dialect().has_table();
+        Ok(tx.int(sql, &[COPYING.into()])? > 0)
+    })
+}
+
 /// Rejects the target of a copy that has not finished.
 fn must_be_complete(store: &Store) -> Result<()> {
-    let is_copying = store.read_now(|tx: &mut Tx| {
-        let sql = tx.dialect().has_table();
-        Ok::<_, Error>(tx.int(sql, &[COPYING.into()])? > 0)
-    })?;
-    if is_copying {
+    if is_copying(store)? {
         return Err(Error::Unavailable(
             "another database is being copied to it; run `kantoor copy` again until it has finished".to_string(),
         ));

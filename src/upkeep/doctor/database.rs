@@ -36,9 +36,14 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     }
     let mut options = Options::new(wanted);
     options.timeout = TIMEOUT;
-    let opened = Store::open_to_read(&options).and_then(|store| Ok((store.is_migrated(&migrations::all())?, store)));
+    let opened = Store::open_to_read(&options).and_then(|store| {
+        // Its schema and its rows say nothing yet.
+        let is_current = if store.is_being_copied()? { None } else { Some(store.is_migrated(&migrations::all())?) };
+        Ok((is_current, store))
+    });
     let (is_current, store) = match opened {
-        Ok(opened) => opened,
+        Ok((Some(is_current), store)) => (is_current, store),
+        Ok((None, _)) => return vec![copied_in_part(config)],
         Err(error) => return vec![unreachable(config, &error)],
     };
     let mut found = Vec::new();
@@ -70,6 +75,19 @@ fn standby(config: &Config) -> Option<Finding> {
     }
     let remedy = "Check database_standby, that it is a standby of this database and receives its log; until then, the primary answers.";
     Some(Finding::problem("database", "The standby does not answer reads, or is behind.", remedy))
+}
+
+/// The target of a copy that was interrupted, or is still running.
+fn copied_in_part(config: &Config) -> Finding {
+    let empty = match config.database_url.is_empty() {
+        true => format!("delete kantoor.db, kantoor.db-wal and kantoor.db-shm in {}", config.data.display()),
+        false => "drop this database, create it again".to_string(),
+    };
+    Finding::problem(
+        "database",
+        "A copy of another database to this one has not finished: only a part of the rows is here, and no server starts on it.",
+        format!("Run the same `kantoor copy` again, which continues; to start anew, {empty} and run `kantoor copy`."),
+    )
 }
 
 fn of_another_version(store: &Store) -> Finding {

@@ -1,6 +1,7 @@
 //! `kantoor copy`: the same rows in the other database.
 
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -94,6 +95,42 @@ fn a_killed_copy_is_resumed() {
     there.data.clone_from(&db.data);
     let verified = kantoor(&there, &["verify"]);
     assert!(verified.status.success(), "{}", said(&verified));
+}
+
+#[test]
+fn the_doctor_knows_a_database_that_was_copied_in_part() {
+    let db = Db::sqlite();
+    assert!(kantoor(&db, &["account", "create", "Before"]).status.success());
+    let from = db.data.to_str().unwrap();
+    for target in [Some(Db::sqlite().emptied()), Db::postgres().map(Db::emptied)].into_iter().flatten() {
+        let folder = target.data.display().to_string();
+        let (to, remedy) = match target.url.as_str() {
+            "" => {
+                (folder.as_str(), format!("delete kantoor.db, kantoor.db-wal and kantoor.db-shm in {folder} and run"))
+            }
+            url => (url, "drop this database, create it again and run".to_string()),
+        };
+        let fatal = db.folder.path().join("fatal");
+        std::fs::write(&fatal, "40").unwrap();
+        let mut killed = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+        killed.args(["copy", "--from", from, "--to", to]).env("KANTOOR_TEST_DIE_AT", &fatal);
+        let killed = killed.output().unwrap();
+        assert_eq!(killed.status.signal(), Some(6), "{killed:?}");
+        let told = kantoor(&target, &["doctor"]);
+        let (code, text) = (told.status.code(), said(&told));
+        assert!(
+            code == Some(1) && text.contains("problem  database  A copy of another database to this one"),
+            "{text}"
+        );
+        assert!(
+            text.contains("Run the same `kantoor copy` again, which continues") && text.contains(&remedy),
+            "{text}"
+        );
+        assert!(!text.contains("cannot be read") && !text.contains("database_url"), "{text}");
+        let done = copy(&db, from, to);
+        assert!(done.status.success(), "{done:?}");
+        assert!(!said(&kantoor(&target, &["doctor"])).contains("copy of another"));
+    }
 }
 
 /// Writes to a database, unless that needs to wait.
