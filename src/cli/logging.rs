@@ -79,6 +79,13 @@ pub fn start(config: &Config) -> Result<Flush, String> {
     let layers = vec![lines.with_filter(filter).boxed()];
     let sent = traces.iter().map(|traces| traces.layer().boxed());
     tracing_subscriber::registry().with(layers.into_iter().chain(sent).collect::<Vec<_>>()).init();
+    if let Some(cause) = traces.as_ref().and_then(|traces| traces.uncertified.as_deref()) {
+        tracing::warn!(
+            collector = config.trace_to,
+            cause,
+            "No traces are sent over TLS: install the package ca-certificates and restart."
+        );
+    }
     Ok(Flush { traces })
 }
 

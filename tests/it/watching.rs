@@ -167,6 +167,33 @@ fn a_collector_that_is_down_stops_nothing_and_is_logged_once() {
     assert_eq!(said.matches("The collector takes no traces").count(), 1, "{said}");
 }
 
+/// A server on a machine without certificates of authorities.
+fn uncertified(db: &Db, collector: &str) -> Binary {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+    command.env("SSL_CERT_FILE", "/nowhere").env("SSL_CERT_DIR", "/nowhere");
+    Binary::start_with(command, db, "", &["--set", &format!("trace_to={collector}")])
+}
+
+#[test]
+fn a_machine_without_certificates_sends_traces_without_tls() {
+    let (db, collector) = (Db::sqlite(), collector());
+    let binary = uncertified(&db, &collector.url(""));
+    binary.client.get("/v1/products").expect(200);
+    let (said, spans) = stop_and_read(binary, &collector);
+    assert!(!said.contains("No traces are sent"), "{said}");
+    assert!(names(&spans).contains("GET /v1/products"), "{:?}", names(&spans));
+}
+
+#[test]
+fn a_machine_without_certificates_says_what_a_collector_with_tls_needs() {
+    let db = Db::sqlite();
+    let binary = uncertified(&db, "https://127.0.0.1:9");
+    binary.client.post("/v1/products", json!({"name": "x"})).expect(201);
+    let said = stop(binary);
+    assert!(said.contains("No traces are sent over TLS: install the package ca-certificates and restart."), "{said}");
+    assert!(said.contains("No CA certificates were loaded"), "{said}");
+}
+
 #[test]
 fn an_invalid_collector_is_refused() {
     for address in ["collector:4318", "ftp://collector", "nonsense"] {

@@ -16,6 +16,8 @@ pub struct Courier {
     http: reqwest::Client,
     runtime: Runtime,
     address: String,
+    /// Why calls over TLS fail, if this machine has no certificates of authorities.
+    uncertified: Option<String>,
     /// Whether the last batch failed: an outage is logged once.
     failing: AtomicBool,
 }
@@ -24,15 +26,32 @@ impl Courier {
     pub fn new(address: &str) -> Result<Courier, String> {
         // An earlier caller installed the same provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        reqwest::Url::parse(address)
+        let url = reqwest::Url::parse(address)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
             .ok_or_else(|| "must be a URL such as http://127.0.0.1:4318".to_string())?;
-        let http = reqwest::Client::builder().timeout(TIMEOUT).redirect(reqwest::redirect::Policy::none());
-        let http = http.no_proxy().build().map_err(|error| error.to_string())?;
+        let builder =
+            || reqwest::Client::builder().timeout(TIMEOUT).redirect(reqwest::redirect::Policy::none()).no_proxy();
+        // Only TLS needs the certificates of this machine, and a server without traces is better than none.
+        let (mut http, mut uncertified) = (None, None);
+        if url.scheme() == "https" {
+            match builder().build() {
+                Ok(certified) => http = Some(certified),
+                Err(error) => uncertified = Some(deepest(&error)),
+            }
+        }
+        let http = match http {
+            Some(http) => http,
+            None => builder().tls_certs_only([]).build().map_err(|error| deepest(&error))?,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
-        Ok(Courier { http, runtime, address: address.to_string(), failing: AtomicBool::new(false) })
+        Ok(Courier { http, runtime, address: address.to_string(), uncertified, failing: AtomicBool::new(false) })
+    }
+
+    /// Returns why calls over TLS fail, if this machine has no certificates of authorities.
+    pub fn uncertified(&self) -> Option<&str> {
+        self.uncertified.as_deref()
     }
 
     /// Logs when batches start to fail and when they arrive again.

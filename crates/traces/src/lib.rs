@@ -43,6 +43,8 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Traces {
     provider: SdkTracerProvider,
+    /// Why the collector cannot be called, if this machine has no certificates of authorities.
+    pub uncertified: Option<String>,
 }
 
 impl Traces {
@@ -50,9 +52,11 @@ impl Traces {
     /// for it, and spans that it does not take are dropped.
     pub fn start(settings: &Settings) -> Result<Traces, String> {
         let address = format!("{}/v1/traces", settings.collector.trim_end_matches('/'));
+        let courier = Courier::new(&address)?;
+        let uncertified = courier.uncertified().map(str::to_string);
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Courier::new(&address)?)
+            .with_http_client(courier)
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(address)
             .build()
@@ -69,7 +73,7 @@ impl Traces {
             .with_sampler(Sampler::ParentBased(Box::new(sampler(settings.one_in))))
             .with_resource(resource.build())
             .build();
-        Ok(Traces { provider })
+        Ok(Traces { provider, uncertified })
     }
 
     /// Returns the layer of the subscriber that collects the spans.
