@@ -102,26 +102,24 @@ impl Import {
             _ => named(error),
         })?;
         say(&shown(&checked))?;
+        let unended = operator::unended(app, account.clone(), resource.shape.table, &file).map_err(error_line)?;
+        let unended = unended.map(|import| way_on(&account, &import));
         if !self.run {
-            say("Nothing was imported. Run the command again with --run to import the lines.")?;
+            let next = unended.unwrap_or_else(|| "run the command again with --run to import the lines".to_string());
+            say(&format!("Nothing was imported: {next}."))?;
             return match checked.problem_count {
                 0 => Ok(()),
                 count => Err(format!("the check found {}", counted(count, "problem"))),
             };
         }
+        // First: whoever repeats a command that was interrupted does not want its records once more.
+        if let Some(unended) = unended {
+            return Err(unended);
+        }
         if let Some(before) = checked.imported_before().filter(|_| !self.again) {
             return Err(format!("{before} Add --again to do that."));
         }
         let uid = account.uid.clone();
-        let unended = operator::unended(app, account.clone(), resource.shape.table, &file).map_err(error_line)?;
-        if let Some(unended) = unended {
-            let id = &unended.base.id;
-            return Err(format!(
-                "import {id} of the same file was interrupted or is still running, with {} of {} processed; continue it with kantoor import --account {uid} --continue {id}, after which --undo {id} removes what it created",
-                grouped(unended.processed.unsigned_abs()),
-                counted(unended.lines, "line")
-            ));
-        }
         let id = operator::start(app, account.clone(), &checked, file, pdfs).map_err(error_line)?;
         say(&format!("Started import {id}. If it is interrupted: kantoor import --account {uid} --continue {id}"))?;
         finish(app, account, &id)
@@ -152,6 +150,16 @@ impl Import {
         }
         Ok(Value::from(all))
     }
+}
+
+/// Says how to continue an import of the same file that has not ended.
+fn way_on(account: &Account, import: &Record) -> String {
+    let (uid, id) = (&account.uid, &import.base.id);
+    format!(
+        "import {id} of the same file was interrupted or is still running, with {} of {} processed; continue it with kantoor import --account {uid} --continue {id}, after which --undo {id} removes what it created",
+        grouped(import.processed.unsigned_abs()),
+        counted(import.lines, "line")
+    )
 }
 
 /// Runs an import that was started to its end, and says what it did.

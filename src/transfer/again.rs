@@ -6,7 +6,7 @@ use engine::records;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::import::{IMPORTED_BEFORE, Import};
+use super::import::{IMPORTED_BEFORE, Import, ImportStatus};
 
 /// Returns the last import of the same content into the same resource that made records which were not removed again.
 pub fn earlier(tx: &mut Tx, ctx: &Ctx, resource: &str, sha256: &str) -> Result<Option<Import>> {
@@ -25,9 +25,18 @@ pub fn earlier(tx: &mut Tx, ctx: &Ctx, resource: &str, sha256: &str) -> Result<O
 pub fn sentence(ctx: &Ctx, earlier: &Import) -> String {
     let day = earlier.started_at.0.unwrap_or(ctx.now).date(&ctx.zone);
     let (id, made) = (&earlier.base.id, earlier.created - earlier.removed);
-    format!(
-        "The same file was imported on {day}, by the import {id}; of what it created, {made} are still there. Running this import creates them once more."
-    )
+    let (processed, lines) = (earlier.processed, earlier.lines);
+    match earlier.status {
+        ImportStatus::Running => format!(
+            "The import {id} of the same file was started on {day} and has not ended: {processed} of {lines} lines are processed."
+        ),
+        ImportStatus::Undoing => format!(
+            "The same file was imported on {day}, by the import {id}, and undoing that has not ended: of what it created, {made} are still there. Running this import creates them once more."
+        ),
+        _ => format!(
+            "The same file was imported on {day}, by the import {id}; of what it created, {made} are still there. Running this import creates them once more."
+        ),
+    }
 }
 
 /// Returns the warning of a check.

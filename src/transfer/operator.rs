@@ -40,14 +40,17 @@ pub fn check(app: &App, account: Account, import: &Import, file: &OwnFile, pdfs:
     check::check(app, &caller, import, Chosen::of(import), &file.bytes, pdfs.as_mut())
 }
 
-/// Undoes an import; `seen` is told the number of removed records.
+/// Undoes an import, or continues to undo it; `seen` is told the number of removed records.
 pub fn undo(app: &App, account: Account, id: &str, seen: &mut dyn FnMut(i64)) -> Result<Import> {
     let (number, caller) = (account.number, app.acting(account, "operator"));
     let (own, import) = (caller.clone(), id.to_string());
     app.store.write_now(number, move |tx| {
         let ctx = own.writing(tx)?;
         let before: Import = records::find(tx, &ctx, &import)?;
-        start_undo(tx, &ctx, &before).map(drop)
+        match before.status {
+            ImportStatus::Undoing => Ok(()),
+            _ => start_undo(tx, &ctx, &before).map(drop),
+        }
     })?;
     undo::undo(app, number, id, seen)?;
     let import = id.to_string();
@@ -98,6 +101,10 @@ pub fn finish(app: &App, account: Account, id: &str, seen: &mut dyn FnMut(i64, i
     let before = found()?;
     if before.status == ImportStatus::Checked {
         return Err(Error::new(Code::InvalidTransition, "The import was not started."));
+    }
+    if before.status == ImportStatus::Undoing {
+        let message = "The import is being undone. If that was interrupted, continue it with --undo.";
+        return Err(Error::new(Code::InvalidTransition, message));
     }
     // A server that runs meanwhile may take a part of the work.
     while !run::run(app, number, id, &mut |lines| seen(lines, before.lines))? {

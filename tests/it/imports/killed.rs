@@ -1,17 +1,19 @@
-//! An import survives kill -9: every line takes effect once.
+//! An import and its undo survive kill -9: every line takes effect once. Commands that were killed say how to go on.
 
 use std::collections::HashSet;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::total;
-use crate::cli::kantoor;
+use crate::cli::{complained, kantoor, said};
 use crate::on_both;
 use crate::server::Binary;
 use crate::support::Db;
 
-on_both![an_import_survives_kills,];
+on_both![an_import_survives_kills, a_command_that_was_killed_is_continued,];
 
 const LINES: usize = 1500;
 
@@ -47,4 +49,68 @@ fn an_import_survives_kills(db: Db) {
     assert_eq!((codes.len(), total(client, "/v1/products")), (LINES, LINES as i64));
     let verified = kantoor(&db, &["verify"]);
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+}
+
+/// Runs a command that dies in the middle of its work: before or after a commit, at a later one each time, until another command
+/// finds that it has begun. Opening the database takes the first chances.
+fn killed(db: &Db, arguments: &[&str], has_begun: impl Fn() -> bool) {
+    let fatal = db.folder.path().join("fatal");
+    for chance in (250..).step_by(14) {
+        std::fs::write(&fatal, chance.to_string()).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+        command.args(arguments).env("KANTOOR_DATABASE_URL", &db.url).env("KANTOOR_DATA", &db.data);
+        let done = command.env("KANTOOR_TEST_DIE_AT", &fatal).output().unwrap();
+        assert_eq!(done.status.signal(), Some(6), "it was never interrupted: {done:?}");
+        if has_begun() {
+            return;
+        }
+    }
+}
+
+fn a_command_that_was_killed_is_continued(db: Db) {
+    let made: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "create", "A", "--json"]))).unwrap();
+    let account = made["account"]["id"].as_str().unwrap();
+    let file = db.folder.path().join("x.csv");
+    let lines: String = (0..LINES).map(|n| format!("Client {n}\n")).collect();
+    std::fs::write(&file, format!("company_name\n{lines}")).unwrap();
+    let check = ["import", "--account", account, "clients", file.to_str().unwrap()];
+    let run = [&check[..], &["--run"]].concat();
+    killed(&db, &run, || said(&kantoor(&db, &check)).contains("has not ended"));
+
+    let refused = complained(&kantoor(&db, &run));
+    let (_, rest) = refused.split_once("--continue ").unwrap_or_else(|| panic!("{refused}"));
+    let id = rest.split([',', ' ']).next().unwrap();
+    assert!(refused.contains(&format!("kantoor import --account {account} --continue {id},")), "{refused}");
+    assert!(!refused.contains("--again"), "{refused}");
+    // Nor does the wish to import it once more make two of them.
+    assert!(complained(&kantoor(&db, &[&run[..], &["--again"]].concat())).contains("--continue"));
+    let checked = said(&kantoor(&db, &check));
+    assert!(checked.contains(&format!("--continue {id}")), "{checked}");
+    assert!(!checked.contains("--run") && !checked.contains("once more"), "{checked}");
+    let done = said(&kantoor(&db, &["import", "--account", account, "--continue", id]));
+    assert!(done.contains("1,500 created"), "{done}");
+
+    let undo = ["import", "--account", account, "--undo", id];
+    let resume = ["import", "--account", account, "--continue", id];
+    killed(&db, &undo, || !kantoor(&db, &resume).status.success());
+    let refused = complained(&kantoor(&db, &resume));
+    assert!(refused.contains("continue it with --undo"), "{refused}");
+    let undone = said(&kantoor(&db, &undo));
+    assert!(undone.contains("1,500 records removed"), "{undone}");
+    let verified = kantoor(&db, &["verify"]);
+    assert!(verified.status.success(), "{}", said(&verified));
+    let binary = Binary::start(&db, made["key"].as_str().unwrap(), &["--set", "workers=0"]);
+    assert_eq!(total(&binary.client, "/v1/clients"), 0);
+    let (mut after, mut deleted) = (0, Vec::new());
+    loop {
+        let page = binary.client.get(&format!("/v1/changes?type=customer.deleted&limit=1000&after={after}"));
+        let page = page.expect(200).json();
+        deleted.extend(page["data"].as_array().unwrap().iter().map(|event| event["entity_id"].to_string()));
+        after = page["meta"]["last_seq"].as_i64().unwrap();
+        if page["meta"]["has_more"] == false {
+            break;
+        }
+    }
+    let once: HashSet<&String> = deleted.iter().collect();
+    assert_eq!((deleted.len(), once.len()), (LINES, LINES), "each has one line in the log");
 }
