@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use engine::call::Call;
 use engine::contents::MAX_SIZE;
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::error::{Code, Error, FieldCode, Result, Violation, violation};
 use engine::json::Json;
 use engine::log::{self, Line};
 use engine::perform::completed;
@@ -133,63 +133,102 @@ fn require_totals(built: &mut Built) {
 /// date of the invoice.
 fn settle(built: &mut Built) {
     let sent = |name: &str| built.beside.get(name).and_then(|digits| cents(digits));
-    let (open, paid) = (sent("open_amount"), sent("paid_amount"));
-    let has_amount =
-        open.is_some() || paid.is_some() || ["open_amount", "paid_amount"].iter().any(|name| built.faults.has(name));
-    let mut status = text_of(&built.body, "payment_status").unwrap_or_default();
+    let line = Amounts { total: total(&built.body), open: sent("open_amount"), paid: sent("paid_amount") };
+    let status = date_payment(built, &line);
+    match status.as_str() {
+        "paid" => check_nothing_open(built, &line),
+        "" | "open" | "partial" | "overdue" => match line.known() {
+            Some((total, paid)) => settle_amounts(built, &line, &status, total, paid),
+            None => note_unknown_amounts(built, &line, &status),
+        },
+        _ => {}
+    }
+}
+
+/// The amounts of an invoice that its line says, in cents.
+struct Amounts {
+    total: Option<i128>,
+    open: Option<i128>,
+    paid: Option<i128>,
+}
+
+impl Amounts {
+    /// What was paid, as the line says it or as the rest of what is open.
+    fn paid(&self) -> Option<i128> {
+        self.paid.or_else(|| Some(self.total? - self.open?))
+    }
+
+    /// The total, and what was paid of it.
+    fn known(&self) -> Option<(i128, i128)> {
+        Some((self.total?, self.paid()?))
+    }
+}
+
+/// Sets the day of the payment; returns the status. Who notes that day without a status or an amount was paid.
+fn date_payment(built: &mut Built, line: &Amounts) -> String {
+    let status = text_of(&built.body, "payment_status").unwrap_or_default();
     if built.paid_on.is_empty() {
         built.paid_on = text_of(&built.body, "invoice_date").unwrap_or_default();
-    } else if status.is_empty() && !has_amount {
-        // Who notes the day of the payment was paid.
-        status = "paid".to_string();
-        built.body.retain(|(name, _)| name != "payment_status");
-        built.body.push(("payment_status".to_string(), Json::Text(status.clone())));
+        return status;
     }
-    let total = total(&built.body);
-    let wrong = |message: String| violation(FieldCode::OutOfRange, message);
-    if status == "paid" {
-        if let Some(open) = open.filter(|open| *open != 0) {
-            let message = format!("is {}, but the status says that the invoice is paid", amount(open));
-            built.faults.add("open_amount", wrong(message));
+    let has_fault = ["open_amount", "paid_amount"].iter().any(|name| built.faults.has(name));
+    if !status.is_empty() || line.open.is_some() || line.paid.is_some() || has_fault {
+        return status;
+    }
+    set_status(built, "paid");
+    "paid".to_string()
+}
+
+fn set_status(built: &mut Built, status: &str) {
+    built.body.retain(|(name, _)| name != "payment_status");
+    built.body.push(("payment_status".to_string(), Json::Text(status.to_string())));
+}
+
+fn does_not_fit(message: impl Into<String>) -> Violation {
+    violation(FieldCode::OutOfRange, message.into())
+}
+
+/// Notes that an invoice which is paid has an open amount.
+fn check_nothing_open(built: &mut Built, line: &Amounts) {
+    if let Some(open) = line.open.filter(|open| *open != 0) {
+        let message = format!("is {}, but the status says that the invoice is paid", amount(open));
+        built.faults.add("open_amount", does_not_fit(message));
+    }
+}
+
+/// Notes which amount is missing, if the line says that something was paid or is open.
+fn note_unknown_amounts(built: &mut Built, line: &Amounts, status: &str) {
+    // Without an amount that has a problem of its own, nothing can be said about the others.
+    if AMOUNTS.iter().any(|name| built.faults.has(name)) {
+        return;
+    }
+    let without_total = "cannot be used without the total: map the column with total_incl_vat";
+    let (field, message) = match (line.open, line.paid()) {
+        (Some(_), _) => ("open_amount", without_total),
+        (_, Some(paid)) if paid != 0 => ("paid_amount", without_total),
+        _ if status == "partial" => {
+            ("payment_status", "is partly paid: map the column with the open amount or the paid amount")
         }
-        return;
-    }
-    let paid = paid.or_else(|| Some(total? - open?));
-    if !["", "open", "partial", "overdue"].contains(&status.as_str()) {
-        return;
-    }
-    let (Some(total), Some(paid)) = (total, paid) else {
-        // Without an amount that has a problem of its own, nothing can be said about the others.
-        if AMOUNTS.iter().any(|name| built.faults.has(name)) {
-            return;
-        }
-        let without_total = "cannot be used without the total: map the column with total_incl_vat";
-        let (field, message) = match (open, paid) {
-            (Some(_), _) => ("open_amount", without_total),
-            (_, Some(paid)) if paid != 0 => ("paid_amount", without_total),
-            _ if status == "partial" => {
-                ("payment_status", "is partly paid: map the column with the open amount or the paid amount")
-            }
-            _ => return,
-        };
-        built.faults.add(field, wrong(message.to_string()));
-        return;
+        _ => return,
     };
+    built.faults.add(field, does_not_fit(message));
+}
+
+/// Sets the status that follows from the amounts, and what was paid if that is a part of the total.
+fn settle_amounts(built: &mut Built, line: &Amounts, status: &str, total: i128, paid: i128) {
     let is_within = paid.signum() * total.signum() >= 0 && paid.abs() <= total.abs();
-    let becomes = match () {
-        () if !is_within => {
-            let (field, shown) = open.map_or(("paid_amount", paid), |open| ("open_amount", open));
-            let message = format!("is {}, which does not fit the total of {}", amount(shown), amount(total));
-            return built.faults.add(field, wrong(message));
-        }
-        () if total != 0 && paid == total => "paid",
-        () if status == "partial" || status.is_empty() => "open",
-        () => status.as_str(),
+    if !is_within {
+        let (field, shown) = line.open.map_or(("paid_amount", paid), |open| ("open_amount", open));
+        let message = format!("is {}, which does not fit the total of {}", amount(shown), amount(total));
+        return built.faults.add(field, does_not_fit(message));
+    }
+    let becomes = match status {
+        _ if total != 0 && paid == total => "paid",
+        "" | "partial" => "open",
+        status => status,
     };
     built.paid_part = Some(paid).filter(|paid| *paid != 0 && *paid != total);
-    let becomes = Json::Text(becomes.to_string());
-    built.body.retain(|(name, _)| name != "payment_status");
-    built.body.push(("payment_status".to_string(), becomes));
+    set_status(built, becomes);
 }
 
 /// Returns the total including VAT, in cents, as far as the amounts of the line say it.
