@@ -31,7 +31,7 @@ use crate::calendar::days;
 use crate::documents::page::{final_one, note_view};
 use crate::documents::{InvoiceKind, Quote, QuoteKind, mail as letters, quote};
 use crate::files::usage;
-use crate::mail::outcome::Follower;
+use crate::mail::outcome::{self, Follower};
 use crate::mail::waiting;
 use crate::people::role::Role;
 use crate::people::status::{Language, Status};
@@ -104,7 +104,7 @@ pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
     // The last steps may be later today.
     ctx.now = ctx.now.max(now);
     let_mail_leave(tx, &ctx, Moment(i64::MAX))?;
-    hold_mail_back(tx, &ctx)
+    settle_mail(tx, &ctx)
 }
 
 /// Creates somebody who wrote hours; returns the id. The password of the owner follows when the demo is shown to somebody.
@@ -170,10 +170,13 @@ impl Nights<'_> {
     }
 }
 
-/// Executes a step: a request, or a visit to the page of a quote.
+/// Executes a step: a request, a visit to the page of a quote, or the refusal of a mail about one.
 fn take(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<Value>) -> Result<Value> {
     if let Some(page) = path.strip_prefix("/d/") {
         return visit(tx, ctx, page, &body.unwrap_or_default()).map(|()| Value::Null);
+    }
+    if let Some(quote) = path.strip_prefix("/refused/") {
+        return refuse(tx, ctx, quote).map(|()| Value::Null);
     }
     let body = match body {
         Some(body) if path.ends_with("/send") => Some(with_words(tx, ctx, path, body)?),
@@ -203,13 +206,18 @@ fn with_words(tx: &mut Tx, ctx: &Ctx, path: &str, mut body: Value) -> Result<Val
     Ok(body)
 }
 
-/// Marks all mail as stored and not sent: it is dated months ago, and its recipients do not exist.
-fn hold_mail_back(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+/// The mail about a quote does not arrive: the mailbox of the client is full.
+fn refuse(tx: &mut Tx, ctx: &Ctx, quote: &str) -> Result<()> {
+    outcome::refuse(tx, ctx, &letters::follower::<QuoteKind>(), quote, "552 5.2.2 The mailbox is full.")
+}
+
+/// Shows all mail as sent, but for what was refused. None of it left: it is dated months ago, and its recipients do not exist.
+fn settle_mail(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     tx.execute("DELETE FROM jobs WHERE account_id = $1 AND kind = 'deliver'", &[ctx.account.into()])?;
     usage::forget_mails(tx, ctx)?;
-    let held = "UPDATE deliveries SET status = 'stored', attempts = 1, reason = 'Part of the demo: nothing was sent.'
-                WHERE account_id = $1";
-    tx.execute(held, &[ctx.account.into()])?;
+    let sent = "UPDATE deliveries SET status = 'sent', attempts = 1, reason = 'Part of the demo: nothing was sent.'
+                WHERE account_id = $1 AND status <> 'failed'";
+    tx.execute(sent, &[ctx.account.into()])?;
     Ok(())
 }
 
@@ -222,8 +230,8 @@ fn with_step(error: Error, step: &DemoStep, path: &str) -> Error {
     Error { internal: Some(internal.trim_end().to_string()), ..error }
 }
 
-/// A step that happened a number of working days ago, at least one: a request, or a visit to the page of a quote if its
-/// path starts with `/d/`. In its path and body, `@ster` is the id of the record created under that name, and `@+3` is
+/// A step that happened a number of working days ago, at least one: a request, a visit to the page of a quote if its
+/// path starts with `/d/`, or the refusal of a mail about a quote if it starts with `/refused/`. In its path and body, `@ster` is the id of the record created under that name, and `@+3` is
 /// the date three working days from today.
 struct DemoStep {
     ago: i64,

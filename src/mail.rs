@@ -246,6 +246,21 @@ pub(crate) struct Delivery {
     attempts: i64,
 }
 
+impl Delivery {
+    fn find(tx: &mut Tx, account: i64, id: &str) -> Result<Option<Delivery>> {
+        let sql = "SELECT mail_id, recipient, status, attempts FROM deliveries WHERE account_id = $1 AND id = $2";
+        tx.first(sql, &[account.into(), id.into()], |row| {
+            Ok::<_, Error>(Delivery {
+                id: id.to_string(),
+                mail_id: row.text(0)?.to_string(),
+                recipient: row.text(1)?.to_string(),
+                status: Standing::from_db(row, 2).map_err(|error| error.at("deliveries", id, "status"))?,
+                attempts: row.int(3)?,
+            })
+        })
+    }
+}
+
 /// The job that delivers a mail to one recipient.
 #[derive(Serialize, Deserialize)]
 pub struct Deliver {
@@ -410,16 +425,7 @@ fn start_try(app: &App, caller: &Actor, id: &str) -> Result<Option<(Delivery, Qu
     let (id, caller, account) = (id.to_string(), caller.clone(), caller.account.number);
     app.store.write_now(account, move |tx| {
         let now = caller.reading(tx)?.now;
-        let sql = "SELECT mail_id, recipient, status, attempts FROM deliveries WHERE account_id = $1 AND id = $2";
-        let found = tx.first(sql, &[account.into(), (&id).into()], |row| {
-            Ok::<_, Error>(Delivery {
-                id: id.clone(),
-                mail_id: row.text(0)?.to_string(),
-                recipient: row.text(1)?.to_string(),
-                status: Standing::from_db(row, 2).map_err(|error| error.at("deliveries", &id, "status"))?,
-                attempts: row.int(3)?,
-            })
-        })?;
+        let found = Delivery::find(tx, account, &id)?;
         let Some(delivery) = found.filter(|found| !Standing::OVER.contains(&found.status)) else {
             return Ok(None);
         };

@@ -318,6 +318,7 @@ fn undecided() -> Vec<DemoStep> {
             extra("Kanalen en roosters", "8", "lokaal", "388.75"), product("arbeid", "60"),
         ]}),
     ));
+    steps.push(act(15, "/refused/@offerte ventilatie"));
     steps.push(make(
         3,
         "",

@@ -3,7 +3,7 @@
 use engine::app::App;
 use engine::clock::Moment;
 use engine::context::Ctx;
-use engine::error::Result;
+use engine::error::{Error, Result};
 use engine::http::metrics::{CounterInfo, HistogramInfo, Metric};
 use engine::jobs::{self, Job};
 use serde_json::{Value, json};
@@ -99,7 +99,10 @@ impl Outcome {
 
     /// Tells the record that the mail is about.
     pub fn tell(self, tx: &mut Tx, ctx: &Ctx, followers: &Followers, told: &Told) -> Result<()> {
-        let Some(follower) = followers.of(&told.about) else { return Ok(()) };
+        followers.of(&told.about).map_or(Ok(()), |follower| self.tell_to(tx, ctx, follower, told))
+    }
+
+    fn tell_to(self, tx: &mut Tx, ctx: &Ctx, follower: &Follower, told: &Told) -> Result<()> {
         match self.event() {
             Some(event) => {
                 let mail = json!({
@@ -112,6 +115,29 @@ impl Outcome {
             None => (follower.accepted)(tx, ctx, &told.about_id, &told.kind),
         }
     }
+}
+
+/// Records that the last mail about a record was refused, although no mail server was asked, and tells the record: the demo has
+/// one such mail.
+pub fn refuse(tx: &mut Tx, ctx: &Ctx, follower: &Follower, about_id: &str, reason: &str) -> Result<()> {
+    let last = "SELECT id FROM deliveries WHERE account_id = $1 AND about_id = $2 ORDER BY id DESC LIMIT 1";
+    let last = tx.first(last, &[ctx.account.into(), about_id.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    let delivery = last.map(|id| Delivery::find(tx, ctx.account, &id)).transpose()?.flatten();
+    let Some(delivery) = delivery else { return Ok(()) };
+    let Some(mail) = Queued::find(tx, ctx.account, &delivery.mail_id)? else { return Ok(()) };
+    let told = Told::of(&delivery, &mail, reason);
+    tx.execute(
+        "UPDATE deliveries SET status = $1, attempts = $2, reason = $3, changed_at = $4 WHERE account_id = $5 AND id = $6",
+        &[
+            Outcome::Bounced.status().wire().into(),
+            told.attempts.into(),
+            reason.into(),
+            ctx.now.0.into(),
+            ctx.account.into(),
+            (&delivery.id).into(),
+        ],
+    )?;
+    Outcome::Bounced.tell_to(tx, ctx, follower, &told)
 }
 
 /// What a record learns about a delivery.
