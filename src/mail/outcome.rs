@@ -121,7 +121,8 @@ impl Outcome {
 /// one such mail.
 pub fn refuse(tx: &mut Tx, ctx: &Ctx, follower: &Follower, about_id: &str, reason: &str) -> Result<()> {
     let last = "SELECT id FROM deliveries WHERE account_id = $1 AND about_id = $2 ORDER BY id DESC LIMIT 1";
-    let last = tx.first(last, &[ctx.account.into(), about_id.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    let last =
+        tx.first(last, &[ctx.account.into(), about_id.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
     let delivery = last.map(|id| Delivery::find(tx, ctx.account, &id)).transpose()?.flatten();
     let Some(delivery) = delivery else { return Ok(()) };
     let Some(mail) = Queued::find(tx, ctx.account, &delivery.mail_id)? else { return Ok(()) };

@@ -66,7 +66,9 @@ fn a_flow_is_edited_and_its_warnings_stay() {
     browser.key("Ctrl+s");
     // It is saved; what the event does not have is said at its field, which has the focus, until it is mended.
     browser.sees("Opgeslagen. Kijk nog naar één veld.");
-    browser.wait_until("document.querySelector('.doubt')?.innerText === 'Het veld ‘nummer’ bestaat hier niet. Bedoelt u ‘Nummer’?'");
+    browser.wait_until(
+        "document.querySelector('.doubt')?.innerText === 'Het veld ‘nummer’ bestaat hier niet. Bedoelt u ‘Nummer’?'",
+    );
     browser.wait_until("document.activeElement.matches('input[id$=-title]')");
     let saved: Value = client.get(&path).expect(200).data();
     assert_eq!(

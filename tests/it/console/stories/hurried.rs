@@ -138,7 +138,8 @@ fn a_document_is_seen_while_it_is_written(browser: &mut Chromium) {
     browser.key("Escape");
     browser.wait_until("document.querySelector('dialog') === null");
     browser.resize(1700, 860);
-    browser.wait_until("document.querySelector('.editor-preview .paper')?.innerText.includes('Ketel van 28 kW') === true");
+    browser
+        .wait_until("document.querySelector('.editor-preview .paper')?.innerText.includes('Ketel van 28 kW') === true");
     browser.wait_until("!document.querySelector('.head .narrow-only').checkVisibility()");
     browser.resize(1280, 860);
     browser.wait_until("document.querySelector('.editor-preview') === null");

@@ -262,7 +262,9 @@ fn names_are_whole_on_a_tablet(browser: &mut Chromium, client: &Client) {
     browser.wait_until(&is_whole("collectieve ketel"));
     browser.wait_until(&is_whole("Van der Heijden"));
     // On a laptop titles are whole too.
-    client.post("/v1/tickets", json!({"subject": "Wanneer is de jaarlijkse onderhoudsbeurt van de ketel?"})).expect(201);
+    client
+        .post("/v1/tickets", json!({"subject": "Wanneer is de jaarlijkse onderhoudsbeurt van de ketel?"}))
+        .expect(201);
     let deal = json!({"title": "Zonnepanelen op het dak van de werkplaats", "client_id": firm});
     client.post("/v1/deals", deal).expect(201);
     browser.resize(1280, 800);

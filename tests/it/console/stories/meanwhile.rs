@@ -241,7 +241,9 @@ fn in_a_new_flow(browser: &mut Chromium, client: &Client) {
     browser.type_text("Bedank de klant");
     browser.key("Ctrl+s");
     browser.wait_until("/^.flows.[0-9a-f-]{36}$/.test(location.pathname)");
-    browser.wait_until("[...document.querySelectorAll('.flow-step')].some((one) => one.innerText.includes('Bedank de klant'))");
+    browser.wait_until(
+        "[...document.querySelectorAll('.flow-step')].some((one) => one.innerText.includes('Bedank de klant'))",
+    );
     let all = client.get("/v1/automation/flows?per_page=100").data();
     let named = all.as_array().unwrap().iter().filter(|flow| flow["name"] == "Bedank").count();
     assert_eq!(named, 1);
