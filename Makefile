@@ -20,7 +20,8 @@ docs-snapshots: ## Update the test snapshots; review the diff before you commit
 	INSTA_UPDATE=always scripts/with-postgres cargo nextest run
 
 pictures: ## Take the pictures in docs/images again; look at them before you commit
-	cargo nextest run --run-ignored only -E 'test(pictures_for_the_documentation)'
+	@fc-list : family 2>/dev/null | grep -qx Inter || { echo "The font Inter was not found. Install it: apt install fonts-inter fontconfig"; exit 1; }
+	FONTCONFIG_FILE="$(CURDIR)/tests/it/console/pictures.conf" cargo nextest run --run-ignored only -E 'test(pictures_for_the_documentation)'
 
 fmt: ## Format the code
 	cargo fmt --all

@@ -1,5 +1,5 @@
 //! The pictures of the README and of docs/console.md, taken of the demo with an English-speaking user: `make pictures`. Their
-//! letters are those of `system-ui` on the machine; Inter is close to what most people have.
+//! letters are those of Inter, which are close to what most people have.
 
 use std::time::Duration;
 
@@ -45,12 +45,26 @@ fn pictures_for_the_documentation() {
     let screen = json!({"width": 1280, "height": 860, "deviceScaleFactor": 1.5, "mobile": false});
     browser.call("Emulation.setDeviceMetricsOverride", screen);
     browser.call("Emulation.setScrollbarsHidden", json!({"hidden": true}));
+    is_set_in_inter(browser);
     DESKTOP.iter().for_each(|one| take(browser, &client, one, "light"));
     DESKTOP_DARK.iter().for_each(|one| take(browser, &client, one, "dark"));
     let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
     browser.call("Emulation.setDeviceMetricsOverride", phone);
     take(browser, &client, &Picture("phone", ("", ""), "/invoices", ""), "light");
     take(browser, &client, &Picture("phone-dark", ("", ""), "/", ""), "dark");
+}
+
+fn is_set_in_inter(browser: &mut Chromium) {
+    browser.open("/products");
+    browser.settles("/products");
+    browser.call("CSS.enable", json!({}));
+    let root = browser.call("DOM.getDocument", json!({}))["root"]["nodeId"].clone();
+    let heading = browser.call("DOM.querySelector", json!({"nodeId": root, "selector": "main h1"}))["nodeId"].clone();
+    let fonts = browser.call("CSS.getPlatformFontsForNode", json!({"nodeId": heading}))["fonts"].clone();
+    // Each weight has a family of its own.
+    let name = fonts[0]["familyName"].as_str().unwrap_or_default();
+    assert!(name.starts_with("Inter"), "The pictures would be set in {name}. Install fonts-inter, and run `make pictures`.");
+    browser.call("CSS.disable", json!({}));
 }
 
 fn take(browser: &mut Chromium, client: &Client, Picture(name, (list, part), address, act): &Picture, theme: &str) {
