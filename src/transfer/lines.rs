@@ -1,11 +1,9 @@
 //! The lines of an import and what they became: for errors by line, and for undoing it.
 
-use std::collections::BTreeMap;
-
 use engine::choice;
 use engine::context::Ctx;
 use engine::error::{Error, Result};
-use store::{Migration, Tx, Value, placed};
+use store::{Migration, Tx};
 
 choice! {
     /// What a line became.
@@ -85,8 +83,10 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry) -> Result<()> {
 
 /// Changes the outcome of an entry; `message` says why its record stays.
 pub fn end(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry, outcome: Outcome, message: &str) -> Result<()> {
+    // With the outcome so far, both indexes lead to this row alone. Right after an import PostgreSQL cannot tell that the one
+    // that starts with the outcome would otherwise lead to all entries.
     let sql = "UPDATE import_lines SET outcome = $1, message = $2
-               WHERE account_id = $3 AND import_id = $4 AND line = $5 AND part = $6";
+               WHERE account_id = $3 AND import_id = $4 AND line = $5 AND part = $6 AND outcome = $7";
     tx.send(
         sql,
         &[
@@ -96,36 +96,20 @@ pub fn end(tx: &mut Tx, ctx: &Ctx, import: &str, entry: &Entry, outcome: Outcome
             import.into(),
             entry.line.into(),
             entry.part.into(),
+            entry.outcome.wire().into(),
         ],
     )?;
     Ok(())
 }
 
-/// Notes that the records of these entries were removed.
-pub fn all_removed(tx: &mut Tx, ctx: &Ctx, import: &str, entries: &[Entry]) -> Result<()> {
-    let mut lines: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
-    for entry in entries {
-        lines.entry(entry.part).or_default().push(entry.line.into());
-    }
-    for (part, lines) in lines {
-        let mut values: Vec<Value> =
-            vec![Outcome::Removed.wire().into(), ctx.account.into(), import.into(), part.into()];
-        let places = placed(&mut values, lines.into_iter());
-        let sql = format!(
-            "UPDATE import_lines SET outcome = $1 WHERE account_id = $2 AND import_id = $3 AND part = $4 AND line IN ({places})"
-        );
-        tx.send(&sql, &values)?;
-    }
-    Ok(())
-}
-
-/// Returns up to a number of entries with this outcome, last line first.
-pub fn some(tx: &mut Tx, ctx: &Ctx, import: &str, outcome: Outcome, most: usize) -> Result<Vec<Entry>> {
+/// Returns up to `most` entries with this outcome up to a line, the last one first.
+pub fn some(tx: &mut Tx, ctx: &Ctx, import: &str, outcome: Outcome, (last, most): (i64, usize)) -> Result<Vec<Entry>> {
     let sql = format!(
         "SELECT line, part, record_table, record_id, record_version, message, source_id FROM import_lines
-         WHERE account_id = $1 AND import_id = $2 AND outcome = $3 ORDER BY line DESC, part DESC LIMIT {most}"
+         WHERE account_id = $1 AND import_id = $2 AND outcome = $3 AND line <= $4
+         ORDER BY line DESC, part DESC LIMIT {most}"
     );
-    tx.all(&sql, &[ctx.account.into(), import.into(), outcome.wire().into()], |row| {
+    tx.all(&sql, &[ctx.account.into(), import.into(), outcome.wire().into(), last.into()], |row| {
         Ok::<_, Error>(Entry {
             line: row.int(0)?,
             part: row.int(1)?,

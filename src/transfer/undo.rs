@@ -52,21 +52,21 @@ pub fn undo(app: &App, account: i64, id: &str, seen: &mut dyn FnMut(i64)) -> Res
         records::find(tx, &ctx, &own)
     })?;
     let caller = acting(app, account, &import)?;
-    let mut named = named_products(app, &caller, &import)?;
+    let (mut named, mut last) = (named_products(app, &caller, &import)?, i64::MAX);
     loop {
         let (own, id, before) = (caller.clone(), id.to_string(), named.take());
-        let (removed, after) = app.store.write_now(account, move |tx| {
+        let (done, after) = app.store.write_now(account, move |tx| {
             let ctx = own.writing(tx)?;
             let mut named = before.clone();
             if let Some(named) = &mut named {
                 named.catch_up(tx, &ctx)?;
             }
-            let undone = Undone { import: id.clone(), named };
+            let undone = Undone { import: id.clone(), named, last };
             Ok::<_, Error>((some(tx, ctx, &undone)?, undone.named))
         })?;
-        let Some(removed) = removed else { return Ok(()) };
-        seen(removed);
-        named = after;
+        let Some(done) = done else { return Ok(()) };
+        seen(done.removed);
+        (named, last) = (after, done.line);
     }
 }
 
@@ -82,8 +82,16 @@ fn named_products(app: &App, caller: &Actor, import: &Import) -> Result<Option<N
     })
 }
 
-/// Removes some records; returns how many were removed in all, or `None` if none is left.
-fn some(tx: &mut Tx, mut ctx: Ctx, undone: &Undone) -> Result<Option<i64>> {
+/// How far an undo is.
+struct Progress {
+    /// How many records were removed in all.
+    removed: i64,
+    /// The last line that was looked at, from the end.
+    line: i64,
+}
+
+/// Removes some records; returns `None` if none is left.
+fn some(tx: &mut Tx, mut ctx: Ctx, undone: &Undone) -> Result<Option<Progress>> {
     let id = undone.import.as_str();
     let before: Import = records::find(tx, &ctx, id)?;
     if before.status != ImportStatus::Undoing {
@@ -98,16 +106,16 @@ fn some(tx: &mut Tx, mut ctx: Ctx, undone: &Undone) -> Result<Option<i64>> {
         }
     };
     let entries = match &allowed {
-        Ok(()) => lines::some(tx, &ctx, id, Outcome::Created, TOGETHER)?,
+        Ok(()) => undone.next(tx, &ctx)?,
         Err(_) => Vec::new(),
     };
-    if entries.is_empty() {
+    let Some(line) = entries.last().map(|entry| entry.line) else {
         import.status = ImportStatus::Undone;
         import.failure = allowed.err().unwrap_or_default();
         import.ended_at = When(Some(ctx.now));
         records::change(tx, &ctx, &before, &mut import, "undone")?;
         return Ok(None);
-    }
+    };
     let found = Found::of(tx, &ctx, &entries)?;
     let mut errors: Vec<Value> = serde_json::from_str(&import.errors.0).unwrap_or_default();
     let together = |entry: &Entry| undone.goes_together(&found, entry);
@@ -128,7 +136,7 @@ fn some(tx: &mut Tx, mut ctx: Ctx, undone: &Undone) -> Result<Option<i64>> {
     }
     import.errors = Objects::from(errors);
     save_progress(tx, &ctx, &import)?;
-    Ok(Some(import.removed))
+    Ok(Some(Progress { removed: import.removed, line }))
 }
 
 /// What is known of the records of some entries before the first of them is removed: which of them others refer to. A removal
@@ -161,6 +169,8 @@ struct Undone {
     import: String,
     /// The products that drafts and subscriptions name, if it made products.
     named: Option<NamedProducts>,
+    /// The line up to which records may be left.
+    last: i64,
 }
 
 fn stays<T>(why: &str) -> Result<T> {
@@ -168,6 +178,17 @@ fn stays<T>(why: &str) -> Result<T> {
 }
 
 impl Undone {
+    /// Returns the entries of the next records. Those behind them are not read again each time: the database keeps what they
+    /// were for a while.
+    fn next(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Entry>> {
+        let entries = lines::some(tx, ctx, &self.import, Outcome::Created, (self.last, TOGETHER))?;
+        match entries.is_empty() && self.last < i64::MAX {
+            // A payment may have been made again meanwhile.
+            true => lines::some(tx, ctx, &self.import, Outcome::Created, (i64::MAX, TOGETHER)),
+            false => Ok(entries),
+        }
+    }
+
     /// Whether a record can be removed in the same statements as others: nobody changed it, nothing refers to it, and its
     /// deletion does nothing else.
     fn goes_together(&self, found: &Found, entry: &Entry) -> bool {
@@ -184,10 +205,14 @@ impl Undone {
         let Some(remove) = first.and_then(|first| found.together.get(&first.table)) else { return Ok(false) };
         let records: Vec<(&str, i64)> = alike.iter().map(|entry| (entry.id.as_str(), entry.version)).collect();
         match tx.savepoint(|tx| remove(tx, ctx, &records)) {
-            Ok(()) => lines::all_removed(tx, ctx, &self.import, alike).map(|()| true),
-            Err(error) if error.code.declared().class == Class::Internal => Err(error),
-            Err(_) => Ok(false),
+            Ok(()) => {}
+            Err(error) if error.code.declared().class == Class::Internal => return Err(error),
+            Err(_) => return Ok(false),
         }
+        for entry in alike {
+            lines::end(tx, ctx, &self.import, entry, Outcome::Removed, "")?;
+        }
+        Ok(true)
     }
 
     /// Removes the record of an entry; returns why it stays, if it does.

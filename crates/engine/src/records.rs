@@ -248,7 +248,7 @@ fn some_statement<'i>(sql: &Sql, ctx: &Ctx, ids: &[&'i str]) -> Option<(String, 
     }
     let mut values: Vec<Value> = vec![ctx.account.into()];
     let places = placed(&mut values, ids.iter().map(|id| Value::from(*id)));
-    Some((format!("{} WHERE account_id = $1 AND id IN ({places})", sql.select), values))
+    Some((format!("{} WHERE account_id = $1 AND id IN ({})", sql.select, places.join(", ")), values))
 }
 
 /// The record that the path names: the last id, which must belong to the first.

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Gathered, Merge, Migration, Row, Store, Tx, Value, like_all, placed};
+use store::{Gathered, Merge, Migration, Row, Store, Tx, Value, like_all};
 
 use crate::accounts::SHARED;
 use crate::app::App;
@@ -262,17 +262,6 @@ static TEXTS: Gathered = Gathered {
     merge: Merge::Last,
     conflict: "ON CONFLICT (account_id, kind, record_id) DO UPDATE SET folded = excluded.folded",
 };
-
-/// Removes the search texts of some records.
-pub fn remove_some(layout: &Layout, tx: &mut Tx, ctx: &Ctx, ids: &[&str]) -> Result<()> {
-    if layout.is_searched() && !ids.is_empty() {
-        let mut values: Vec<Value> = vec![ctx.account.into(), layout.shape.name.into()];
-        let places = placed(&mut values, ids.iter().map(|id| Value::from(*id)));
-        let sql = format!("DELETE FROM search_texts WHERE account_id = $1 AND kind = $2 AND record_id IN ({places})");
-        tx.send(&sql, &values)?;
-    }
-    Ok(())
-}
 
 /// Removes the search text of a record.
 pub fn remove(layout: &Layout, tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {

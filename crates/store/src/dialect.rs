@@ -191,13 +191,13 @@ pub fn like_all(column: &str, first: usize, parts: usize) -> String {
 
 /// Adds the values of some ids to a statement, and returns their placeholders. A few lengths, padded with the last id, need only
 /// a few prepared statements.
-pub fn placed<'v>(values: &mut Vec<Value<'v>>, ids: impl ExactSizeIterator<Item = Value<'v>>) -> String {
+pub fn placed<'v>(values: &mut Vec<Value<'v>>, ids: impl ExactSizeIterator<Item = Value<'v>>) -> Vec<String> {
     let (first, length) = (values.len() + 1, ids.len().next_power_of_two());
     values.extend(ids);
     while let Some(last) = values.last().filter(|_| values.len() + 1 < first + length) {
         values.push(last.clone());
     }
-    (first..first + length).map(|place| format!("${place}")).collect::<Vec<_>>().join(", ")
+    (first..first + length).map(|place| format!("${place}")).collect()
 }
 
 impl Tx<'_> {
