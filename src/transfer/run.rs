@@ -1,10 +1,11 @@
 //! Runs an import: a transaction per batch of lines, each of which creates the records and moves the import ahead. After a
 //! crash it continues with the first line that was not committed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use engine::accounts::SHARED;
 use engine::app::App;
 use engine::authors::Authority;
 use engine::contents::{Upload, content_type, hex};
@@ -34,6 +35,8 @@ use crate::mail::IMPORT;
 
 /// Number of lines per transaction: others wait for it.
 const TOGETHER: usize = 100;
+/// The tables that grow with most imports, beside that of the records.
+const GROWING: &[&str] = &["clients", "import_lines", "log", "payments", "search_texts", "timers"];
 /// Number of errors that are listed.
 pub const MAX_ERRORS: usize = 100;
 
@@ -97,6 +100,7 @@ pub fn run(app: &App, account: i64, id: &str, seen: &mut dyn FnMut(i64)) -> Resu
             return ControlFlow::Continue(());
         }
         let done = running.commit();
+        running.update_statistics();
         seen(running.import.processed);
         match done {
             Ok(()) if running.stopped.is_none() => ControlFlow::Continue(()),
@@ -200,6 +204,24 @@ impl Running<'_> {
         self.import = done.import;
         self.stopped = done.stopped;
         Ok(())
+    }
+
+    /// Tells the database how much larger its tables have become: after the first batch, and each time that there are ten times
+    /// as many lines.
+    fn update_statistics(&self) {
+        let batches = self.import.processed / TOGETHER as i64;
+        if ![1, 10, 100, 1000].contains(&batches) {
+            return;
+        }
+        let tables: BTreeSet<&str> = GROWING.iter().copied().chain([self.plan.resource.shape.table]).collect();
+        let tables: Vec<&str> = tables.into_iter().collect();
+        let done = self.app.store.write_now(SHARED, move |tx| Ok::<_, Error>(tx.update_statistics(&tables)?));
+        if let Err(error) = done {
+            tracing::warn!(
+                cause = error.internal.unwrap_or(error.message),
+                "The import may be slow: its tables cannot be analyzed."
+            );
+        }
     }
 
     /// Stores the original PDFs of a batch; a job deletes those that get no record.

@@ -214,6 +214,16 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Updates the statistics of tables that have grown much, for the plans of PostgreSQL. It does so by itself, but only a minute
+    /// or more later: meanwhile it may look up a record in a table that was empty with an index that leads to all of them.
+    pub fn update_statistics(&mut self, tables: &[&str]) -> Result<()> {
+        match self.dialect() {
+            Dialect::Sqlite => Ok(()),
+            // A table that somebody else looks at is left to them.
+            Dialect::Postgres => self.script(&format!("ANALYZE (SKIP_LOCKED) {}", tables.join(", "))),
+        }
+    }
+
     /// Waits for, then keeps out, other nodes that call this, until the end of the transaction.
     /// For what concerns the whole database; on SQLite the write transaction itself does it.
     pub fn hold_all(&mut self) -> Result<()> {

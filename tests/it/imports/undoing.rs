@@ -10,7 +10,12 @@ use super::{checked, run, total, undo};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
-on_both![few_statements_wait_for_each_other, only_untouched_records_are_removed_together, many_records_in_use_stay,];
+on_both![
+    an_import_updates_the_statistics,
+    few_statements_wait_for_each_other,
+    only_untouched_records_are_removed_together,
+    many_records_in_use_stay,
+];
 
 /// Imports this many clients; returns the import.
 fn imported(server: &Server, client: &Client, lines: usize) -> Value {
@@ -56,6 +61,22 @@ fn few_statements_wait_for_each_other(db: Db) {
     let events = server.events(&client, before);
     assert_eq!(events.iter().filter(|name| *name == "customer.deleted").count(), 350);
     verify(&client);
+}
+
+/// Otherwise a record is looked up with an index that leads to all of them, until PostgreSQL looks by itself.
+fn an_import_updates_the_statistics(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let clients = || {
+        let sql = "SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE relname = 'clients'";
+        server.app.store.read_now(|tx| tx.int(sql, &[])).unwrap()
+    };
+    if server.app.store.dialect() == Dialect::Sqlite {
+        return;
+    }
+    assert!(clients() < 100);
+    imported(&server, &client, 150);
+    assert!(clients() >= 100, "{}", clients());
 }
 
 fn only_untouched_records_are_removed_together(db: Db) {
