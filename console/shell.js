@@ -32,12 +32,15 @@ export function Side({ close }) {
           const href = entry === "home" ? "/" : tables[entry]?.address && entry !== "settings" ? tables[entry].address : `/${entry}`;
           const current = href === "/" ? path === "/" : [href, ...(BESIDE[entry] ?? []).map((one) => tables[one]?.address)].some((one) => one && (path === one || path.startsWith(`${one}/`)));
           const number = counted[entry];
-          // The PDFs of documents are files too; those that people uploaded come first. A number leads to what it counts.
-          return div({ key: entry, class: "side-entry" }, a({ href: entry === "files" ? `${href}?origin=uploaded` : href, "aria-current": current ? "page" : undefined }, h(Icon, { name: entry }), span(null, word([`menu.${entry}`], tableName(entry)))),
+          // A number leads to what it counts.
+          return div({ key: entry, class: "side-entry" }, a({ href: href + (FIRST[entry] ?? ""), "aria-current": current ? "page" : undefined }, h(Icon, { name: entry }), span(null, word([`menu.${entry}`], tableName(entry)))),
             number?.count > 0 ? a({ class: "badge-link", href: addressOf(number.path) }, span({ class: entry === "invoices" ? "badge" : "badge calm" }, number.count > 99 ? "99+" : String(number.count), span({ class: "hidden" }, ` ${word([`badge.${entry}`], "")}`))) : null);
         }));
     })));
 }
+
+/** What an entry shows first: the PDFs of documents are files too, and most tasks are done. @type {Record<string, string>} */
+const FIRST = { files: "?origin=uploaded", tasks: "?status=open&sort=deadline&order=asc" };
 
 /** Tables without an entry of their own, by the entry that leads to them. @type {Record<string, string[]>} */
 const BESIDE = { flows: ["runs"], subscriptions: ["batches"], settings: ["imports", "exports"] };
