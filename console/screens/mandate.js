@@ -19,7 +19,7 @@ export function Mandate({ client }) {
   const status = String(mandate.mandate_status);
   const edits = may("relations.write");
   if (status === "none" && !edits) return null;
-  return h(Card, { title: t("client.mandate"), actions: status === "none" ? null : h(Pill, { table: "mandates", field: "status", value: status }) },
+  return h(Card, { title: t("client.mandate"), actions: status === "none" ? null : h(Pill, { table: "mandates", field: "status", value: status, tone: mandate.mandate_authorized ? "good" : undefined }) },
     status === "none" ? p({ class: "soft" }, t("mandate.none")) : null,
     edits && mandate.provider === "manual" ? h(NoIban, { client }) : null,
     status === "pending" ? p({ class: "soft" }, t("mandate.pending")) : null,

@@ -55,7 +55,7 @@ export function SubscriptionPage({ table, id }) {
 function scheduleText(item) {
   const schedule = item.schedule ?? {};
   if (item.term === "weekly" || item.term === "four_weeks") return word([`weekday.${schedule.day_of_week}`], "");
-  return schedule.day_of_month ? `${t("field.day_of_month")}: ${schedule.day_of_month}` : "";
+  return schedule.day_of_month ? t("subscription.day_of_month", { day: schedule.day_of_month }) : "";
 }
 
 /** @param {{ item: Item }} properties */
