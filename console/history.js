@@ -67,5 +67,5 @@ export function History({ table, item, mails = [] }) {
       const before = changes.find((other) => other.seq < change.seq && other.timestamp !== change.timestamp);
       return li({ key: change.seq }, h(ChangeLine, { change: mailed(change), before: before ?? (changes.length === total ? { data: null } : undefined) }));
     })),
-    !all && (total > changes.length || lines.length > FEW) ? button({ type: "button", class: "link", onClick: () => setAll(true) }, t("history.all", { n: total })) : null);
+    !all && (total > changes.length || lines.length > FEW) ? button({ type: "button", class: "link", onClick: () => setAll(true) }, t("history.all")) : null);
 }

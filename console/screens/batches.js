@@ -95,7 +95,7 @@ function New({ table, close }) {
   const next = useLoad(NEXT).answer?.data;
   if (made) return h(Dialog, { key: "made", title: t("batches.made"), action: t("once.kept"), single: true, close, run: async () => {} }, p(null, t("batches.made_text", { n: made.count, count: count(made.count), amount: money(made.amount), date: day(made.collection_date) })),
     warnings.length > 0 ? div({ class: "notice" }, ul(null, warnings.map((one) => li({ key: one }, leftOut(one))))) : null,
-    div(null, h(Button, { primary: true, icon: "download", href: contentOf(made), download: `${made.message_id || "incasso"}.xml` }, t("batches.download"))));
+    div(null, h(Button, { icon: "download", href: contentOf(made), download: `${made.message_id || "incasso"}.xml` }, t("batches.download"))));
   const run = async () => {
     const body = { scheme, ...(date ? { collection_date: date } : {}) };
     setRefused("");

@@ -42,7 +42,7 @@ export function ProjectPage({ table, id }) {
       div({ class: "column-main" },
         h(Card, { title: [tableName("hours"), span({ class: "count" }, ` ${hours(worked.all)}`)] }, rows.length === 0 ? h(Empty, { icon: "hours", title: t("project.no_hours") }) : ul({ class: "lines" }, rows.map((row) => h(HourLine, { key: row.id, project: id, row, edits, free: free.has(row.meta?.invoice_id) })))),
         h(RelatedRecords, { table: "tasks", link: "project_id", item, always: true }), h(Documents, { path: `/v1/projects/${id}`, link: "project_id", item }), h(RelatedRecords, { table: "tickets", link: "project_id", item })),
-      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.client_id"), h(LinkName, { table: "clients", id: item.client_id })], [t("field.start_date"), day(item.start_date)], [t("field.end_date"), day(item.end_date)], [t("field.budget"), item.budget ? money(item.budget) : ""], [t("field.description"), item.description]] })), h(Notes, { about: "project_id", id }), h(History, { table, item }))));
+      div({ class: "column-side" }, h(Card, { title: t("facts") }, h(Facts, { facts: [[t("field.client_id"), item.client_id ? h(LinkName, { table: "clients", id: item.client_id }) : ""], [t("field.start_date"), day(item.start_date)], [t("field.end_date"), day(item.end_date)], [t("field.budget"), item.budget ? money(item.budget) : ""], [t("field.description"), item.description]] })), h(Notes, { about: "project_id", id }), h(History, { table, item }))));
 }
 
 /** The invoices that let their hours go: drafts, and those that are credited in full.
