@@ -1,10 +1,11 @@
 // The page of a document: as it is printed on the left; status, money and history on the right. A draft opens in the editor.
-import { useState } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useMemo, useState } from "preact/hooks";
 import { post, useLoad } from "../api.js";
 import { Refusal } from "../mailed.js";
 import { Missing } from "../missing.js";
 import { confirm } from "../dialog.js";
-import { choose, chosen } from "../drafts.js";
+import { choose, chosen, readDraft } from "../drafts.js";
 import { day, daysUntil, money, moneyOfCents, plusDays, today } from "../format.js";
 import { History, useMails } from "../history.js";
 import { a, button, div, h, li, p, span, strong, ul } from "../html.js";
@@ -12,9 +13,10 @@ import { useKeys } from "../keys.js";
 import { Notes } from "../notes.js";
 import { Paper, PdfSheet } from "../paper.js";
 import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, deleteLater, savedHere, say } from "../parts.js";
+import { place } from "../router.js";
 import { can, itemPath, may, tables } from "../schema.js";
 import { actionName, choiceName, doneText, fieldName, t, tableName, word } from "../words.js";
-import { Editor } from "./editor.js";
+import { Editor, isDraft } from "./editor.js";
 import { isCollected, isPending, isRecorded, openCents, openCredit, openPayment, openSend, usePending } from "./send.js";
 import { LinkName, pdfOf, shortNumber } from "../value.js";
 
@@ -24,10 +26,12 @@ import { LinkName, pdfOf, shortNumber } from "../value.js";
 /** @param {{ table: Table, id: string }} properties */
 export function DocumentPage({ table, id }) {
   const loaded = useLoad(itemPath(table, id));
+  const typed = useSignal(useMemo(() => readDraft(place.peek().path) !== null, []));
   if (loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
   if (!loaded.answer) return div({ class: "page" }, h(Skeleton, { rows: 12 }));
   const item = loaded.answer.data;
-  if (item.meta?.generation_mode === "draft" && can(table, "patch")) return h(Editor, { table, id });
+  // What was typed stays on the screen, even if somebody else makes the document final.
+  if (can(table, "patch") && (isDraft(item) || typed.value)) return h(Editor, { table, id, typed });
   return h(Final, { table, item, etag: loaded.answer.etag });
 }
 

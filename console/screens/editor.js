@@ -1,7 +1,8 @@
 // The editor of a document: client, dates, rows with live totals, notes.
 import { useSignal } from "@preact/signals";
+import { Fragment } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { ApiError, formKey, get, post, useLoad } from "../api.js";
+import { ApiError, formKey, get, post, reloadAll, useLoad } from "../api.js";
 import { LinkBox } from "../combobox.js";
 import { ChangedNotice, openConflict } from "../conflict.js";
 import { removeItem } from "../detail.js";
@@ -17,7 +18,7 @@ import { useKeys } from "../keys.js";
 import { Missing } from "../missing.js";
 import { fromCents } from "../money.js";
 import { Button, Card, Head, Menu, Pill, Restored, Skeleton, onPhone, savedHere, say } from "../parts.js";
-import { place } from "../router.js";
+import { go, place } from "../router.js";
 import { can, itemPath, may, valueOf } from "../schema.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates, unreadable } from "../rows.js";
 import { detailText, fieldName, t, tableName, word } from "../words.js";
@@ -29,13 +30,18 @@ import { linked, pdfOf, shortNumber } from "../value.js";
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
 
-/** @param {{ table: Table, id: string | null }} properties */
-export function Editor({ table, id }) {
+/** @param {Item} item */
+export const isDraft = (item) => item.meta?.generation_mode === "draft";
+
+/** @typedef {import("@preact/signals").Signal<boolean>} Flag */
+
+/** @param {{ table: Table, id: string | null, typed?: Flag }} properties `typed` tells the page around it whether something is not saved. */
+export function Editor({ table, id, typed }) {
   const loaded = useLoad(id ? itemPath(table, id) : null, { typing: true });
   const rates = useLoad("/v1/tax-rates").answer;
   if (id && loaded.error && !loaded.answer) return h(Missing, { table, error: loaded.error, retry: loaded.reload });
   if ((id && !loaded.answer) || !rates) return div({ class: "page" }, h(Skeleton, { rows: 10 }));
-  return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "", allRates: rates.data });
+  return h(Editing, { key: id ?? "new", table, item: loaded.answer?.data ?? null, etag: loaded.answer?.etag ?? "", allRates: rates.data, typed });
 }
 
 /** Remembers the field with the caret; returns what puts it back when the editor has another address. */
@@ -61,8 +67,8 @@ const AFTER_DIALOG = 50;
 
 const HEAD = ["client_id", "title", "invoice_date", "due_date", "reference", "notes", "language"];
 
-/** @param {{ table: Table, item: Item | null, etag: string, allRates: Item[] }} properties */
-function Editing({ table, item, etag, allRates }) {
+/** @param {{ table: Table, item: Item | null, etag: string, allRates: Item[], typed?: Flag }} properties */
+function Editing({ table, item, etag, allRates, typed }) {
   const base = useRef({ item, etag });
   const known = useRef(new Set([etag]));
   const draftName = place.value.path;
@@ -75,7 +81,11 @@ function Editing({ table, item, etag, allRates }) {
   const restored = useSignal(kept !== null);
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
-  const dirty = useSignal(kept !== null);
+  const own = useSignal(kept !== null);
+  const dirty = typed ?? own;
+  /** What somebody else made final meanwhile. */
+  const refusedFor = useSignal(/** @type {Item | null} */ (null));
+  const final = item && !isDraft(item) ? item : refusedFor.value;
   const dirtyRows = useRef(Boolean(kept?.value.rows));
   const touchedDue = useRef(Boolean(item || kept?.value.values?.due_date));
   const key = useMemo(formKey, []);
@@ -101,6 +111,7 @@ function Editing({ table, item, etag, allRates }) {
   /** Saves the draft and returns it, or null if it was refused.
    * @returns {Promise<{ data: Item, etag: string } | null>} */
   const save = async () => {
+    if (final) return showFinal();
     if (busy.value || unreadable()) return null;
     const before = base.current.item;
     if (before && !dirty.value) return { data: before, etag: base.current.etag };
@@ -120,6 +131,8 @@ function Editing({ table, item, etag, allRates }) {
     try {
       // A new document stays new until all of it is saved.
       const saved = await saveTyped({ draft: draftName, typed: () => JSON.stringify(bodyOf()), left: here.left, send, next: (saved) => before && continueAfter(saved) });
+      // What was typed by somebody who left is a draft of the new document.
+      if (!before && here.left()) return saved;
       continueAfter(saved);
       dirty.value = false;
       dirtyRows.current = false;
@@ -147,6 +160,10 @@ function Editing({ table, item, etag, allRates }) {
     const before = base.current.item;
     if (before && problem instanceof ApiError && problem.status === 412) {
       const theirs = await get(itemPath(table, before.id));
+      if (!isDraft(theirs.data)) {
+        refusedFor.value = theirs.data;
+        return void (here.missed(problem) || showFinal());
+      }
       return openConflict({ table, mine: body, base: before, theirs, done: continueFrom });
     }
     if (here.missed(problem)) return;
@@ -160,6 +177,11 @@ function Editing({ table, item, etag, allRates }) {
     }
     scrollTo({ top: 0, behavior: "smooth" });
     setTimeout(() => /** @type {HTMLElement | null} */ (document.querySelector(".editor [aria-invalid=true]"))?.focus({ preventScroll: true }), AFTER_DIALOG);
+  };
+  const showFinal = () => {
+    scrollTo({ top: 0, behavior: "smooth" });
+    setTimeout(() => /** @type {HTMLElement | null} */ (document.querySelector(".editor .made-final a"))?.focus({ preventScroll: true }), AFTER_DIALOG);
+    return null;
   };
   const bodyOf = () => {
     const head = Object.fromEntries(HEAD.filter((name) => (item ? values.value[name] !== start.current[name] : values.value[name] !== "")).map((name) => [name, values.value[name] === "" ? null : values.value[name]]));
@@ -189,7 +211,7 @@ function Editing({ table, item, etag, allRates }) {
     return false;
   };
   /** @param {boolean} send */
-  const finalize = (send) => unreadable() || !hasRows() ? undefined : confirm({
+  const finalize = (send) => final ? void showFinal() : unreadable() || !hasRows() ? undefined : confirm({
     title: t("document.finalize_title", { one: tableName(table.key, 1).toLowerCase(), One: tableName(table.key, 1) }), text: h(NextNumber, { table, number: base.current.item?.number ?? "", date: values.value.invoice_date }), action: send ? t("document.finalize_send") : t("action.finalize"),
     run: async () => {
       // After a save that is under way.
@@ -221,19 +243,21 @@ function Editing({ table, item, etag, allRates }) {
   /** @param {string} name */
   const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), onChange: (/** @type {any} */ value) => set({ [name]: value }) });
   return form({ class: "page editor with-preview", noValidate: true, onSubmit: (event) => { event.preventDefault(); void saveAndSay(); } },
-    h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), tab: item?.title || undefined, over: a({ href: table.address }, tableName(table.key)), beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: "draft" }), item ? h(Others, { key: "others", address: `${table.address}/${item.id}` }) : null] },
-      h(SavedLine, { busy, dirty, made: item !== null }),
-      h(Button, { quiet: true, class: "narrow-only wide-only", onClick: () => openPreview(sheet, dirty.value) }, t("document.preview")),
-      h(Button, { type: "submit", busy: busy.value }, t("document.save")),
-      div({ class: "split" }, h(Button, { primary: true, onClick: () => finalize(true) }, t("document.finalize_send")),
-        h(Menu, { label: t("more"), icon: "down", primary: true, items: [
-          { label: t("document.preview"), icon: "files", hidden: !onPhone.value, run: () => openPreview(sheet, dirty.value) },
-          { label: t("document.pdf"), icon: "download", hidden: !item, href: item ? pdfOf(table, item) : "", target: "_blank" },
-          { label: t("document.only_finalize"), icon: "check", run: () => finalize(false) },
-          { label: t("delete"), icon: "trash", danger: true, hidden: !item || !can(table, "delete"), run: () => { dropDraft(draftName); if (item) removeItem(table, base.current.item ?? item, base.current.etag); } },
-        ] }))),
-    restored.value ? h(Restored, { draft: draftName, discard: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }) : null,
-    item && !known.current.has(etag) ? h(ChangedElsewhere, { table, item, busy, dirty }) : null,
+    h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), tab: item?.title || undefined, over: a({ href: table.address }, tableName(table.key)), beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: final?.payment_status ?? "draft" }), item ? h(Others, { key: "others", address: `${table.address}/${item.id}` }) : null] },
+      final ? null : h(Fragment, null,
+        h(SavedLine, { busy, dirty, made: item !== null }),
+        h(Button, { quiet: true, class: "narrow-only wide-only", onClick: () => openPreview(sheet, dirty.value) }, t("document.preview")),
+        h(Button, { type: "submit", busy: busy.value }, t("document.save")),
+        div({ class: "split" }, h(Button, { primary: true, onClick: () => finalize(true) }, t("document.finalize_send")),
+          h(Menu, { label: t("more"), icon: "down", primary: true, items: [
+            { label: t("document.preview"), icon: "files", hidden: !onPhone.value, run: () => openPreview(sheet, dirty.value) },
+            { label: t("document.pdf"), icon: "download", hidden: !item, href: item ? pdfOf(table, item) : "", target: "_blank" },
+            { label: t("document.only_finalize"), icon: "check", run: () => finalize(false) },
+            { label: t("delete"), icon: "trash", danger: true, hidden: !item || !can(table, "delete"), run: () => { dropDraft(draftName); if (item) removeItem(table, base.current.item ?? item, base.current.etag); } },
+          ] })))),
+    restored.value && !final ? h(Restored, { draft: draftName, discard: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }) : null,
+    final ? h(MadeFinal, { table, item: final, dirty, discard: () => { dropDraft(draftName); dirty.value = false; reloadAll(); go(`${table.address}/${final.id}`, { replace: true }); } }) : null,
+    item && !final && !known.current.has(etag) ? h(ChangedElsewhere, { table, item, busy, dirty }) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },
       field("client_id", div(null, h(LinkBox, { ...control("client_id"), table: "clients", onChange: (id) => set({ client_id: id }), onNew: (typed) => openQuickClient(typed, (made) => set({ client_id: made.id })) }), h(ClientLine, { client }))),
@@ -257,12 +281,19 @@ function NextNumber({ table, number, date }) {
 }
 
 /** Apart, so that the first change does not redraw all rows.
- * @param {{ busy: import("@preact/signals").Signal<boolean>, dirty: import("@preact/signals").Signal<boolean>, made: boolean }} properties */
+ * @param {{ busy: Flag, dirty: Flag, made: boolean }} properties */
 const SavedLine = ({ busy, dirty, made }) => span({ class: "soft saved" }, busy.value ? t("document.saving") : dirty.value ? t("document.unsaved") : made ? t("document.all_saved") : "");
 
 /** Says that somebody else has changed what is being typed in.
- * @param {{ table: Table, item: Item, busy: import("@preact/signals").Signal<boolean>, dirty: import("@preact/signals").Signal<boolean> }} properties */
+ * @param {{ table: Table, item: Item, busy: Flag, dirty: Flag }} properties */
 const ChangedElsewhere = ({ table, item, busy, dirty }) => (dirty.value && !busy.value ? h(ChangedNotice, { table, item }) : null);
+
+/** Says that the document can no longer be changed. What was typed stays, to be copied.
+ * @param {{ table: Table, item: Item, dirty: Flag, discard: () => void }} properties */
+const MadeFinal = ({ table, item, dirty, discard }) => div({ class: "notice made-final", role: "alert" },
+  span(null, t("document.made_final", { number: shortNumber(item.number) }), " ", dirty.value ? t("document.not_saved") : ""),
+  h(Button, { small: true, href: pdfOf(table, item), target: "_blank" }, t("document.see_final")),
+  h(Button, { small: true, onClick: discard }, t(dirty.value ? "draft.discard" : "list.open")));
 
 /** Hours stay with the invoice when their row is removed, so the reader is told.
  * @param {{ item: Item }} properties */

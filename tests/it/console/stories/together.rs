@@ -31,6 +31,7 @@ fn people_work_side_by_side() {
     browser.new_tab(&olga.cookie, 1280, 860);
     two_people_change_one_record(browser, &client, &ina);
     two_people_change_one_draft(browser, &client);
+    somebody_else_finalizes_a_draft(browser, &client);
     two_people_change_one_flow(browser, &client);
     two_people_change_one_subscription(browser, &client);
     an_action_continues_on_the_changed_record(browser, &client);
@@ -104,6 +105,49 @@ fn two_people_change_one_draft(browser: &mut Chromium, client: &Client) {
     until("the draft is saved", || client.get(&path).data()["title"] == "Nieuwe oven");
     browser.sees("Opgeslagen");
     assert_eq!(client.get(&path).data()["rows"][0]["name"], "Steenoven");
+    let problems = browser.take_problems();
+    assert!(problems.iter().all(|problem| problem.contains("412")), "{problems:#?}");
+}
+
+/// What was typed stays on the screen, however the news comes: with the save, or while somebody types.
+fn somebody_else_finalizes_a_draft(browser: &mut Chromium, client: &Client) {
+    let rows = json!([{"name": "Oven", "unit_price": 100, "vat_code": "NL21"}]);
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    for (saves, edit) in [(true, ""), (false, ""), (true, "/edit")] {
+        let invoice = json!({"title": "Oven", "client_id": firm, "rows": rows});
+        let id = client.post("/v1/invoices", invoice).expect(201).id();
+        let page = format!("/invoices/{id}{edit}");
+        browser.go(&page);
+        browser.wait_until("document.getElementById('f-title')?.value === 'Oven'");
+        browser.type_in("f-title", "Nieuwe oven");
+        browser.type_in("f-notes", "Met garantie");
+        let number = client.act(&format!("/v1/invoices/{id}/finalize")).expect(200).data()["number"].clone();
+        let number = number.as_str().unwrap();
+        if saves {
+            browser.key("Ctrl+s");
+        }
+        browser.sees(&format!("{number} is intussen definitief gemaakt"));
+        browser.sees("Wat u typte is niet opgeslagen");
+        browser.evaluate("document.activeElement.blur()");
+        browser.key("Ctrl+s");
+        browser.wait_until("document.activeElement.matches('.made-final a')");
+        let finalizes =
+            "[...document.querySelectorAll('main button')].some((one) => one.innerText.includes('Definitief maken'))";
+        assert_eq!(browser.evaluate(finalizes), false);
+        // Nor does it go when the page is loaded anew.
+        browser.wait_until("Object.keys(localStorage).some((key) => localStorage[key].includes('Met garantie'))");
+        browser.open(&page);
+        browser.sees("Wat u typte is niet opgeslagen");
+        assert_eq!(
+            (browser.value("f-title"), browser.value("f-notes")),
+            ("Nieuwe oven".to_string(), "Met garantie".to_string())
+        );
+        assert_eq!(client.get(&format!("/v1/invoices/{id}")).data()["title"], "Oven");
+        browser.press("button", "Weggooien");
+        browser.settles(&format!("/invoices/{id}"));
+        browser.sees("Betaling boeken");
+        assert_eq!(browser.evaluate("document.querySelector('.editor')"), Value::Null);
+    }
     let problems = browser.take_problems();
     assert!(problems.iter().all(|problem| problem.contains("412")), "{problems:#?}");
 }
