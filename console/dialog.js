@@ -76,6 +76,7 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const [round, setRound] = useState(0);
+  const opened = useRef(performance.now());
   // Before the browser paints, so that a second click finds the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
@@ -119,8 +120,10 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
     onCancel: (event) => { if (busy) event.preventDefault(); },
     onKeyDown: (event) => {
       const submits = event.key === "Enter" && (event.ctrlKey || event.metaKey);
-      if (submits || (busy && event.key === "Escape")) event.preventDefault();
-      if (submits) void submit();
+      const held = event.repeat && event.key === "Enter" && !(event.target instanceof HTMLTextAreaElement);
+      if (submits || held || (busy && event.key === "Escape")) event.preventDefault();
+      // The keys that opened it do not answer it: nobody has read it yet.
+      if (submits && !event.repeat && performance.now() - opened.current > UNREAD) void submit();
     },
   }, h(Progress, { on: busy }), form({ method: "dialog", inert: busy, onSubmit: (event) => { event.preventDefault(); void submit(); } },
     div({ class: "dialog-head" }, h2(null, title), h(Button, { quiet: true, small: true, icon: "close", label: t("close"), onClick: close })),
@@ -128,6 +131,8 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
     div({ class: "dialog-body", key: round }, draft?.restored ? h(Restored, { discard }) : null, error ? h(Problem, { error }) : null, children),
     div({ class: "dialog-foot" }, other ?? (single ? null : h(Button, { onClick: () => { draft?.drop(); close(); } }, t("cancel"))), h(Button, { type: "submit", primary: !danger, danger, busy, disabled }, action))));
 }
+
+const UNREAD = 500;
 
 /** @param {HTMLElement | null} shown */
 const focusFirst = (shown) => /** @type {HTMLElement | null | undefined} */ (shown?.querySelector(".dialog-body :is(input, select, textarea):not([type=file], [tabindex=\"-1\"])") ?? shown?.querySelector("[type=submit]"))?.focus();

@@ -364,6 +364,11 @@ impl Chromium {
 
     /// Returns the value of the field with this id.
     #[track_caller]
+    /// Lets a dialog stand long enough to be read: until then, Ctrl+Enter does not answer it.
+    pub fn reads(&mut self) {
+        std::thread::sleep(Duration::from_millis(700));
+    }
+
     pub fn value(&mut self, id: &str) -> String {
         self.evaluate(&format!("document.getElementById({}).value", json!(id))).as_str().unwrap_or_default().to_string()
     }

@@ -21,6 +21,7 @@ fn a_hurried_user_loses_and_doubles_nothing() {
     let browser = &mut browser;
     browser.new_tab(&olga.cookie, 1280, 860);
     a_double_click_opens_one_dialog(browser, &client);
+    keys_that_open_a_question_do_not_answer_it(browser, &client);
     a_mail_was_sent_when_a_server_accepted_it(browser, &server, &client);
     an_ambiguous_price_is_asked(browser);
     a_document_is_seen_while_it_is_written(browser);
@@ -42,6 +43,31 @@ fn dialogs(browser: &mut Chromium) -> serde_json::Value {
     browser.evaluate("document.querySelectorAll('dialog').length")
 }
 
+fn keys_that_open_a_question_do_not_answer_it(browser: &mut Chromium, client: &Client) {
+    let rows = json!([{"name": "Boiler", "unit_price": 100, "vat_rate": "21"}]);
+    let customer = client.get("/v1/clients").data()[0]["id"].clone();
+    let invoice = json!({"title": "Boiler", "client_id": customer, "rows": rows});
+    let page = format!("/invoices/{}", client.post("/v1/invoices", invoice).expect(201).id());
+    browser.open(&page);
+    browser.settles(&page);
+    browser.sees("Definitief maken en versturen");
+    // A second press, and a key that is held.
+    browser.evaluate(
+        "(async () => { for (const repeat of [false, false, true]) {
+           document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, repeat, bubbles: true, cancelable: true }));
+           await new Promise((done) => setTimeout(done)); } })()",
+    );
+    browser.sees("Het volgende nummer is ");
+    let idle = "document.querySelectorAll('dialog[open]:not([aria-busy])').length";
+    assert_eq!((browser.evaluate(idle), dialogs(browser)), (json!(1), json!(1)));
+    assert_eq!(client.get(&format!("/v1{page}")).data()["payment_status"], "draft");
+    browser.reads();
+    browser.key("Ctrl+Enter");
+    browser.sees("Versturen per e-mail");
+    assert_eq!(client.get(&format!("/v1{page}")).data()["payment_status"], "open");
+    browser.key("Escape");
+}
+
 fn a_double_click_opens_one_dialog(browser: &mut Chromium, client: &Client) {
     let customer = json!({"company_name": "Bakkerij De Ster", "email": "ster@b.example"});
     let customer = client.post("/v1/clients", customer).expect(201).id();
@@ -54,6 +80,7 @@ fn a_double_click_opens_one_dialog(browser: &mut Chromium, client: &Client) {
     // The first field has the focus as soon as there is one.
     browser.wait_until("document.activeElement.id === 'send-to'");
     assert_eq!(dialogs(browser), 1);
+    browser.reads();
     browser.key("Ctrl+Enter");
     browser.wait_until("document.querySelector('dialog') === null && document.activeElement !== document.body");
     double_click(browser, "Betaling boeken");

@@ -76,6 +76,7 @@ fn an_invoice_is_made_and_sent(browser: &mut Chromium, client: &Client) {
     browser.key("Enter");
     browser.sees("Versturen per e-mail");
     browser.wait_until("document.getElementById('send-to')?.value === 'ster@b.example'");
+    browser.reads();
     browser.key("Ctrl+Enter");
     // A server without mail settings says that it stores the mail, as soon as it has stored one.
     browser.wait_until("/De mail aan ster@b.example (wordt verstuurd|is bewaard)/.test(document.body.innerText)");
