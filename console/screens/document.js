@@ -37,10 +37,10 @@ export function DocumentPage({ table, id }) {
 
 /** @param {{ table: Table, item: Item, etag: string }} properties */
 function Final({ table, item, etag }) {
-  const actions = actionsOf(table, item, etag);
+  const mails = useMails(`${itemPath(table, item.id)}/deliveries`);
+  const actions = actionsOf(table, item, etag, mails);
   const [main, ...rest] = actions;
   const pdf = pdfOf(table, item);
-  const mails = useMails(`${itemPath(table, item.id)}/deliveries`);
   useKeys([...actions.filter((action) => action.key).map((action) => ({ key: action.key ?? "", label: action.label, run: action.run })), { key: "d", label: t("document.pdf"), run: () => void open(pdf, "_blank") }]);
   return div({ class: "page document" },
     h(Head, { title: shortNumber(item.number), over: [a({ key: "list", href: table.address }, tableName(table.key)), " · ", item.title], beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: item.payment_status }), item.is_credit ? span({ key: "credit", class: "pill calm" }, t("field.is_credit")) : null] },
@@ -66,12 +66,14 @@ function Sheet({ table, item, pdf }) {
 /** @typedef {{ label: string, icon: string, key?: string, run: () => void, danger?: boolean }} DocumentAction */
 
 /** The next thing first.
- * @param {Table} table @param {Item} item @param {string} etag @returns {DocumentAction[]} */
-function actionsOf(table, item, etag) {
+ * @param {Table} table @param {Item} item @param {string} etag @param {Item[]} mails @returns {DocumentAction[]} */
+function actionsOf(table, item, etag, mails) {
   const status = item.payment_status;
   const path = itemPath(table, item.id);
   const has = (/** @type {string} */ name) => (table.actions ?? []).some((action) => action.name === name && may(action.scope));
-  const send = { label: item.sent_at ? t("document.send_again") : t("action.send"), icon: "send", key: "s", run: () => openSend({ table, id: item.id }) };
+  // Mail that a server only stores has reached nobody.
+  const sent = item.sent_at && !(mails.length > 0 && mails.every((mail) => mail.status === "stored"));
+  const send = { label: sent ? t("document.send_again") : t("action.send"), icon: "send", key: "s", run: () => openSend({ table, id: item.id }) };
   /** @param {string} name @param {string} icon @param {string} key @param {(answer: Item) => string} [made] The address of what it makes. @returns {DocumentAction} */
   const act = (name, icon, key, made) => ({ label: actionName(table.key, name), icon, key, run: () => confirm({
     title: actionName(table.key, name), text: word([`confirm.${table.key}.${name}`, `confirm.${name}`], t("confirm.text")), action: actionName(table.key, name),

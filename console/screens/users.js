@@ -33,7 +33,7 @@ export function Users({ table }) {
     loaded.error && !loaded.answer ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null,
     !loaded.answer && !loaded.error ? div({ class: "card" }, h(Skeleton, { rows: 4 })) : null,
     users.length > 0 ? div({ class: "card list" }, tableElement({ class: "table plain-rows" },
-      thead(null, tr(null, th({ scope: "col" }, t("field.name")), th({ scope: "col", class: "status" }, t("field.role")), th({ scope: "col", class: "status" }, t("field.status")), th({ scope: "col", class: "when" }, t("users.since")), th({ scope: "col", class: "when moment" }, t("users.seen")), may("users.write") ? th({ scope: "col", class: "status moment" }, t("users.two_step")) : null, th({ scope: "col", class: "menu-column" }, span({ class: "hidden" }, t("more"))))),
+      thead(null, tr(null, th({ scope: "col" }, t("field.name")), th({ scope: "col", class: "status" }, t("field.role")), th({ scope: "col", class: "status" }, t("field.status")), th({ scope: "col", class: "when" }, t("users.since")), th({ scope: "col", class: "when moment" }, t("users.seen")), may("users.write") ? th({ scope: "col", class: "moment" }, t("users.two_step")) : null, th({ scope: "col", class: "menu-column" }, span({ class: "hidden" }, t("more"))))),
       tbody(null, users.map((user) => h(Row, { key: user.id, table, user, mail: mails.find((mail) => user.status === "invited" && mail.recipient === user.email), access: access.find((one) => one.user_id === user.id) ?? {} }))))) : null,
     users.length === 1 && invites ? div({ class: "card" }, h(Empty, { icon: "clients", title: t("users.alone"), text: t("users.alone_text") }, h(Button, { icon: "plus", onClick: invite }, t("users.invite")))) : null,
     h(Roles, null));
