@@ -19,21 +19,26 @@ export async function make(table, body, key, draft) {
       const emptied = Object.fromEntries(Object.keys(JSON.parse(last)).filter((field) => !(field in body)).map((field) => [field, null]));
       // Some fields are for a new record only, such as the totals of a document.
       const changes = Object.fromEntries(Object.entries({ ...emptied, ...body }).filter(([name]) => table.fields.some((field) => field.name === name && field.patch)));
-      const answer = await patch(itemPath(table, made.data.id), changes, { etag: before.etag ?? made.etag });
-      keepNow(name, { ...before, last: text, etag: answer.etag });
+      keepNow(name, { ...before, answered: false });
+      const answer = await patch(itemPath(table, made.data.id), changes, { etag: before.etag ?? made.etag }).catch((error) => { refused(error); keepNow(name, before); throw error; });
+      keepNow(name, { ...before, last: text, etag: answer.etag, answered: true });
       // A secret is only in the first response.
       return { ...answer, data: { ...made.data, ...answer.data } };
     }
   }
   const own = last === text ? before.key : typeof key === "function" ? key(body) : key;
-  keepNow(name, { ...(last === text ? before : null), text: last === text ? before.text : text, key: own });
-  return await post(table.path, last === text ? JSON.parse(before.text) : body, { key: own }).catch((error) => { refused(error); dropDraft(name); throw error; });
+  const sent = { ...(last === text ? before : null), text: last === text ? before.text : text, key: own };
+  keepNow(name, { ...sent, answered: false });
+  const answer = await post(table.path, JSON.parse(sent.text), { key: own }).catch((error) => { refused(error); dropDraft(name); throw error; });
+  // More may have been typed meanwhile.
+  keepNow(name, { ...sent, answered: true });
+  return answer;
 }
 
 /** Changes a record to what a form says. Until the answer comes, nobody knows whether it is saved.
  * @param {import("./schema.js").Table} table @param {string} id @param {Record<string, any>} body @param {string} etag @param {string} draft */
 export async function change(table, id, body, etag, draft) {
-  keepNow(`sent ${draft}`, {});
+  keepNow(`sent ${draft}`, { answered: false });
   const answer = await patch(itemPath(table, id), body, { etag }).catch((error) => { refused(error); dropDraft(`sent ${draft}`); throw error; });
   dropDraft(`sent ${draft}`);
   return answer;

@@ -108,7 +108,7 @@ export function Progress({ on }) {
 /** Says that what was typed before is back, and if it was sent, that it may be saved.
  * @param {{ discard: () => void, draft?: string }} properties */
 export function Restored({ discard, draft = "" }) {
-  const [sent] = useState(() => readDraft(`sent ${draft}`) !== null);
+  const [sent] = useState(() => readDraft(`sent ${draft}`)?.value.answered === false);
   // The button goes with the notice; the focus begins again at the top of what is left.
   const onClick = () => {
     const place = document.querySelector("dialog[open] h2, main h1");
@@ -279,6 +279,7 @@ export function sayError(error, link) {
 /** The page where something is saved now. Whoever has gone to another one when that ends, stays there. */
 export function savedHere() {
   const { path, query } = place.value;
+  const form = query ? `${path}?${query}` : path;
   const left = () => place.value.path !== path;
   /** @param {string} href */
   const link = (href) => ({ href, label: t("list.open") });
@@ -288,14 +289,16 @@ export function savedHere() {
      * @param {string} address @param {import("./api.js").Answer | null} answer @param {{ text?: string, replace?: boolean, quiet?: boolean }} [options] `quiet`: opening it says enough. */
     open: (address, answer, { text, replace = true, quiet = false } = {}) => {
       const away = left();
-      if (away || !quiet) saySaved(answer, text, away ? link(address) : undefined);
+      // Whoever left while it was saved may have typed more before.
+      if (away && readDraft(path)) saySaved(answer, t("saved_in_part"), link(form));
+      else if (away || !quiet) saySaved(answer, text, away ? link(address) : undefined);
       if (!away) go(address, { replace });
       return !away;
     },
     /** Says what went wrong to whoever no longer sees it, with the way back to what they typed; returns whether it did.
      * @param {unknown} error */
     missed: (error) => {
-      if (left()) sayError(error, link(query ? `${path}?${query}` : path));
+      if (left()) sayError(error, link(form));
       return left();
     },
   };

@@ -30,6 +30,7 @@ fn what_is_typed_meanwhile_is_kept() {
     in_a_reply_and_a_note(browser, &client);
     in_settings(browser, &client);
     after_leaving(browser, &client, &customer);
+    after_leaving_a_new_quote(browser, &client);
     a_draft_takes_back_nothing(browser, &client, &customer);
     a_dialog_waits_for_its_answer(browser, &client, &customer);
     browser.check();
@@ -341,7 +342,7 @@ fn after_leaving(browser: &mut Chromium, client: &Client, customer: &str) {
     browser.go("/products");
     browser.settles("/products");
     release(browser);
-    browser.wait_until("document.querySelector('.toast a.link') !== null");
+    browser.sees("Opgeslagen, behalve wat u daarna nog typte.");
     assert_eq!(client.get(&format!("/v1/clients/{customer}")).data()["city"], "Breda");
     browser.go(&address);
     browser.sees("Uw niet-opgeslagen wijzigingen");
@@ -354,9 +355,36 @@ fn after_leaving(browser: &mut Chromium, client: &Client, customer: &str) {
     assert_eq!(browser.value("f-city"), "Breda");
 }
 
+/// Nor is it said that all is saved. A new document is all in its draft, and the draft changes what was made.
+fn after_leaving_a_new_quote(browser: &mut Chromium, client: &Client) {
+    browser.open("/quotes/new");
+    browser.evaluate("localStorage.clear()");
+    browser.settles("/quotes/new");
+    browser.type_in("f-title", "Ketel");
+    hold(browser);
+    browser.key("Ctrl+s");
+    browser.wait_until(HELD);
+    browser.type_in("f-notes", "Met garantie");
+    browser.key("Ctrl+s");
+    browser.go("/products");
+    browser.settles("/products");
+    release(browser);
+    browser.sees("Opgeslagen, behalve wat u daarna nog typte.");
+    browser.go("/quotes/new");
+    browser.sees("Uw niet-opgeslagen wijzigingen");
+    assert_eq!((browser.value("f-title"), browser.value("f-notes")), ("Ketel".into(), "Met garantie".into()));
+    browser.key("Ctrl+s");
+    browser.wait_until("/^.quotes.[^n]/.test(location.pathname)");
+    let quotes = client.get("/v1/quotes").data();
+    assert_eq!((quotes.as_array().unwrap().len(), &quotes[0]["title"]), (1, &json!("Ketel")));
+    no_drafts(browser);
+}
+
 /// A draft has what its writer changed: what others changed since stays as it is.
 fn a_draft_takes_back_nothing(browser: &mut Chromium, client: &Client, customer: &str) {
     let (address, path) = (format!("/clients/{customer}/edit"), format!("/v1/clients/{customer}"));
+    browser.go(&address);
+    browser.settles(&address);
     browser.type_in("f-city", "Oss");
     browser.open("/products");
     browser.settles("/products");
@@ -384,6 +412,7 @@ fn a_dialog_waits_for_its_answer(browser: &mut Chromium, client: &Client, custom
         browser.wait_until("document.getElementById('pay-amount')?.value.includes(',') === true");
         browser.type_in("pay-reference", "Afschrift 7");
         browser.type_in("pay-amount", amount);
+        browser.reads();
         hold(browser);
         browser.key("Ctrl+Enter");
         browser.wait_until(&format!("{HELD} && document.activeElement.matches('dialog[aria-busy=true]')"));
