@@ -63,7 +63,10 @@ fn is_set_in_inter(browser: &mut Chromium) {
     let fonts = browser.call("CSS.getPlatformFontsForNode", json!({"nodeId": heading}))["fonts"].clone();
     // Each weight has a family of its own.
     let name = fonts[0]["familyName"].as_str().unwrap_or_default();
-    assert!(name.starts_with("Inter"), "The pictures would be set in {name}. Install fonts-inter, and run `make pictures`.");
+    assert!(
+        name.starts_with("Inter"),
+        "The pictures would be set in {name}. Install fonts-inter, and run `make pictures`."
+    );
     browser.call("CSS.disable", json!({}));
 }
 
