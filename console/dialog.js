@@ -121,9 +121,12 @@ export function Dialog({ title, action, danger, wide, class: extra = "", calm, o
     onKeyDown: (event) => {
       const submits = event.key === "Enter" && (event.ctrlKey || event.metaKey);
       const held = event.repeat && event.key === "Enter" && !(event.target instanceof HTMLTextAreaElement);
-      if (submits || held || (busy && event.key === "Escape")) event.preventDefault();
-      // The keys that opened it do not answer it: nobody has read it yet.
-      if (submits && !event.repeat && performance.now() - opened.current > UNREAD) void submit();
+      // The keys that opened it do not answer it: nobody has read it yet. Whoever presses others has.
+      if (!["Enter", "Control", "Meta"].includes(event.key)) opened.current = -UNREAD;
+      const unread = performance.now() - opened.current <= UNREAD;
+      const early = unread && event.key === "Enter" && event.target instanceof HTMLButtonElement && event.target.type === "submit";
+      if (submits || held || early || (busy && event.key === "Escape")) event.preventDefault();
+      if (submits && !event.repeat && !unread) void submit();
     },
   }, h(Progress, { on: busy }), form({ method: "dialog", inert: busy, onSubmit: (event) => { event.preventDefault(); void submit(); } },
     div({ class: "dialog-head" }, h2(null, title), h(Button, { quiet: true, small: true, icon: "close", label: t("close"), onClick: close })),

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -24,14 +25,16 @@ pub fn own_folder() -> PathBuf {
 
 /// Returns the server binary to measure: that of `KANTOOR_BIN`, or a new build.
 pub fn kantoor_binary() -> PathBuf {
-    if let Ok(path) = std::env::var("KANTOOR_BIN") {
-        return path.into();
-    }
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--release", "--bin", "kantoor"]).current_dir(ROOT);
-    assert!(build.status().expect("cargo is there").success(), "the server does not build");
-    own_folder().join("kantoor")
+    // Once: writing the figures of one part into the docs would make the next part build it again.
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--release", "--bin", "kantoor"]).current_dir(ROOT);
+        assert!(build.status().expect("cargo is there").success(), "the server does not build");
+        own_folder().join("kantoor")
+    };
+    BINARY.get_or_init(|| std::env::var("KANTOOR_BIN").map_or_else(|_| build(), PathBuf::from)).clone()
 }
 
 /// A folder with Kantoor's database, and a key for it.

@@ -91,7 +91,8 @@ pub fn check(text: &str) -> Result<(), String> {
     if wrong.iter().all(|error| error.starts_with(rules::UNKNOWN_FILTER)) {
         let parsed = multiplication::replace(text).and_then(|text| {
             let parsed = ENGINE.template_from_str(&text).map(drop);
-            parsed.map_err(|error| format!("is not a valid template: {}", plain(&error)))
+            let why = |error| rules::unclosed(&text).unwrap_or_else(|| plain(&error));
+            parsed.map_err(|error| format!("is not a valid template: {}", why(error)))
         });
         wrong.extend(parsed.err());
     }
@@ -455,6 +456,16 @@ mod tests {
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
+        let template = "is not a valid template: ";
+        for (open, why) in [
+            ("Dear {{ data.name, thank you for it all.", "'{{ data.name, thank you for it…' is not closed with '}}'"),
+            ("Dear {{ data.name }, don't.\nBye", "'{{ data.name }, don't.' is not closed with '}}'"),
+            ("Dear {{ data.name, {{ data.long }}", "'{{ data.name, {{ data.long }}' is not closed with '}}'"),
+            ("{{ data.name }} {% if data.name }", "'{% if data.name }' is not closed with '%}'"),
+        ] {
+            assert_eq!(check(open), Err(format!("{template}{why}")));
+        }
+        assert!(!check("{{ 'a }}").unwrap_err().contains("closed"));
         // Each of these would exhaust memory.
         for huge in [
             "{{ data.name | indent(1000000000000, true) }}",

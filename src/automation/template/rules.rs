@@ -66,6 +66,34 @@ fn check_all(text: &str, wrong: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
+/// How much of an unclosed placeholder is quoted.
+const QUOTED: usize = 30;
+
+/// Returns what is wrong with the first placeholder or tag that is not closed. The parser would complain about the text after it.
+pub fn unclosed(text: &str) -> Option<String> {
+    let mut open = None;
+    let mut is_readable = true;
+    for token in tokenize(text, false, SyntaxConfig::default()) {
+        match token {
+            Ok((Token::VariableStart, span)) => open = Some((span.start_offset, "}}")),
+            Ok((Token::BlockStart, span)) => open = Some((span.start_offset, "%}")),
+            Ok((Token::VariableEnd | Token::BlockEnd, _)) => open = None,
+            Ok(_) => {}
+            Err(_) => is_readable = false,
+        }
+    }
+    let (start, end) = open?;
+    let rest = text.get(usize::try_from(start).ok()?..)?;
+    // Quotation marks that are not closed may contain the end.
+    if !is_readable && rest.contains(end) {
+        return None;
+    }
+    let line = rest.lines().next().unwrap_or_default().trim_end();
+    let quoted: String = line.chars().take(QUOTED).collect();
+    let more = if quoted.len() < line.len() { "…" } else { "" };
+    Some(format!("'{quoted}{more}' is not closed with '{end}'"))
+}
+
 /// A loop variable does keep a value: it must not be larger than the data that the loop iterates over.
 fn check_loop(tag: &[Token]) -> Result<(), String> {
     let refuse = || Err("has a loop over something other than names, filters and plain lists".to_string());

@@ -278,7 +278,6 @@ async fn receive(
     decoding::claim(&head.method, &head.uri, idempotency_key(head), &[], None)?;
     upload::check_head(&head.headers)?;
     room.take(upload::MEMORY)?;
-    let body = body.take().unwrap_or_default();
     // In a box: every request would have room for the state of an upload otherwise.
     let received = Box::pin(upload::receive(app, ctx, &head.headers, body, prefers(&head.headers, "lenient")));
     let received = received.await?;

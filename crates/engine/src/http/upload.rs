@@ -1,6 +1,6 @@
 //! File uploads (multipart/form-data, streamed into the blob store) and downloads.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -9,8 +9,8 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, Response};
 use bytes::Bytes;
-use futures_util::TryStreamExt;
-use futures_util::stream::unfold;
+use futures_util::stream::{poll_fn, unfold};
+use futures_util::{Stream, StreamExt as _, TryStreamExt};
 use sha2::{Digest, Sha256};
 
 use super::pouring::{encoded, pour};
@@ -103,18 +103,32 @@ pub async fn receive(
     app: &Arc<App>,
     caller: &Actor,
     headers: &HeaderMap,
-    body: Body,
+    body: &mut Option<Body>,
     lenient: bool,
 ) -> Result<Received> {
+    let boundary = boundary(headers)?;
     let patience = Duration::from_secs(app.config.upload_timeout_seconds);
-    let parts = read_parts(app, caller, boundary(headers)?, body, lenient);
-    bodies::in_time(&app.bodies, &app.config, caller.account.number, patience, parts).await
+    let shared = Arc::new(Mutex::new(body.take().unwrap_or_default().into_data_stream()));
+    let pieces = shared.clone();
+    let pieces = poll_fn(move |cx| pieces.lock().unwrap_or_else(PoisonError::into_inner).poll_next_unpin(cx));
+    let parts = read_parts(app, caller, boundary, pieces, lenient);
+    let received = bodies::in_time(&app.bodies, &app.config, caller.account.number, patience, parts).await;
+    // What was not read, because the file could not be stored, is left to the caller.
+    *body =
+        Arc::into_inner(shared).map(|unread| Body::new(unread.into_inner().unwrap_or_else(PoisonError::into_inner)));
+    received
 }
 
-async fn read_parts(app: &Arc<App>, caller: &Actor, boundary: String, body: Body, lenient: bool) -> Result<Received> {
+async fn read_parts(
+    app: &Arc<App>,
+    caller: &Actor,
+    boundary: String,
+    body: impl Stream<Item = Result<Bytes, axum::Error>> + Send + 'static,
+    lenient: bool,
+) -> Result<Received> {
     let limits = multer::SizeLimit::new().whole_stream(MAX_SIZE as u64 + AROUND).for_field("name", 4096);
     let limits = multer::Constraints::new().size_limit(limits);
-    let mut parts = multer::Multipart::with_constraints(body.into_data_stream(), boundary, limits);
+    let mut parts = multer::Multipart::with_constraints(body, boundary, limits);
     let mut received = Received::default();
     let mut name = None;
     let mut faults = FieldErrors::default();
@@ -229,11 +243,7 @@ impl From<Stopped> for blobs::Error {
     }
 }
 
-async fn keep_pieces(
-    app: &App,
-    content: &str,
-    pieces: impl futures_util::Stream<Item = Result<Bytes, Stopped>>,
-) -> Result<()> {
+async fn keep_pieces(app: &App, content: &str, pieces: impl Stream<Item = Result<Bytes, Stopped>>) -> Result<()> {
     app.blobs.keep(content, pieces).await.map_err(|error| match error {
         blobs::Error::Broken(why) if why.is_empty() => too_large(),
         blobs::Error::Broken(why) => Error::new(Code::MalformedJson, why),

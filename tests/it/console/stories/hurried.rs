@@ -51,12 +51,17 @@ fn keys_that_open_a_question_do_not_answer_it(browser: &mut Chromium, client: &C
     browser.open(&page);
     browser.settles(&page);
     browser.sees("Definitief maken en versturen");
-    // A second press, and a key that is held.
-    browser.evaluate(
-        "(async () => { for (const repeat of [false, false, true]) {
-           document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, repeat, bubbles: true, cancelable: true }));
-           await new Promise((done) => setTimeout(done)); } })()",
+    // A second press, a key that is held, and a press of the button that has the focus.
+    let does_nothing = browser.evaluate(
+        "(async () => {
+           const press = (more) => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true, ...more }));
+           for (const repeat of [false, false, true]) {
+             press({ ctrlKey: true, repeat });
+             await new Promise((done) => setTimeout(done)); }
+           document.querySelector('dialog [type=submit]').focus();
+           return !press({}); })()",
     );
+    assert_eq!(does_nothing, json!(true));
     browser.sees("Het volgende nummer is ");
     let idle = "document.querySelectorAll('dialog[open]:not([aria-busy])').length";
     assert_eq!((browser.evaluate(idle), dialogs(browser)), (json!(1), json!(1)));

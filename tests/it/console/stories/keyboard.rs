@@ -73,6 +73,7 @@ fn an_invoice_is_made_and_sent(browser: &mut Chromium, client: &Client) {
     browser.key("Ctrl+Enter");
     browser.sees("Het volgende nummer is ");
     browser.wait_until("document.activeElement.type === 'submit'");
+    browser.reads();
     browser.key("Enter");
     browser.sees("Versturen per e-mail");
     browser.wait_until("document.getElementById('send-to')?.value === 'ster@b.example'");
