@@ -26,7 +26,7 @@ pub fn svg(title: &str, bars: &[Bar]) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">\n<style>{STYLE}</style>\n\
-         <text x=\"{LEFT}\" y=\"18\">{title}; 1 = equally fast; the mark is the goal</text>\n"
+         <text x=\"8\" y=\"18\">{title}; 1 = equally fast; the mark is the goal; longer bars end at {FULL}</text>\n"
     );
     for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
         let (x, end) = (at(tick), height - 6);
@@ -38,16 +38,17 @@ pub fn svg(title: &str, bars: &[Bar]) -> String {
     }
     for (place, Bar { label, value, goal }) in bars.iter().enumerate() {
         let (top, end) = (50 + place * STEP, at(*value));
+        // The value stands after the mark.
+        let after = goal.map_or(end, |goal| end.max(at(goal))) + 6.0;
         let class = if goal.is_some_and(|goal| *value < goal) { "missed" } else { "bar" };
         let _ = writeln!(
             svg,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{label}</text>\
              <rect class=\"{class}\" x=\"{LEFT}\" y=\"{top}\" width=\"{:.1}\" height=\"16\" rx=\"2\"/>\
-             <text x=\"{:.1}\" y=\"{}\">{value:.2}</text>",
+             <text x=\"{after:.1}\" y=\"{}\">{value:.2}</text>",
             LEFT - 8.0,
             top + 13,
             end - LEFT,
-            end + 6.0,
             top + 13
         );
         if let Some(goal) = goal {
