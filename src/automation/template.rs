@@ -466,6 +466,7 @@ mod tests {
             assert_eq!(check(open), Err(format!("{template}{why}")));
         }
         assert!(!check("{{ 'a }}").unwrap_err().contains("closed"));
+        assert!(check("{% if dtal > #}").is_err());
         // Each of these would exhaust memory.
         for huge in [
             "{{ data.name | indent(1000000000000, true) }}",

@@ -79,7 +79,11 @@ pub fn unclosed(text: &str) -> Option<String> {
             Ok((Token::BlockStart, span)) => open = Some((span.start_offset, "%}")),
             Ok((Token::VariableEnd | Token::BlockEnd, _)) => open = None,
             Ok(_) => {}
-            Err(_) => is_readable = false,
+            // The tokenizer would return the same error for ever.
+            Err(_) => {
+                is_readable = false;
+                break;
+            }
         }
     }
     let (start, end) = open?;
