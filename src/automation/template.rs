@@ -89,9 +89,10 @@ pub fn check(text: &str) -> Result<(), String> {
     let mut wrong = rules::errors(text);
     // What breaks a limit is not parsed. Unknown filters are no errors of syntax, which there may be too.
     if wrong.iter().all(|error| error.starts_with(rules::UNKNOWN_FILTER)) {
-        let parsed = multiplication::replace(text).and_then(|text| {
-            let parsed = ENGINE.template_from_str(&text).map(drop);
-            let why = |error| rules::unclosed(&text).unwrap_or_else(|| plain(&error));
+        let parsed = multiplication::replace(text).and_then(|replaced| {
+            let parsed = ENGINE.template_from_str(&replaced).map(drop);
+            // What is quoted is what was written.
+            let why = |error| rules::unclosed(text).unwrap_or_else(|| plain(&error));
             parsed.map_err(|error| format!("is not a valid template: {}", why(error)))
         });
         wrong.extend(parsed.err());
@@ -461,6 +462,7 @@ mod tests {
             ("Dear {{ data.name, thank you for it all.", "'{{ data.name, thank you for it…' is not closed with '}}'"),
             ("Dear {{ data.name }, don't.\nBye", "'{{ data.name }, don't.' is not closed with '}}'"),
             ("Dear {{ data.name, {{ data.long }}", "'{{ data.name, {{ data.long }}' is not closed with '}}'"),
+            ("{{ 2 * data.n and", "'{{ 2 * data.n and' is not closed with '}}'"),
             ("{{ data.name }} {% if data.name }", "'{% if data.name }' is not closed with '%}'"),
         ] {
             assert_eq!(check(open), Err(format!("{template}{why}")));

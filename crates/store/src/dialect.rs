@@ -224,8 +224,8 @@ impl Tx<'_> {
         let mut values: Vec<Value> = vec![rows.into()];
         let places = placed(&mut values, tables.iter().map(|table| Value::from(*table)));
         let sql = format!(
-            "SELECT CAST(relname AS TEXT) FROM pg_class WHERE relnamespace = CAST(current_schema() AS REGNAMESPACE)
-             AND CAST(reltuples AS BIGINT) < $1 AND CAST(relname AS TEXT) IN ({})",
+            "SELECT CAST(relname AS TEXT) FROM pg_class
+             WHERE pg_table_is_visible(oid) AND CAST(reltuples AS BIGINT) < $1 AND CAST(relname AS TEXT) IN ({})",
             places.join(", ")
         );
         let grown = self.all(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;

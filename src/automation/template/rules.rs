@@ -79,7 +79,7 @@ pub fn unclosed(text: &str) -> Option<String> {
             Ok((Token::BlockStart, span)) => open = Some((span.start_offset, "%}")),
             Ok((Token::VariableEnd | Token::BlockEnd, _)) => open = None,
             Ok(_) => {}
-            // The tokenizer would return the same error for ever.
+            // The tokenizer would return the same error forever.
             Err(_) => {
                 is_readable = false;
                 break;
