@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::browser::Chromium;
 use super::super::client;
+use super::owner::was_refused;
 use crate::people::owner;
 use crate::support::{Db, Server};
 
@@ -79,14 +80,24 @@ fn a_flow_is_edited_and_its_warnings_stay() {
     assert_eq!(steps[0]["conditions"][0]["value"], json!(["overdue"]));
     assert_eq!(steps[0]["conditions"][1]["value"], "{{ record.invoice_date }}");
     assert_eq!(steps[1]["title"], "Bel {{ data.due_date }} over {{ data.nummer }}");
-    browser.evaluate("document.activeElement.select()");
-    browser.type_text("Bel over {{ Nummer }}");
+    an_unclosed_field_is_refused_and_closed(browser);
     browser.wait_until("document.querySelector('.doubt') === null");
     browser.key("Ctrl+s");
     browser.settles(&address);
     let steps = client.get(&path).expect(200).data()["meta"]["definition"]["steps"].clone();
     assert_eq!(steps[1]["title"], "Bel over {{ data.number }}");
     browser.check();
+}
+
+/// In the title of the task, which has the focus.
+fn an_unclosed_field_is_refused_and_closed(browser: &mut Chromium) {
+    browser.evaluate("document.activeElement.select()");
+    browser.type_text("Bel over {{ nummer");
+    browser.key("Ctrl+s");
+    browser.sees("In '{{ nummer' ontbreekt '}}'. Kies het veld zo nodig met ‘Veld invoegen’.");
+    was_refused(browser, "422");
+    browser.evaluate("document.querySelector('input[id$=-title]').select()");
+    browser.type_text("Bel over {{ Nummer }}");
 }
 
 #[test]

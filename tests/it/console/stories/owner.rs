@@ -445,7 +445,7 @@ fn a_file_that_is_no_table_is_refused(browser: &mut Chromium) {
 }
 
 /// The browser reports every refusal of the server; nothing else went wrong.
-fn was_refused(browser: &mut Chromium, status: &str) {
+pub fn was_refused(browser: &mut Chromium, status: &str) {
     let problems = browser.take_problems();
     assert!(matches!(&problems[..], [one] if one.contains(status)), "{problems:#?}");
 }
