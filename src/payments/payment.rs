@@ -199,7 +199,8 @@ fn create(call: Call) -> Result<Work> {
         }
         check_amount(&payment)?;
         records::add(tx, ctx, &mut payment)?;
-        let invoice = update_invoice(tx, ctx, &invoice)?;
+        let added = if payment.status == Status::Paid { payment.amount.scaled() } else { 0 };
+        let invoice = set_paid(tx, ctx, &invoice, invoice.paid_amount.scaled().saturating_add(added))?;
         let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
         answer.location = Some(tables::location(&payment));
         let warnings = warned(&invoice, finalized, &input.warnings);
@@ -307,6 +308,11 @@ pub(crate) fn update_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result
     let sql = "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments
                WHERE account_id = $1 AND invoice_id = $2 AND status = $3";
     let paid = tx.int(sql, &[ctx.account.into(), (&before.base.id).into(), Status::Paid.wire().into()])?;
+    set_paid(tx, ctx, before, paid)
+}
+
+/// Sets the paid amount of an invoice, in cents, and updates its status.
+fn set_paid(tx: &mut Tx, ctx: &Ctx, before: &Invoice, paid: i64) -> Result<Invoice> {
     if (paid < 0) != (before.total_incl_vat.scaled() < 0) && paid != 0 {
         let message = "cannot be more than the amount paid";
         return Err(Error::field("amount", violation(FieldCode::OutOfRange, message)));
