@@ -4,11 +4,12 @@ import { patch, post, useLoad } from "../api.js";
 import { removeItem } from "../detail.js";
 import { Missing } from "../missing.js";
 import { confirm, openDialog } from "../dialog.js";
+import { keepDoubts } from "../doubts.js";
 import { count, moment, money } from "../format.js";
 import { a, button, details, div, h, li, ol, p, pre, span, strong, summary, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { ExportButton } from "../list.js";
-import { Button, Card, Empty, Facts, Head, Icon, Menu, Moment, Pill, Problem, Skeleton, onPhone, say, sayError } from "../parts.js";
+import { Button, Card, Empty, Facts, Head, Icon, Menu, Moment, Pill, Problem, Skeleton, onPhone, say, sayError, saySaved } from "../parts.js";
 import { tasteOf } from "../resources.js";
 import { go } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
@@ -50,8 +51,9 @@ function Switch({ table, flow, etag }) {
   const flip = async () => {
     setOn(!shown);
     try {
-      await patch(itemPath(table, flow.id), { active: !shown }, { etag });
-      say(t(shown ? "flow.switched_off" : "flow.switched_on", { name: given(flow.name) }));
+      const { fields, rest } = keepDoubts(flow.id, await patch(itemPath(table, flow.id), { active: !shown }, { etag }));
+      const key = shown ? "flow.switched_off" : fields > 0 ? "flow.on_doubts" : "flow.switched_on";
+      saySaved(rest, t(key, { name: given(flow.name), n: fields }), fields > 0 ? { href: `/flows/${flow.id}/edit`, label: t("edit") } : undefined);
     } catch (error) { sayError(error); }
     setOn(null);
   };

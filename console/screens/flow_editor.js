@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { ApiError, formKey, get, newKey, post, put, useLoad } from "../api.js";
 import { ChangedNotice, openConflict } from "../conflict.js";
+import { keepDoubts, keptDoubts } from "../doubts.js";
 import { changedSince, dropDraft, keepDraft, readDraft, saveTyped } from "../drafts.js";
 import { ChoiceBox, TextBox } from "../field.js";
 import { ErrorList } from "../form.js";
@@ -40,7 +41,7 @@ function Editing({ table, item, etag }) {
   const key = useMemo(formKey, []);
   const asJson = useSignal(false);
   // What the server doubts of what was saved: fields that the event does not have, values that they never have.
-  const doubts = useSignal(doubted.id === item?.id ? doubted.all : []);
+  const doubts = useSignal(keptDoubts(item?.id));
   /** @param {Item} changes */
   const set = (changes) => { forget(Object.keys(changes)); change(changes); };
   /** @param {Item} changes */
@@ -88,14 +89,13 @@ function Editing({ table, item, etag }) {
     };
     try {
       const answer = await saveTyped({ draft: draftName, typed: () => flow.value, left: here.left, send, next: continueAfter });
-      const { own, others } = doubtsOf(answer.meta.warnings);
-      doubted = { id: answer.id, all: own };
+      const { own, fields, rest } = keepDoubts(answer.id, answer);
       if (own.length === 0) return void here.open(`/flows/${answer.id}`, answer);
       // They are shown where they can be mended.
       await continueAfter(answer);
       touched.value = false;
       doubts.value = own;
-      here.open(`/flows/${answer.id}/edit`, { ...answer, meta: { ...answer.meta, warnings: others } }, { text: t("flow.saved_doubts", { n: new Set(own.map((one) => one.field)).size }) });
+      here.open(`/flows/${answer.id}/edit`, rest, { text: t("flow.saved_doubts", { n: fields }) });
       requestAnimationFrame(focusDoubt);
     } catch (problem) {
       const now = base.current.item;
@@ -158,19 +158,6 @@ function Editing({ table, item, etag }) {
         doubts.value.filter((one) => one.field === `steps[${at}]`).map((one) => p({ key: one.message, class: "doubt" }, doubtText(one.message, fields))),
         div({ class: "fields" }, stepFields(step).map((field) => h(StepControl, { key: field.name, step, field, fields, error: fault(field.name, at), doubt: doubt(field.name, at), id: `${step.key}-${field.name}`, onChange: (value) => setStep(at, { [field.name]: value }) }))))]), adding(steps.length)),
     p({ class: "help" }, t("flow.placeholders")));
-}
-
-/** The doubts of a flow that was just saved, for its editor at its own address. @type {{ id: string, all: Doubt[] }} */
-let doubted = { id: "", all: [] };
-
-/** @typedef {{ field: string, message: string }} Doubt */
-
-/** What the server warns of: at a field of the flow, or in general.
- * @param {string[]} [warnings] */
-function doubtsOf(warnings = []) {
-  const all = warnings.map((one) => /^((?:steps|conditions)\[\d+\][\w.[\]]*): (.+)$/s.exec(one));
-  const own = all.filter((one) => one !== null).map(([, field = "", message = ""]) => ({ field, message }));
-  return { own, others: warnings.filter((_, place) => !all[place]) };
 }
 
 /** @param {string} message @param {import("./flow_fields.js").EventField[]} fields */

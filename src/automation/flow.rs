@@ -280,6 +280,27 @@ impl Flow {
         }
     }
 
+    /// Returns what is probably a mistake in its event, these conditions and these steps, with the path of each.
+    fn doubts(&self, tx: &mut Tx, ctx: &Ctx, conditions: &Value, steps: &Value) -> Result<Vec<String>> {
+        let doubt = match self.trigger_type {
+            TriggerType::Schedule => None,
+            _ => events::doubt(self.trigger_key.trim()).map(|why| format!("trigger_key: {why}")),
+        };
+        let lists = lint::Lists::read(tx, ctx)?;
+        let found = lint::of(&self.subject(), &lists, conditions, steps);
+        let missing = lint::references::of(tx, ctx, self.about(), steps)?;
+        Ok(doubt.into_iter().chain(found).chain(missing).collect())
+    }
+
+    /// As [`Flow::doubts`], about its stored definition, unless it is disabled.
+    fn doubts_when_active(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
+        if !self.active {
+            return Ok(Vec::new());
+        }
+        let definition = self.definition.json();
+        self.doubts(tx, ctx, &definition["conditions"], &definition["steps"])
+    }
+
     /// Computes the definition from the steps and conditions that were sent.
     fn compose(&mut self) {
         self.trigger_key = self.trigger_key.trim().to_string();
@@ -322,14 +343,8 @@ fn with_good_addresses(
     let addresses = addresses(&input.values().steps.0);
     let save = move |tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<Flow>| -> Result<Answer> {
         let new = input.values();
-        let doubt = match new.trigger_type {
-            TriggerType::Schedule => None,
-            _ => events::doubt(new.trigger_key.trim()).map(|why| format!("trigger_key: {why}")),
-        };
-        let lists = lint::Lists::read(tx, ctx)?;
-        let found = doubt.into_iter().chain(lint::of(&new.subject(), &lists, &new.conditions.0, &new.steps.0));
-        let missing = lint::references::of(tx, ctx, new.about(), &new.steps.0)?;
-        let warnings: Vec<String> = input.warnings.iter().cloned().chain(found).chain(missing).collect();
+        let doubts = new.doubts(tx, ctx, &new.conditions.0, &new.steps.0)?;
+        let warnings = [input.warnings.as_slice(), &doubts].concat();
         Ok(save(tx, ctx, call, input)?.with_texts("warnings", &warnings))
     };
     addresses.checked(move |tx, ctx, mut faults| {
@@ -427,7 +442,8 @@ fn switch(call: Call) -> Result<Work> {
             flow.adopt(tx, ctx)?;
         }
         records::change(tx, ctx, &before, &mut flow, "updated")?;
-        Ok(Answer::record(ctx, &flow, UPDATED).with_texts("warnings", &input.warnings))
+        let warnings = [input.warnings.as_slice(), &flow.doubts_when_active(tx, ctx)?].concat();
+        Ok(Answer::record(ctx, &flow, UPDATED).with_texts("warnings", &warnings))
     }))
 }
 
@@ -440,6 +456,7 @@ fn adopt(call: Call) -> Result<Work> {
         flow.adopt(tx, ctx)?;
         flow.active |= !before.stopped_reason.is_empty();
         records::change(tx, ctx, &before, &mut flow, "adopted")?;
+        let warnings = [warnings.as_slice(), &flow.doubts_when_active(tx, ctx)?].concat();
         Ok(Answer::record(ctx, &flow, UPDATED).with_texts("warnings", &warnings))
     }))
 }

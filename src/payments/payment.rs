@@ -178,7 +178,7 @@ pub(crate) const BOTH: &[Part] = &[
 fn create(call: Call) -> Result<Work> {
     let input: Input<Payment> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let draft: Invoice = records::find(tx, ctx, call.id())?;
+        let (draft, paid): (Invoice, i64) = records::find_beside(tx, ctx, call.id(), &paid_in_all())?;
         let mut invoice = draft.clone();
         let mut payment = input.record();
         payment.invoice_id = Link(invoice.base.id.clone());
@@ -200,7 +200,7 @@ fn create(call: Call) -> Result<Work> {
         check_amount(&payment)?;
         records::add(tx, ctx, &mut payment)?;
         let added = if payment.status == Status::Paid { payment.amount.scaled() } else { 0 };
-        let invoice = set_paid(tx, ctx, &invoice, invoice.paid_amount.scaled().saturating_add(added))?;
+        let invoice = set_paid(tx, ctx, &invoice, paid.saturating_add(added))?;
         let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
         answer.location = Some(tables::location(&payment));
         let warnings = warned(&invoice, finalized, &input.warnings);
@@ -303,11 +303,18 @@ fn check_amount(payment: &Payment) -> Result<()> {
     faults.into_result()
 }
 
+/// Returns the statement that adds up what has been paid of an invoice, in cents. Values: account, id.
+fn paid_in_all() -> String {
+    format!(
+        "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments
+         WHERE account_id = $1 AND invoice_id = $2 AND status = '{}'",
+        Status::Paid.wire()
+    )
+}
+
 /// Adds up the payments and updates the status of the invoice.
 pub(crate) fn update_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoice> {
-    let sql = "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments
-               WHERE account_id = $1 AND invoice_id = $2 AND status = $3";
-    let paid = tx.int(sql, &[ctx.account.into(), (&before.base.id).into(), Status::Paid.wire().into()])?;
+    let paid = tx.int(&paid_in_all(), &[ctx.account.into(), (&before.base.id).into()])?;
     set_paid(tx, ctx, before, paid)
 }
 

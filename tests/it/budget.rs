@@ -25,7 +25,7 @@ const BUDGET: &[Budget] = &[
     ("POST invoice, final", 9, 16, |client| ("POST", "/v1/invoices".to_string(), document(client, "final"))),
     ("PATCH invoice", 4, 7, |client| ("PATCH", draft(client), json!({"title": "Repairs and parts"}))),
     ("POST invoice finalize", 7, 13, |client| ("POST", format!("{}/finalize", draft(client)), Value::Null)),
-    ("POST invoice payment", 8, 11, |client| {
+    ("POST invoice payment", 7, 10, |client| {
         let path = made(client, "/v1/invoices", document(client, "final"));
         ("POST", format!("{path}/payments"), json!({"amount": 10}))
     }),

@@ -22,6 +22,18 @@ pub(crate) fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
     found.ok_or_else(|| Error::not_found(R::shape().name))
 }
 
+/// Reads the record with this id, and a number in the same statement: that of a scalar subquery on the same two values.
+pub fn find_beside<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str, number: &str) -> Result<(R, i64)> {
+    if id.contains('\0') {
+        return Err(Error::not_found(R::shape().name));
+    }
+    let (table, columns, width) = (R::shape().table, &R::sql().columns, R::sql().width());
+    let sql = format!("SELECT {columns}, ({number}) FROM {table} WHERE account_id = $1 AND id = $2");
+    let values = [ctx.account.into(), id.into()];
+    let found = tx.first(&sql, &values, |row| Ok::<_, Error>((R::from_row(row)?, row.int(width)?)))?;
+    found.ok_or_else(|| Error::not_found(R::shape().name))
+}
+
 /// Returns the record with this id in the account, read once per transaction.
 pub fn known<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Arc<R>> {
     let table = R::shape().table;

@@ -15,7 +15,7 @@ use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use crate::input::pending::Pending;
 use crate::input::{self, Input};
 use crate::json::Json;
-pub use crate::known::{exists, known, known_snapshot, remembered};
+pub use crate::known::{exists, find_beside, known, known_snapshot, remembered};
 use crate::record::{
     AnyRecord, CREATED, DETAIL, Fields, Layout, Model, Record, Sql, UPDATED, Views, search_text, stored,
 };

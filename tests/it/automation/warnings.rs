@@ -11,6 +11,7 @@ on_both![
     warns_of_records_that_are_gone_or_final,
     warns_of_references_that_lead_nowhere,
     warns_of_events_that_never_happen,
+    warns_again_when_a_flow_is_enabled,
     errors_name_what_was_probably_meant,
 ];
 
@@ -454,6 +455,22 @@ fn warns_of_events_that_never_happen(db: Db) {
     // A fired event stays possible, whatever its name.
     let id = flow(&client, "invoice.payd", task());
     assert_eq!(fire(&client, "invoice.payd", json!({"name": "x"})).len(), 1, "{id}");
+}
+
+fn warns_again_when_a_flow_is_enabled(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let flow = json!({
+        "name": "x", "trigger_type": "event", "trigger_key": "invoice.paid", "active": false,
+        "conditions": [{"field": "data.totl", "op": "gt", "value": 5}], "steps": note("{{ data.nummer }}"),
+    });
+    let saved = client.post("/v1/automation/flows", flow).expect(201).json();
+    let warnings = &saved["meta"]["warnings"];
+    assert_eq!(warnings.as_array().map(Vec::len), Some(2), "{warnings}");
+    let path = format!("/v1/automation/flows/{}", saved["data"]["id"].as_str().unwrap());
+    assert_eq!(client.patch(&path, json!({"active": true})).expect(200).json()["meta"]["warnings"], *warnings);
+    assert_eq!(client.act(&format!("{path}/adopt")).expect(200).json()["meta"]["warnings"], *warnings);
+    assert!(client.patch(&path, json!({"active": false})).expect(200).json()["meta"]["warnings"].is_null());
 }
 
 fn errors_name_what_was_probably_meant(db: Db) {

@@ -66,6 +66,11 @@ impl Sql {
         }
     }
 
+    /// Returns the number of columns in `columns`.
+    pub fn width(&self) -> usize {
+        BASE_COLUMNS + self.stored.len()
+    }
+
     /// Returns the number of columns in `list_columns`.
     pub fn list_width(&self) -> usize {
         BASE_COLUMNS + self.listed.len()

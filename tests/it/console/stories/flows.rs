@@ -101,6 +101,31 @@ fn an_unclosed_field_is_refused_and_closed(browser: &mut Chromium) {
 }
 
 #[test]
+fn a_doubtful_flow_says_so_when_it_is_switched_on() {
+    let server = Server::start(Db::sqlite());
+    server.leaves_jobs();
+    let client = client(&server);
+    let olga = owner(&server, &client, "olga@a.example");
+    let steps = json!([{"type": "create_task", "title": "Bel over {{ data.nummer }}"}]);
+    let flow =
+        json!({"name": "Bel", "active": false, "trigger_type": "event", "trigger_key": "invoice.paid", "steps": steps});
+    let id = client.post("/v1/automation/flows", flow).expect(201).id();
+    let Some(mut browser) = Chromium::start(&client.base, 1280, 860) else { return };
+    let browser = &mut browser;
+    browser.new_tab(&olga.cookie, 1280, 860);
+    browser.open("/flows");
+    browser.wait_until("document.querySelector('.flow-card [role=switch]') !== null");
+    browser.evaluate("document.querySelector('.flow-card [role=switch]').click()");
+    browser.sees("Bel staat aan. Kijk nog naar één veld.");
+    browser.press("link", "Bewerken");
+    browser.settles(&format!("/flows/{id}/edit"));
+    browser
+        .wait_until("document.querySelector('.doubt')?.innerText.startsWith('Het veld ‘nummer’ bestaat hier niet.')");
+    browser.wait_until("document.activeElement.matches('input[id$=-title]')");
+    browser.check();
+}
+
+#[test]
 fn a_flow_is_tested_on_past_data() {
     let server = Server::start(Db::sqlite());
     server.leaves_jobs();
