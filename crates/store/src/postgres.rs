@@ -25,9 +25,10 @@ const READER_IDLE: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(2);
 /// Time limit of a migration, and of waiting for one.
 const MIGRATION: Duration = Duration::from_secs(60 * 60);
-/// After how many transactions statements are first planned again, and the factor by which this number grows.
+/// After how many transactions statements are first planned again, and the factor by which this number grows: at twice the
+/// size of a table, another plan may be better.
 const PLANNED: u64 = 64;
-const GROWTH: u64 = 8;
+const GROWTH: u64 = 2;
 /// How long the outcome of a commit is looked up. The caller waits, and so do all queued writes.
 const FATE: Duration = Duration::from_secs(10);
 
