@@ -26,9 +26,10 @@ use engine::leases;
 use engine::loops::{self, Poll, Pulse, Woken};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use store::Tx;
 
 use metrics::{DELIVERIES, SECONDS};
-use queue::{CallOutcome, Claimed, Parcel};
+use queue::{CallOutcome, Claimed, Loaded, Parcel};
 
 /// How often the log is polled for lines of other nodes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -170,8 +171,7 @@ fn lease_seconds(app: &App) -> i64 {
 /// Makes one attempt of a delivery and records the outcome.
 async fn deliver(app: &Arc<App>, claimed: Claimed) {
     let claimed = Arc::new(claimed);
-    let (own, site, now) = (claimed.clone(), app.site.clone(), app.clock.now());
-    let parcel = match app.store.read(move |tx| own.load(tx, &site, now)).await {
+    let parcel = match load(app, &claimed).await {
         Ok(Some(parcel)) => parcel,
         Ok(None) => return,
         Err(error) => {
@@ -183,6 +183,24 @@ async fn deliver(app: &Arc<App>, claimed: Claimed) {
     app.metrics.took(SECONDS.name, outcome.duration_ms);
     let caller = app.acting(parcel.account, "webhooks");
     app.metrics.add(DELIVERIES.name, write_end(app, &caller, &claimed, &outcome).await);
+}
+
+/// Loads what is to be sent, if anything.
+async fn load(app: &Arc<App>, claimed: &Arc<Claimed>) -> Result<Option<Box<Parcel>>> {
+    let (own, shared, now) = (claimed.clone(), app.clone(), app.clock.now());
+    match app.store.read(move |tx| own.load(tx, &shared, now)).await? {
+        Loaded::Ready(parcel) => return Ok(Some(parcel)),
+        Loaded::Ended => {}
+        Loaded::Refused(account) => {
+            let (own, caller) = (claimed.clone(), app.acting(account, "webhooks"));
+            let refuse = move |tx: &mut Tx| {
+                let ctx = caller.writing(tx)?;
+                own.refuse(tx, &ctx)
+            };
+            app.store.write(claimed.account, refuse).await?;
+        }
+    }
+    Ok(None)
 }
 
 /// Records the outcome of an attempt, and retries while the lease is valid. When the lease has expired, the delivery is

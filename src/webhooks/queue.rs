@@ -1,7 +1,6 @@
 //! The delivery queue in the database: creates deliveries from the log and records their attempts.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use engine::accounts::Account;
 use engine::ahead::RetryTable;
@@ -15,7 +14,6 @@ use engine::leases::{self, Comeback, Lease, LeaseTable};
 use engine::log;
 use engine::record::Record;
 use engine::shown::Viewer;
-use engine::site::Site;
 use serde_json::json;
 use store::Tx;
 
@@ -263,13 +261,8 @@ fn claim(
             continue;
         }
         // The author may have lost a scope since the delivery was created.
-        if !authority.may("*") && !may_still_receive(tx, ctx, authority, &one.id)? {
-            let sql = "UPDATE webhook_deliveries SET status = $1, due_at = 0, next_attempt_at = 0, updated_at = $2,
-                              version = version + 1, claim = claim + 1,
-                              reason = 'The author of the endpoint may not read this event.'
-                       WHERE account_id = $3 AND id = $4";
-            let failed = DeliveryStatus::Failed.wire();
-            tx.execute(sql, &[failed.into(), now.0.into(), ctx.account.into(), (&one.id).into()])?;
+        if !may_still_receive(tx, ctx, authority, &one.id)? {
+            one.refuse(tx, ctx)?;
             continue;
         }
         let comeback = if was_lost { leases::after_deaths(&one.id, lost) } else { Comeback::AtOnce };
@@ -315,6 +308,9 @@ fn claim(
 
 /// Whether the author of an endpoint may read the event of a delivery. A test event contains nothing.
 fn may_still_receive(tx: &mut Tx, ctx: &Ctx, authority: &Authority, delivery: &str) -> Result<bool> {
+    if authority.may("*") {
+        return Ok(true);
+    }
     let sql = "SELECT event, seq FROM webhook_deliveries WHERE account_id = $1 AND id = $2";
     let found = tx.first(sql, &[ctx.account.into(), delivery.into()], |row| {
         Ok::<_, Error>((row.text(0)?.to_string(), row.int(1)?))
@@ -335,6 +331,16 @@ pub struct Parcel {
     pub secrets: Vec<String>,
     /// The body, identical for every attempt.
     pub body: Vec<u8>,
+}
+
+/// What has become of a delivery since it was claimed.
+pub enum Loaded {
+    /// It can be sent.
+    Ready(Box<Parcel>),
+    /// The author of its endpoint, in this account, may not read its event.
+    Refused(Account),
+    /// The endpoint was disabled or deleted.
+    Ended,
 }
 
 /// The outcome of a call.
@@ -360,17 +366,35 @@ impl Claimed {
         Ok(tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)?)
     }
 
-    /// Loads what is to be sent; `None` if the endpoint was disabled or deleted in the meantime.
-    pub fn load(&self, tx: &mut Tx, site: &Arc<Site>, now: Moment) -> Result<Option<Parcel>> {
+    /// Loads what is to be sent.
+    pub fn load(&self, tx: &mut Tx, app: &App, now: Moment) -> Result<Loaded> {
         let delivery = self.delivery(tx)?.filter(|delivery| delivery.status == DeliveryStatus::Sending);
-        let Some(delivery) = delivery else { return Ok(None) };
+        let Some(delivery) = delivery else { return Ok(Loaded::Ended) };
         let endpoint = self.endpoint(tx, &delivery)?.filter(|endpoint| endpoint.active);
-        let Some(endpoint) = endpoint else { return Ok(None) };
+        let Some(endpoint) = endpoint else { return Ok(Loaded::Ended) };
+        let account = Account::numbered(tx, self.account)?;
+        let ctx = app.acting(account.clone(), "webhooks").reading(tx)?;
+        // Somebody else may have become the author since it was claimed, with a URL of their own.
+        let authority = endpoint.authority(tx, &ctx)?;
+        if !may_still_receive(tx, &ctx, &authority, &self.id)? {
+            return Ok(Loaded::Refused(account));
+        }
         // Signed URLs in the body are the same for every attempt.
-        let viewer = Viewer { account: self.account, now: delivery.base.created_at, site: site.clone() };
+        let viewer = Viewer { account: self.account, now: delivery.base.created_at, site: app.site.clone() };
         let body = body(tx, &viewer, &delivery)?;
-        let secrets = endpoint.secrets(self.account, &site.vault, now)?;
-        Ok(Some(Parcel { account: Account::numbered(tx, self.account)?, endpoint, secrets, body }))
+        let secrets = endpoint.secrets(self.account, &app.site.vault, now)?;
+        Ok(Loaded::Ready(Box::new(Parcel { account, endpoint, secrets, body })))
+    }
+
+    /// Ends a delivery whose event the author of its endpoint may not read, unless it has ended.
+    pub fn refuse(&self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let sql = "UPDATE webhook_deliveries SET status = $1, due_at = 0, next_attempt_at = 0, updated_at = $2,
+                          version = version + 1, claim = claim + 1,
+                          reason = 'The author of the endpoint may not read this event.'
+                   WHERE account_id = $3 AND id = $4 AND due_at > 0";
+        let failed = DeliveryStatus::Failed.wire();
+        tx.execute(sql, &[failed.into(), ctx.machine_now.0.into(), ctx.account.into(), (&self.id).into()])?;
+        Ok(())
     }
 
     /// Records the outcome of an attempt, unless the lease was lost; returns the outcome for the metrics.

@@ -24,7 +24,8 @@ fn mend(server: &Server) {
     both(server, &drops, &["ALTER TABLE webhook_deliveries DROP CONSTRAINT jam".to_string()]);
 }
 
-fn both(server: &Server, sqlite: &[String], postgres: &[String]) {
+/// Runs the statements for the database.
+pub(super) fn both(server: &Server, sqlite: &[String], postgres: &[String]) {
     let statements = if server.app.store.dialect() == store::Dialect::Sqlite { sqlite } else { postgres };
     for sql in statements {
         change(server, sql);

@@ -9,6 +9,7 @@ on_both![
     an_endpoint_requires_the_scopes_of_the_events_it_names,
     an_endpoint_is_disabled_when_its_author_may_no_longer_read,
     a_waiting_delivery_is_checked_again,
+    a_claimed_delivery_is_checked_again,
     the_feed_has_what_the_caller_may_read,
     the_feed_has_several_filters,
 ];
@@ -176,6 +177,28 @@ fn a_waiting_delivery_is_checked_again(db: Db) {
     // A test event contains no data of the account.
     client.act(&format!("{path}/test")).expect(200);
     received(&receiver, 2);
+}
+
+fn a_claimed_delivery_is_checked_again(db: Db) {
+    let receiver = receiver(|_| Reply::new(200));
+    let server = sending(db);
+    let client = server.client();
+    let (_, weak) = key(&server, &client, &["webhooks.write"]);
+    let (path, _) = endpoint(&client, &receiver.url("/in"), &["*"]);
+    // Between the claim and the attempt, another key becomes the author.
+    let take = format!("UPDATE webhook_endpoints SET author_id = '{weak}' WHERE id = NEW.endpoint_id");
+    let (when, set) = ("AFTER UPDATE ON webhook_deliveries", "NEW.status = 'sending'");
+    let sqlite = format!("CREATE TRIGGER taken {when} WHEN {set} BEGIN {take}; END");
+    let function = format!(
+        "CREATE FUNCTION taken() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN {}; RETURN NULL; END'",
+        take.replace('\'', "''")
+    );
+    let trigger = format!("CREATE TRIGGER taken {when} FOR EACH ROW WHEN ({set}) EXECUTE FUNCTION taken()");
+    lost::both(&server, &[sqlite], &[function, trigger]);
+    product(&client, "a");
+    let failed = settled(&client, &path, "failed", 1);
+    assert_eq!(failed["reason"], "The author of the endpoint may not read this event.");
+    assert_eq!(receiver.received().len(), 0);
 }
 
 /// Returns the types of the events of the feed, page by page.
