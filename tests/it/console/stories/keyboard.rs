@@ -169,6 +169,8 @@ fn hours_get_a_row(browser: &mut Chromium, client: &Client, customer: &str) {
 fn a_wrong_number_is_shown(browser: &mut Chromium) {
     browser.go("/invoices/new");
     browser.settles("/invoices/new");
+    // The address changes before the page of the hours, which has the focus, is replaced.
+    browser.wait_until("document.activeElement.id === 'f-client_id'");
     browser.evaluate("document.querySelector('.cell-name input').focus()");
     browser.type_text("Ketel");
     browser.evaluate("document.querySelector('.cell-quantity input').focus()");
