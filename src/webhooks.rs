@@ -187,8 +187,8 @@ async fn deliver(app: &Arc<App>, claimed: Claimed) {
 
 /// Loads what is to be sent, if anything.
 async fn load(app: &Arc<App>, claimed: &Arc<Claimed>) -> Result<Option<Box<Parcel>>> {
-    let (own, shared, now) = (claimed.clone(), app.clone(), app.clock.now());
-    match app.store.read(move |tx| own.load(tx, &shared, now)).await? {
+    let (own, shared) = (claimed.clone(), app.clone());
+    match app.store.read(move |tx| own.load(tx, &shared)).await? {
         Loaded::Ready(parcel) => return Ok(Some(parcel)),
         Loaded::Ended => {}
         Loaded::Refused(account) => {
