@@ -14,6 +14,7 @@ import clock
 import disks
 import inputs
 import kills
+import neighbours
 from servers import Failed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -24,6 +25,7 @@ PROOFS = {
     "full-disk": (disks.full, 5, "a full disk: refused with 503, nothing lost, goes on when there is room"),
     "failed-sync": (disks.failed_sync, 5, "a sync that fails: nothing is acknowledged after it"),
     "clock": (clock.jumps, 8, "clock jumps under load: nothing lost, work does not stand still"),
+    "neighbours": (neighbours.neighbours, 1, "one account attacks, another one works on; --rounds 0 only measures"),
     "schemathesis": (inputs.schemathesis, 50, "generated requests to every operation; --rounds is examples per operation"),
     "strings": (inputs.strings, 1, "the big list of naughty strings in every kind of text"),
     "json": (inputs.json_suite, 1, "a public suite of JSON that parsers must accept or refuse"),
@@ -48,7 +50,7 @@ def arguments():
         help="power: break a promise on purpose, which the proof must notice. sync: commits are not synced; "
         "order: responses before the commit. On SQLite, it needs a binary built for tests.",
     )
-    parser.add_argument("--paths", help="schemathesis: only operations whose path matches this expression")
+    parser.add_argument("--paths", help="schemathesis: only operations whose path matches this expression; neighbours: only such attacks")
     parser.add_argument(
         "--phases", default="examples,coverage,fuzzing,stateful", help="schemathesis: [default: examples,coverage,fuzzing,stateful]"
     )

@@ -26,7 +26,7 @@ fn holds(db: &Db, arguments: &[&str]) {
     assert!(said(&done).contains(" on "), "{}", said(&done));
 }
 
-on_both![power_cuts, failing_disks];
+on_both![power_cuts, failing_disks, attacks_of_a_neighbour];
 
 #[test]
 fn kills() {
@@ -47,6 +47,11 @@ fn power_cuts(db: Db) {
 fn failing_disks(db: Db) {
     holds(&db, &["full-disk", "--rounds", "1"]);
     holds(&db, &["failed-sync", "--rounds", "1"]);
+}
+
+/// The others have tests of their own.
+fn attacks_of_a_neighbour(db: Db) {
+    holds(&db, &["neighbours", "--paths", "claims|streams"]);
 }
 
 #[test]
