@@ -20,7 +20,9 @@ use engine::call::Content;
 use engine::clock::Moment;
 use engine::context::{Actor, Ctx};
 use engine::error::{Error, Result};
+use engine::faults;
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
+use engine::leases::Confirmed;
 use engine::perform;
 use engine::record::{Kind, Record};
 use engine::registry::registry;
@@ -295,11 +297,16 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
         return Ok(Ending::Wait(now.plus_seconds(2)));
     }
     let caller = app.acting_in(account, "outbox")?;
-    let Some((delivery, mail)) = start_try(app, &caller, &id)? else { return Ok(Ending::Done) };
+    let confirmed = Confirmed::now();
+    let Some((delivery, mail)) = start_try(app, &caller, claimed, &id)? else { return Ok(Ending::Done) };
     let sent = match build(app, account, &mail) {
         Ok((from, bytes)) => {
             let started = Instant::now();
-            let sent = app.services.get::<Sender>().deliver(&from, &delivery.recipient, &bytes);
+            let permit = || {
+                faults::pause_before("mail");
+                claimed.is_certain(app, confirmed)
+            };
+            let sent = app.services.get::<Sender>().deliver_if(&from, &delivery.recipient, &bytes, &permit);
             let took = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
             app.metrics.took(outcome::SECONDS.name, took);
             sent
@@ -335,7 +342,8 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
     Ok(ending)
 }
 
-/// Records the outcome of an attempt, and tells the record that the mail is about.
+/// Records the outcome of an attempt, and tells the record that the mail is about. If this process was paused, another may have
+/// begun a further attempt, whose outcome counts; but a mail that was handed over is not sent again.
 fn end_try(
     app: &App,
     caller: &Actor,
@@ -348,6 +356,16 @@ fn end_try(
     let (caller, told) = (caller.clone(), told.clone());
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = caller.writing(tx)?;
+        let Some(current) = Delivery::find(tx, ctx.account, &told.delivery)? else { return Ok(()) };
+        let is_accepted = matches!(outcome, outcome::Outcome::Sent | outcome::Outcome::Stored);
+        let has_failed = current.status == Standing::Failed;
+        let is_over = Standing::OVER.contains(&current.status) && !(is_accepted && has_failed);
+        if is_over || (current.attempts != told.attempts && !is_accepted) {
+            return match is_accepted || twice {
+                true => mark(tx, &ctx, &told.delivery),
+                false => Ok(()),
+            };
+        }
         if tells {
             outcome.tell(tx, &ctx, &followers, &told)?;
         }
@@ -365,11 +383,18 @@ fn end_try(
         ];
         tx.execute(sql, &values)?;
         // A mail that failed can be sent again.
-        if told.has_link && matches!(outcome, outcome::Outcome::Sent | outcome::Outcome::Stored) {
+        if told.has_link && is_accepted {
             link::forget(tx, ctx.account, &told.mail)?;
         }
         Ok::<_, Error>(())
     })
+}
+
+/// Records that a mail may have arrived twice.
+fn mark(tx: &mut Tx, ctx: &Ctx, delivery: &str) -> Result<()> {
+    let sql = "UPDATE deliveries SET maybe_twice = 1 WHERE account_id = $1 AND id = $2";
+    tx.execute(sql, &[ctx.account.into(), delivery.into()])?;
+    Ok(())
 }
 
 /// Records a mail that was queued before its account stopped sending; returns whether it did.
@@ -420,11 +445,17 @@ fn printed(payload: &str) -> usize {
     size.map_or(payload.len(), |size| usize::try_from(size).unwrap_or(usize::MAX))
 }
 
-/// Records that an attempt starts. An earlier attempt without an outcome may have been delivered.
-fn start_try(app: &App, caller: &Actor, id: &str) -> Result<Option<(Delivery, Queued)>> {
+/// Records that an attempt starts, if the job is still ours. An earlier attempt without an outcome may have been delivered. The
+/// account is locked, so that two nodes do not both find a mail that nobody is sending.
+fn start_try(app: &App, caller: &Actor, claimed: &Claimed, id: &str) -> Result<Option<(Delivery, Queued)>> {
     let (id, caller, account) = (id.to_string(), caller.clone(), caller.account.number);
+    let claimed = claimed.clone();
     app.store.write_now(account, move |tx| {
-        let now = caller.reading(tx)?.now;
+        let ctx = caller.writing(tx)?;
+        let now = ctx.now;
+        if !claimed.renew(tx, ctx.machine_now)? {
+            return Ok(None);
+        }
         let found = Delivery::find(tx, account, &id)?;
         let Some(delivery) = found.filter(|found| !Standing::OVER.contains(&found.status)) else {
             return Ok(None);

@@ -22,7 +22,8 @@ use engine::app::App;
 use engine::clock::Moment;
 use engine::context::Actor;
 use engine::error::Result;
-use engine::leases;
+use engine::faults;
+use engine::leases::{self, CONFIRMED_AT_MOST, Confirmed};
 use engine::loops::{self, Poll, Pulse, Woken};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -154,6 +155,7 @@ async fn serve(app: &Arc<App>, account: i64, endpoint: &str) -> Result<()> {
 }
 
 async fn advance(app: &Arc<App>, account: i64, endpoint: &str, room: usize) -> Result<queue::Progress> {
+    app.compare_clocks().await?;
     let (now, id) = (app.clock.now(), endpoint.to_string());
     let due = app.store.read(move |tx| queue::is_waiting(tx, now, account, &id)).await?;
     if !due {
@@ -179,10 +181,32 @@ async fn deliver(app: &Arc<App>, claimed: Claimed) {
             return;
         }
     };
+    faults::pause_before("webhook");
+    if !is_certain(app, &claimed).await {
+        tracing::warn!(delivery = %claimed.id, "A webhook was not sent, because another worker may have taken it over.");
+        return;
+    }
     let outcome = Arc::new(call(app, &claimed.id, &parcel).await);
     app.metrics.took(SECONDS.name, outcome.duration_ms);
     let caller = app.acting(parcel.account, "webhooks");
     app.metrics.add(DELIVERIES.name, write_end(app, &caller, &claimed, &outcome).await);
+}
+
+/// Whether no other worker can be sending this. If its lease was confirmed too long ago, as when the process was paused, it is
+/// extended under its number. If that cannot be done, nothing is certain, and it is sent when the lease has expired.
+async fn is_certain(app: &Arc<App>, claimed: &Arc<Claimed>) -> bool {
+    let mut confirmed = claimed.confirmed;
+    for _ in 0..CONFIRMED_AT_MOST {
+        if confirmed.is_certain() {
+            return true;
+        }
+        confirmed = Confirmed::now();
+        let (own, until) = (claimed.clone(), app.clock.now().plus_seconds(lease_seconds(app)));
+        if !matches!(app.store.write(claimed.account, move |tx| own.renew(tx, until)).await, Ok(true)) {
+            return false;
+        }
+    }
+    confirmed.is_certain()
 }
 
 /// Loads what is to be sent, if anything.

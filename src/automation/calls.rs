@@ -1,5 +1,6 @@
 //! The outgoing calls of flows, as they are stored.
 
+use engine::leases::Confirmed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -60,4 +61,6 @@ pub struct PendingCall {
     pub key: String,
     /// The call.
     pub call: Outgoing,
+    /// When its lease was last confirmed.
+    pub confirmed: Confirmed,
 }

@@ -12,7 +12,8 @@ use engine::app::App;
 use engine::context::Actor;
 use engine::due::DueWork;
 use engine::error::{Error, Result};
-use engine::leases;
+use engine::faults;
+use engine::leases::{self, CONFIRMED_AT_MOST, Confirmed};
 use engine::listeners::InFlight;
 use engine::loops::{self, Poll, Pulse};
 use serde_json::{Value, json};
@@ -31,8 +32,6 @@ const MAX_CALLS: usize = 64;
 const MAX_ACCOUNTS: usize = 4;
 /// Maximum size of a stored response, in bytes.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
-/// A call that waited this long in the queue checks its claim first.
-const STALE: Duration = Duration::from_secs(20);
 /// How long recording the result of a call is retried: less than its lease.
 const HELD: Duration = Duration::from_secs(60);
 /// How often the test clock polls for a call that another worker makes.
@@ -91,6 +90,7 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
 /// Processes one account and starts its calls in the background; returns whether more is due.
 async fn advance_account(app: &Arc<App>, number: i64) -> Result<bool> {
     let busy = app.listeners.begin();
+    app.compare_clocks().await?;
     let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
     if account.is_closed() {
         return Ok(false);
@@ -157,18 +157,13 @@ impl Drop for Line {
 
 /// Makes a call, records its result, and makes the next call of the run.
 async fn follow(app: &Arc<App>, caller: &Actor, first: PendingCall) -> Result<()> {
-    let mut announced = Instant::now();
     let mut next = Some(first);
     while let Some(request) = next.take() {
-        if announced.elapsed() > STALE {
-            let (own, request) = (caller.clone(), request.clone());
-            let ours = app.store.write(caller.account.number, move |tx| {
-                let ctx = own.writing(tx)?;
-                runner::renew(tx, &ctx, &request)
-            });
-            if !ours.await? {
-                return Ok(());
-            }
+        let announced = Instant::now();
+        faults::pause_before("call");
+        if !is_certain(app, caller, &request).await? {
+            tracing::warn!(run = %request.run_id, "A call was not made, because another worker may have taken over its run.");
+            return Ok(());
         }
         let ended = make(app, &request).await;
         let called = write_end(app, caller, request, ended, announced).await?;
@@ -176,7 +171,6 @@ async fn follow(app: &Arc<App>, caller: &Actor, first: PendingCall) -> Result<()
             tracing::warn!("The lease of a call expired; another worker has taken over its run.");
         }
         next = called.next;
-        announced = Instant::now();
         let number = caller.account.number;
         if next.is_some() && app.store.read(move |tx| Account::numbered(tx, number)).await?.is_closed() {
             // The run continues when the account is reopened: the lease of this call expires.
@@ -184,6 +178,27 @@ async fn follow(app: &Arc<App>, caller: &Actor, first: PendingCall) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Whether no other worker can be making this call. If its lease was confirmed too long ago, as when the process was paused, it
+/// is extended under its number.
+async fn is_certain(app: &Arc<App>, caller: &Actor, request: &PendingCall) -> Result<bool> {
+    let mut confirmed = request.confirmed;
+    for _ in 0..CONFIRMED_AT_MOST {
+        if confirmed.is_certain() {
+            return Ok(true);
+        }
+        confirmed = Confirmed::now();
+        let (own, request) = (caller.clone(), request.clone());
+        let renewed = app.store.write(caller.account.number, move |tx| {
+            let ctx = own.writing(tx)?;
+            runner::renew(tx, &ctx, &request)
+        });
+        if !renewed.await? {
+            return Ok(false);
+        }
+    }
+    Ok(confirmed.is_certain())
 }
 
 /// Records the result of a call, and retries while the lease is valid. When the lease has expired, the call is made

@@ -184,7 +184,7 @@ impl Visit {
     /// Whether somebody of the account itself looks, who has signed in to the console: the client has not seen it then.
     async fn is_colleague(&self, found: &Found, head: &Parts) -> bool {
         let Ok(secret) = session::secret(&self.app.site, &head.headers) else { return false };
-        let caller = self.app.sessions.session(&self.app.store, self.app.clock, secret.into()).await;
+        let caller = self.app.sessions.session(&self.app.store, &self.app.clock, secret.into()).await;
         caller.is_ok_and(|caller| caller.account.number == found.caller.account.number)
     }
 

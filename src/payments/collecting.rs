@@ -8,6 +8,7 @@ use engine::context::{Actor, Ctx};
 use engine::due::DueWork;
 use engine::error::{Code, Error, Result};
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
+use engine::leases::Confirmed;
 use engine::record::{Data, Day, Link, Record};
 use engine::records::{self, Work};
 use engine::resource::{self, Resource, Returns};
@@ -230,9 +231,14 @@ fn provider_of(app: &App, case: &Collection) -> Result<Box<dyn Provider>, Provid
 /// Requests a payment from the provider and records the response; returns the payment. Runs outside any transaction and
 /// is idempotent: the provider sees one payment.
 pub(crate) fn ask(app: &App, caller: &Actor, id: &str, again: bool) -> Result<Result<Payment, ProviderError>> {
+    let read = Confirmed::now();
     let case = case(app, caller, id)?;
     if case.payment.status != Status::Created {
         return Ok(Ok(case.payment));
+    }
+    if !read.is_certain() {
+        // This process was paused: another may have requested it, so long ago that the provider has forgotten the key.
+        return ask(app, caller, id, true);
     }
     let wish = if case.payment.method == Method::Ideal { Purpose::Once } else { Purpose::Collection };
     let asked = provider_of(app, &case).and_then(|provider| {

@@ -256,8 +256,9 @@ impl Making<'_> {
     fn stage(&mut self, target: &Path) -> std::result::Result<Staged, String> {
         let unfinished = begin(target)?;
         let alone = lock(&unfinished.join(LOCK))?;
-        let hold = Hold::take(self.store).map_err(told)?;
-        let started = Clock::System.now();
+        let clock = Clock::of(self.store).map_err(|error| told(error.into()))?;
+        let hold = Hold::take(self.store, &clock).map_err(told)?;
+        let started = clock.now();
         let copied = copy_database(self.store, &unfinished, self.witness);
         let (database, contents, counted) = copied.map_err(|error| {
             // What is incomplete takes the room that is missing elsewhere.

@@ -50,8 +50,6 @@ const TOLD: Duration = Duration::from_secs(30);
 struct Scheduled {
     /// None if no backups are scheduled.
     schedule: Option<Schedule>,
-    /// When this process read it.
-    since: Moment,
 }
 
 /// What backups are made of, by the server or by a command.
@@ -85,7 +83,7 @@ pub struct Made {
 /// Reads the settings at the start.
 pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     let schedule = Schedule::of(config).map_err(|why| Error::new(Code::Unavailable, format!("{why}.")))?;
-    services.add(Scheduled { schedule, since: Clock::System.now() });
+    services.add(Scheduled { schedule });
     Ok(())
 }
 
@@ -121,14 +119,15 @@ pub fn start(app: &Arc<App>) {
 
 /// Does what is due; returns whether something was. Blocks, on a thread of the runtime.
 pub fn turn(app: &App) -> Result<bool> {
-    let Scheduled { schedule: Some(schedule), since } = app.services.get::<Scheduled>() else { return Ok(false) };
-    let made = attempt(app, schedule, *since, Task::Make)?;
-    let checked = attempt(app, schedule, *since, Task::Check)?;
+    let Scheduled { schedule: Some(schedule) } = app.services.get::<Scheduled>() else { return Ok(false) };
+    let made = attempt(app, schedule, Task::Make)?;
+    let checked = attempt(app, schedule, Task::Check)?;
     Ok(made || checked)
 }
 
-fn attempt(app: &App, schedule: &Schedule, since: Moment, task: Task) -> Result<bool> {
+fn attempt(app: &App, schedule: &Schedule, task: Task) -> Result<bool> {
     let now = app.clock.now();
+    let since = Moment(now.0 - app.microseconds() / 1000);
     let (state, made, last_place) = app
         .store
         .read_now(|tx| Ok::<_, Error>((State::of(tx, task)?, State::of(tx, Task::Make)?, state::place(tx)?)))?;
@@ -150,7 +149,7 @@ fn attempt(app: &App, schedule: &Schedule, since: Moment, task: Task) -> Result<
         return Ok(false);
     }
     let Some(claim) = Claim::take(&app.store, task, &app.node, state.tried_at, now)? else { return Ok(false) };
-    let done = while_renewing(&app.store, claim, || match task {
+    let done = while_renewing(&app.store, &app.clock, claim, || match task {
         Task::Make => make_for_server(app, schedule, now),
         Task::Check => check(app, schedule, &made),
     });
@@ -171,13 +170,14 @@ fn attempt(app: &App, schedule: &Schedule, since: Moment, task: Task) -> Result<
 /// one meanwhile.
 pub fn make_now(source: &Source, schedule: &Schedule, witness: &mut dyn Witness) -> std::result::Result<Made, String> {
     let told = |error: Error| error.internal.unwrap_or(error.message);
-    let (now, node) = (Clock::System.now(), Ids::SYSTEM.next());
+    let clock = Clock::of(source.store).map_err(|error| error.to_string())?;
+    let (now, node) = (clock.now(), Ids::SYSTEM.next());
     let state = source.store.read_now(|tx| State::of(tx, Task::Make)).map_err(told)?;
     let claim = Claim::take(source.store, Task::Make, &node, state.tried_at, now).map_err(told)?;
     let claim = claim.ok_or("a scheduled backup is being made at the moment; try again when it is done")?;
-    match while_renewing(source.store, claim, || make(source, schedule, now, witness)) {
+    match while_renewing(source.store, &clock, claim, || make(source, schedule, now, witness)) {
         Ok(made) => {
-            let done = claim.succeed(source.store, Clock::System.now(), (&made.name, made.bytes), &schedule.to);
+            let done = claim.succeed(source.store, clock.now(), (&made.name, made.bytes), &schedule.to);
             done.map(|()| made).map_err(told)
         }
         Err(why) => {
@@ -188,13 +188,13 @@ pub fn make_now(source: &Source, schedule: &Schedule, witness: &mut dyn Witness)
 }
 
 /// Runs `work`, and renews the claim meanwhile.
-fn while_renewing<T>(store: &Store, claim: Claim, work: impl FnOnce() -> T) -> T {
+fn while_renewing<T>(store: &Store, clock: &Clock, claim: Claim, work: impl FnOnce() -> T) -> T {
     let (stop, stopped) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while stopped.recv_timeout(RENEWED) == Err(RecvTimeoutError::Timeout) {
                 // A failed renewal is covered by the next: a claim outlives several.
-                let _ = claim.renew(store, Clock::System.now());
+                let _ = claim.renew(store, clock.now());
             }
         });
         let done = work();

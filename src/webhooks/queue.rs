@@ -10,7 +10,7 @@ use engine::backoff::Backoff;
 use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Error, Result};
-use engine::leases::{self, Comeback, Lease, LeaseTable};
+use engine::leases::{self, Comeback, Confirmed, Lease, LeaseTable};
 use engine::log;
 use engine::record::Record;
 use engine::shown::Viewer;
@@ -227,6 +227,8 @@ pub struct Claimed {
     pub id: String,
     /// When the lease expires.
     pub lease: Moment,
+    /// When the lease was last confirmed.
+    pub confirmed: Confirmed,
     claim: i64,
 }
 
@@ -245,7 +247,8 @@ fn claim(
     let due = "SELECT id, claim, attempts, status, lost, event, seq FROM webhook_deliveries
                WHERE account_id = $1 AND endpoint_id = $2 AND due_at > 0 AND due_at <= $3 ORDER BY due_at, id LIMIT $4";
     let due = tx.all(due, &[ctx.account.into(), id.into(), now.0.into(), room.into()], |row| {
-        let claimed = Claimed { account: ctx.account, id: row.text(0)?.to_string(), lease, claim: row.int(1)? + 1 };
+        let (id, claim) = (row.text(0)?.to_string(), row.int(1)? + 1);
+        let claimed = Claimed { account: ctx.account, id, lease, confirmed: Confirmed::now(), claim };
         let was_lost = row.text(3)? == DeliveryStatus::Sending.wire();
         let about = (row.text(5)?.to_string(), row.int(6)?);
         Ok::<_, Error>((claimed, row.int(2)?, was_lost, row.int(4)? + i64::from(was_lost), about))
@@ -363,6 +366,15 @@ impl Claimed {
         Ok(tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)?)
     }
 
+    fn lease(&self) -> Lease<'_> {
+        Lease { account: self.account, id: &self.id, claim: self.claim }
+    }
+
+    /// Extends the lease; returns whether the claim is still valid.
+    pub fn renew(&self, tx: &mut Tx, until: Moment) -> Result<bool> {
+        LEASES.renew(tx, self.lease(), until)
+    }
+
     /// Loads what is to be sent.
     pub fn load(&self, tx: &mut Tx, app: &App) -> Result<Loaded> {
         let delivery = self.delivery(tx)?.filter(|delivery| delivery.status == DeliveryStatus::Sending);
@@ -407,7 +419,7 @@ impl Claimed {
         };
         let ours = LEASES.end(
             tx,
-            Lease { account: self.account, id: &self.id, claim: self.claim },
+            self.lease(),
             "status = $1, due_at = $2, next_attempt_at = $2, response_status = $3, response_body = $4, reason = $5,
              duration_ms = $6, updated_at = $7, version = version + 1, lost = 0",
             &[

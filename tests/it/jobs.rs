@@ -1,7 +1,8 @@
 //! Jobs: claimed once, taken over from dead workers, with late results discarded, and accounts taking turns. Tests of
-//! whole nodes are in `jobs/nodes.rs`.
+//! whole nodes are in `jobs/nodes.rs` and `jobs/pauses.rs`.
 
 mod nodes;
+mod pauses;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

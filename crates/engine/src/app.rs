@@ -6,8 +6,9 @@ use std::time::Instant;
 use blobs::Blobs;
 use store::Store;
 
-use crate::accounts::Account;
+use crate::accounts::{Account, SHARED};
 use crate::carried::Carried;
+use crate::clock::shared::Comparison;
 use crate::clock::{Clock, Ids};
 use crate::config::Config;
 use crate::context::Actor;
@@ -90,7 +91,7 @@ impl App {
             actor,
             key: None,
             if_match: None,
-            clock: self.clock,
+            clock: self.clock.clone(),
             ids: self.ids,
             site: self.site.clone(),
             wakeup: self.wakeup.clone(),
@@ -102,6 +103,24 @@ impl App {
     pub fn acting_in(&self, number: i64, actor: impl Into<Who>) -> Result<Actor> {
         let account = self.store.read_now(move |tx| Account::numbered(tx, number))?;
         Ok(self.acting(account, actor))
+    }
+
+    /// Compares the clock with that of the database again, if something may have happened to it since: before this process
+    /// claims work.
+    pub async fn compare_clocks(&self) -> Result<()> {
+        if !self.clock.shared().is_some_and(|time| time.is_doubtful()) {
+            return Ok(());
+        }
+        let compared = self.store.write_urgently(SHARED, Comparison::make).await?;
+        self.correct_clock(compared);
+        Ok(())
+    }
+
+    /// Corrects the clock after a comparison with that of the database.
+    pub fn correct_clock(&self, compared: Option<Comparison>) {
+        if let (Some(time), Some(compared)) = (self.clock.shared(), compared) {
+            time.correct(compared);
+        }
     }
 
     /// Returns the microseconds since the start, unaffected by clock changes.

@@ -1,9 +1,15 @@
 //! Time and ids: the only module that takes either from the machine.
 
+pub mod shared;
+
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
+use store::Store;
+
+use self::shared::SharedTime;
 
 /// A moment, in milliseconds; formatted as RFC 3339 in UTC with three decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,24 +103,69 @@ fn write_digits(places: &mut [u8], number: i16) {
 }
 
 /// The source of the current time for accounts without a test clock.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum Clock {
     /// The machine's clock.
     #[default]
     System,
+    /// The clock of a database that several machines share.
+    Shared(Arc<SharedTime>),
     /// A fixed time, for tests.
     Fixed(Moment),
 }
 
 impl Clock {
+    /// Returns the clock of the processes that use this database: all of them have the same one.
+    pub fn of(store: &Store) -> store::Result<Clock> {
+        Ok(SharedTime::of(store)?.map_or(Clock::System, |time| Clock::Shared(Arc::new(time))))
+    }
+
     /// Returns the current time.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     pub fn now(&self) -> Moment {
         match self {
-            Clock::System => Moment(jiff::Timestamp::now().as_millisecond()),
+            Clock::System => Moment(wall()),
+            Clock::Shared(time) => Moment(time.now()),
             Clock::Fixed(moment) => *moment,
         }
     }
+
+    /// Returns the time that is compared with the database's, if it is.
+    pub fn shared(&self) -> Option<&Arc<SharedTime>> {
+        match self {
+            Clock::Shared(time) => Some(time),
+            Clock::System | Clock::Fixed(_) => None,
+        }
+    }
+}
+
+/// Returns the milliseconds since 1970 by the machine's clock, which may be wrong and be set at any time.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+fn wall() -> i64 {
+    jiff::Timestamp::now().as_millisecond() + wrong_by()
+}
+
+/// Returns the milliseconds since the machine was started, also while it slept. Nobody can set this clock.
+pub(crate) fn running() -> i64 {
+    let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    since.tv_sec * 1000 + since.tv_nsec / 1_000_000
+}
+
+/// Returns by how many milliseconds `KANTOOR_TEST_CLOCK` says that the machine's clock is wrong.
+#[cfg(feature = "faults")]
+fn wrong_by() -> i64 {
+    use std::sync::LazyLock;
+
+    static WRONG_BY: LazyLock<i64> = LazyLock::new(|| {
+        let seconds = std::env::var("KANTOOR_TEST_CLOCK").ok();
+        seconds.and_then(|seconds| seconds.parse::<i64>().ok()).unwrap_or(0) * 1000
+    });
+    *WRONG_BY
+}
+
+/// The machine's clock is as it is.
+#[cfg(not(feature = "faults"))]
+fn wrong_by() -> i64 {
+    0
 }
 
 /// The source of ids.

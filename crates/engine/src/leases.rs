@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use store::{Tx, Value};
 
 use crate::backoff::Backoff;
-use crate::clock::Moment;
+use crate::clock::{self, Moment};
 use crate::error::Result;
 
 /// How many times in a row a worker may die before its work is given up.
@@ -21,6 +21,29 @@ pub const LOST_AT_MOST: i64 = 5;
 const AFTER_DEATHS: Backoff = Backoff { delays: &[0, 10, 20, 40, 80, 160, 320, 640, 1280], spread: 1 };
 /// Delay before recording an outcome is retried.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// For this many milliseconds after it was confirmed, a lease is certainly valid: other nodes take over from a node that misses
+/// its heartbeats for twice as long, and no lease is shorter.
+const CERTAIN: i64 = 4_000;
+/// How often a lease is confirmed again when confirming it took too long.
+pub const CONFIRMED_AT_MOST: u32 = 3;
+
+/// When a lease was last confirmed: before the transaction that did it. A process that was paused since confirms it again before
+/// it does what cannot be undone.
+#[derive(Clone, Copy, Debug)]
+pub struct Confirmed(i64);
+
+impl Confirmed {
+    /// A confirmation that begins now.
+    pub fn now() -> Confirmed {
+        Confirmed(clock::running())
+    }
+
+    /// Whether no other worker can have taken over since.
+    pub fn is_certain(self) -> bool {
+        clock::running() - self.0 < CERTAIN
+    }
+}
 
 /// A table whose rows are processed under a lease. It has the columns `account_id`, `id`, `claim` and `node`.
 pub struct LeaseTable {

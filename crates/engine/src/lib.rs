@@ -144,6 +144,7 @@ pub mod context;
 pub mod counters;
 pub mod due;
 pub mod error;
+pub mod faults;
 pub mod heads;
 pub mod history;
 pub mod http;

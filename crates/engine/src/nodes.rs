@@ -9,7 +9,8 @@ use std::time::Duration;
 use store::{Migration, Store, Tx};
 
 use crate::app::App;
-use crate::error::Result;
+use crate::clock::shared::Comparison;
+use crate::error::{Error, Result};
 use crate::jobs::{self, SHARED};
 use crate::leases::{self, LeaseTable};
 use crate::loops::{self, Poll, Pulse};
@@ -19,6 +20,8 @@ use crate::registry::registry;
 const BEAT: Duration = Duration::from_secs(2);
 /// Number of missed heartbeats after which a node is considered dead: ten seconds.
 const MISSED: u32 = 5;
+/// From this many seconds on, a difference between the machine's clock and the database's is logged.
+const DIFFERENT: i64 = 10;
 /// Time limit for deregistering a node that stops.
 const GOODBYE: Duration = Duration::from_secs(5);
 
@@ -54,15 +57,21 @@ pub fn start(app: &Arc<App>) -> Result<()> {
 
 async fn heartbeat(app: Arc<App>, pulse: Pulse) {
     let mut seen = Seen::default();
+    let mut is_different = false;
     // A node that backs off after an error would look dead.
     let mut poll = Poll::every(BEAT).steady();
     loop {
         poll.wait(&pulse).await;
         let own = app.clone();
         // Not behind the other writes of this node, of which there may be many.
-        let nodes = app.store.write_urgently(SHARED, move |tx| beat(tx, &own.node)).await;
+        let nodes = app
+            .store
+            .write_urgently(SHARED, move |tx| Ok::<_, Error>((beat(tx, &own.node)?, Comparison::make(tx)?)))
+            .await;
         let beaten = match nodes {
-            Ok(nodes) => {
+            Ok((nodes, compared)) => {
+                app.correct_clock(compared);
+                is_different = tell_difference(&app, is_different);
                 for (node, beat) in seen.look(nodes, &app.node) {
                     declare_dead(&app, node, beat).await;
                 }
@@ -76,6 +85,19 @@ async fn heartbeat(app: Arc<App>, pulse: Pulse) {
         };
         poll.turned(beaten, "Cannot write the heartbeat of this node.");
     }
+}
+
+/// Logs that the machine's clock differs from the database's, once; returns whether it does.
+fn tell_difference(app: &App, is_known: bool) -> bool {
+    let seconds = app.clock.shared().map_or(0, |time| time.seconds_ahead());
+    let is_different = seconds.abs() >= DIFFERENT;
+    if is_different && !is_known {
+        tracing::warn!(
+            seconds_ahead = seconds,
+            "The clock of this machine differs from that of the database, which is used. Synchronize both clocks."
+        );
+    }
+    is_different
 }
 
 async fn declare_dead(app: &Arc<App>, node: String, beat: i64) {

@@ -57,6 +57,7 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     let web = open_web(&config)?;
     let visitors = Visitors::new(networks("trusted_proxies", &config.trusted_proxies)?, config.public_limit_per_minute);
     let node = Ids::SYSTEM.next();
+    let clock = Clock::of(&store)?;
     let mut services = Services::default();
     registry().services.iter().try_for_each(|open| open(&config, &node, &mut services))?;
     Ok(Arc::new(App {
@@ -65,7 +66,7 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
         blobs,
         web,
         visitors,
-        clock: Clock::System,
+        clock,
         ids: Ids::SYSTEM,
         keys: KeyRing::new(Key::by_hash),
         sessions: KeyRing::new(registry().sessions.map_or(|_, _| Ok(None), |sessions| sessions.find)),

@@ -17,6 +17,10 @@ pub enum Failure {
     Unknown(String),
 }
 
+/// Why a mail was not handed over although nothing was wrong with it.
+pub(crate) const FORBIDDEN: &str =
+    "The mail was not handed over: it is not certain that no other server of this installation is sending it.";
+
 impl Failure {
     /// Returns the sentence.
     pub fn words(&self) -> &str {

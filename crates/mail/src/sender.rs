@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::address;
 use crate::connection::Connection;
-use crate::failure::Failure;
+use crate::failure::{FORBIDDEN, Failure};
 use crate::folder::Folder;
 use crate::message::check_lines;
 use crate::settings::Route;
@@ -48,15 +48,29 @@ impl Sender {
     ///
     /// In a folder, the message is one file for all its recipients, named after its message id.
     pub fn deliver(&self, from: &str, recipient: &str, message: &[u8]) -> Result<Receipt, Failure> {
+        self.deliver_if(from, recipient, message, &|| true)
+    }
+
+    /// [`Sender::deliver`] if `permit` still allows it just before the mail is handed over; otherwise it is temporarily
+    /// rejected. Until then the mail server has no mail, however much of it was transmitted.
+    pub fn deliver_if(
+        &self,
+        from: &str,
+        recipient: &str,
+        message: &[u8],
+        permit: &dyn Fn() -> bool,
+    ) -> Result<Receipt, Failure> {
         let parsed = |email: &str| address::parse(email).map(|address| address.to_string());
         let letter = Letter {
             from: if from.is_empty() { String::new() } else { parsed(from).map_err(Failure::Never)? },
             recipient: parsed(recipient).map_err(Failure::Never)?,
             message,
+            permit,
         };
         check_lines(message).map_err(Failure::Never)?;
         let response = match &self.way {
             Way::Smtp(smtp) => smtp.deliver(&letter)?,
+            Way::Folder(_) if !permit() => return Err(Failure::Later(FORBIDDEN.into())),
             Way::Folder(folder) => folder.write(message)?,
         };
         Ok(Receipt { response })

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::connection::{Answer, CommandError, Connection};
-use crate::failure::Failure;
+use crate::failure::{FORBIDDEN, Failure};
 use crate::settings::{Security, SmtpSettings};
 use crate::tls::Trust;
 
@@ -16,6 +16,8 @@ pub(crate) struct Letter<'a> {
     pub(crate) from: String,
     pub(crate) recipient: String,
     pub(crate) message: &'a [u8],
+    /// Whether the mail may still be handed over, just before it is.
+    pub(crate) permit: &'a dyn Fn() -> bool,
 }
 
 /// Servers close idle connections after some minutes; we do so earlier.
@@ -161,6 +163,10 @@ impl Smtp {
             // In the middle of a message, no other command is recognized.
             Stop { connection: Worth::Gone, ..self.letter("rejects the mail", fault) }
         })?;
+        if !(letter.permit)() {
+            // Without its end the server has no mail.
+            return Err(Stop { failure: Failure::Later(FORBIDDEN.into()), connection: Worth::Gone });
+        }
         connection.end(self.settings.timeout * END_TIMES).map_err(|fault| match fault {
             refused @ CommandError::Refused(_) => self.letter("rejects the mail", refused),
             CommandError::Lost(words) | CommandError::Unsafe(words) => Stop {

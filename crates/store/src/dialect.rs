@@ -214,6 +214,17 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Asks a database that several machines share for its time, in milliseconds since 1970. SQLite has the clock of this
+    /// machine, and no other.
+    pub fn database_time(&mut self) -> Result<Option<i64>> {
+        match self.dialect() {
+            Dialect::Sqlite => Ok(None),
+            Dialect::Postgres => {
+                self.int("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)", &[]).map(Some)
+            }
+        }
+    }
+
     /// Updates the statistics of tables that have grown to this many rows, for the plans of PostgreSQL. It does so by itself, but
     /// only a minute or more later: meanwhile it may look up a record in a table that was empty with an index that leads to all of
     /// them. A table of which it knows that it is larger is left alone: it has good plans, and looking at it takes longer.

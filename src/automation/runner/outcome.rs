@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use engine::backoff::{self, Backoff};
 use engine::clock::Moment;
 use engine::context::Ctx;
+use engine::leases::Confirmed;
 use engine::record::When;
 use serde_json::{Value, json};
 
@@ -87,7 +88,8 @@ fn announce(ctx: &Ctx, node: &str, run: &mut Run, call: Outgoing) -> PendingCall
     run.lease_until = ctx.machine_now.plus_seconds(LEASE_SECONDS).0;
     run.node = node.to_string();
     let key = format!("{}.{}", run.base.id, run.step);
-    PendingCall { account: ctx.account, run_id: run.base.id.clone(), claim: run.claim, key, call }
+    let run_id = run.base.id.clone();
+    PendingCall { account: ctx.account, run_id, claim: run.claim, key, call, confirmed: Confirmed::now() }
 }
 
 /// Starts another attempt of the current step.

@@ -22,23 +22,23 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    pub(super) fn take(store: &Store) -> Result<Hold> {
+    pub(super) fn take(store: &Store, clock: &Clock) -> Result<Hold> {
         let id = Ids::SYSTEM.next();
-        renew(store, &id)?;
+        renew(store, clock, &id)?;
         let (stop, stopped) = mpsc::channel();
-        let (own, name) = (store.clone(), id.clone());
+        let (own, clock, name) = (store.clone(), clock.clone(), id.clone());
         let renewing = std::thread::spawn(move || {
             while stopped.recv_timeout(RENEWED) == Err(RecvTimeoutError::Timeout) {
                 // A failed renewal is covered by the next: a hold outlives several.
-                let _ = renew(&own, &name);
+                let _ = renew(&own, &clock, &name);
             }
         });
         Ok(Hold { store: store.clone(), id, stop: Some(stop), renewing: Some(renewing) })
     }
 }
 
-fn renew(store: &Store, id: &str) -> Result<()> {
-    let (id, now) = (id.to_string(), Clock::System.now());
+fn renew(store: &Store, clock: &Clock, id: &str) -> Result<()> {
+    let (id, now) = (id.to_string(), clock.now());
     store.write_now(SHARED, move |tx| {
         tx.execute("DELETE FROM holds WHERE account_id = 0 AND until <= $1", &[now.0.into()])?;
         tx.execute(

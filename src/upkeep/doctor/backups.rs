@@ -45,12 +45,14 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     let mut options = Options::new(database(config));
     options.timeout = Duration::from_secs(10);
     let read = Store::open_to_read(&options).map_err(Error::from).and_then(|store| {
-        store
-            .read_now(|tx| Ok::<_, Error>((State::of(tx, Task::Make)?, State::of(tx, Task::Check)?, state::place(tx)?)))
+        store.read_now(|tx| {
+            let states = (State::of(tx, Task::Make)?, State::of(tx, Task::Check)?);
+            Ok::<_, Error>((states, state::place(tx)?, tx.database_time()?))
+        })
     });
     // An unreachable database has a finding of its own.
-    let Ok((made, proven, last_place)) = read else { return found };
-    let now = Clock::System.now();
+    let Ok(((made, proven), last_place, time)) = read else { return found };
+    let now = time.map_or_else(|| Clock::System.now(), Moment);
     found.push(about_made(&schedule, &made, now));
     found.extend(match schedule.has_moved(&last_place) {
         true => Some(Finding::advice(

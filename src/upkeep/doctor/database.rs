@@ -56,7 +56,7 @@ pub fn examine(config: &Config) -> Vec<Finding> {
         return found;
     }
     found.extend(standby(config));
-    found.extend(clock_and_queue(&store, !config.database_url.is_empty()));
+    found.extend(clock_and_queue(&store));
     found.extend(unreadable_secrets(&store, config));
     found
 }
@@ -190,14 +190,10 @@ fn about(tx: &mut Tx, config: &Config) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-fn clock_and_queue(store: &Store, on_postgres: bool) -> Vec<Finding> {
+fn clock_and_queue(store: &Store) -> Vec<Finding> {
     let now = Clock::System.now().0;
     let looked = store.read_now(|tx| {
-        let theirs = if on_postgres {
-            tx.int("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)", &[])?
-        } else {
-            now
-        };
+        let theirs = tx.database_time()?.unwrap_or(now);
         Ok::<_, engine::error::Error>((theirs, jobs::state(tx)?))
     });
     let (theirs, queue) = match looked {
@@ -217,7 +213,7 @@ fn clock_and_queue(store: &Store, on_postgres: bool) -> Vec<Finding> {
         let remedy = "`kantoor jobs list` says why; `kantoor jobs retry` runs them again.";
         found.push(Finding::advice("jobs", what, remedy));
     }
-    let late = now - queue.oldest_due.0;
+    let late = theirs - queue.oldest_due.0;
     if queue.oldest_due.0 > 0 && late > LATE_MS {
         let what = format!("The oldest job has been due for {} minutes.", late / 60_000);
         found.push(Finding::problem("jobs", what, "Check that `kantoor serve` runs; its log says why jobs wait."));

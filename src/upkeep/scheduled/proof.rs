@@ -67,7 +67,8 @@ impl Ledger {
 fn write(config: &Config, name: &str) -> Result<(), String> {
     let told = |error: Error| error.internal.unwrap_or(error.message);
     let store = open::open_store(config).map_err(told)?;
-    state::record_check(&store, Clock::System.now(), name).map_err(told)
+    let now = Clock::of(&store).map_err(|error| error.to_string())?.now();
+    state::record_check(&store, now, name).map_err(told)
 }
 
 /// Returns the id of a database; none if it has no accounts.

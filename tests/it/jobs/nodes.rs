@@ -13,12 +13,12 @@ use crate::server::Binary;
 use crate::support::{Client, Db, execute};
 
 /// Bounds a hang.
-const LONG: Duration = Duration::from_secs(60);
+pub(super) const LONG: Duration = Duration::from_secs(60);
 /// Longer than a node takes to detect that another is dead, and shorter than the leases of its work.
-const SOON: Duration = Duration::from_secs(40);
+pub(super) const SOON: Duration = Duration::from_secs(40);
 
 #[track_caller]
-fn until(what: &str, patience: Duration, done: impl Fn() -> bool) {
+pub(super) fn until(what: &str, patience: Duration, done: impl Fn() -> bool) {
     let started = Instant::now();
     while !done() {
         assert!(started.elapsed() < patience, "{what}: it takes too long");
@@ -26,7 +26,7 @@ fn until(what: &str, patience: Duration, done: impl Fn() -> bool) {
     }
 }
 
-fn ask(db: &Db, sql: &str) -> i64 {
+pub(super) fn ask(db: &Db, sql: &str) -> i64 {
     if db.url.is_empty() {
         let file = rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap();
         file.busy_timeout(Duration::from_secs(10)).unwrap();
@@ -75,14 +75,14 @@ fn start(db: &Db, key: &str, settings: &[String]) -> Binary {
 }
 
 /// Sends a mail.
-fn mail(client: &Client) {
+pub(super) fn mail(client: &Client) {
     let body = json!({"title": "x", "rows": [{"name": "x", "unit_price": 1}]});
     let path = format!("/v1/invoices/{}", client.post("/v1/invoices", body).expect(201).id());
     let letter = json!({"to": "anna@ster.example", "subject": "x", "message": "x", "include_pdf": false});
     client.post(&format!("{path}/send"), letter).expect(200);
 }
 
-fn flow(client: &Client, steps: Value) {
+pub(super) fn flow(client: &Client, steps: Value) {
     let flow = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": steps});
     client.post("/v1/automation/flows", flow).expect(201);
     client.post("/v1/automation/trigger", json!({"event": "a.b"})).expect(200);

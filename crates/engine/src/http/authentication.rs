@@ -43,7 +43,7 @@ pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Authenticat
         app.visitors.may_guess(&head.extensions, &head.headers)?;
     }
     let address = || app.visitors.client(&head.extensions, &head.headers);
-    let found = app.keys.caller(&app.store, app.clock, secret, address).await;
+    let found = app.keys.caller(&app.store, &app.clock, secret, address).await;
     let is_guess = match &found {
         Ok(_) => false,
         // From an address that it does not allow. It must not use up the rate limit of the key.
@@ -67,7 +67,7 @@ pub async fn in_session(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Authen
     if !app.sessions.has_seen(secret.hash) {
         app.visitors.may_guess(&head.extensions, &head.headers)?;
     }
-    let found = app.sessions.session(&app.store, app.clock, secret).await;
+    let found = app.sessions.session(&app.store, &app.clock, secret).await;
     match &found {
         Ok(_) => {}
         Err(error) if error.code == Code::Unauthorized => app.visitors.guess(&head.extensions, &head.headers)?,
@@ -84,9 +84,9 @@ pub async fn authenticate(
     address: Option<IpAddr>,
 ) -> Result<Arc<keys::AuthenticatedKey>> {
     if headers.contains_key(AUTHORIZATION) {
-        return app.keys.caller(&app.store, app.clock, secret(headers)?.into(), || address).await;
+        return app.keys.caller(&app.store, &app.clock, secret(headers)?.into(), || address).await;
     }
-    app.sessions.session(&app.store, app.clock, session::secret(&app.site, headers)?.into()).await
+    app.sessions.session(&app.store, &app.clock, session::secret(&app.site, headers)?.into()).await
 }
 
 /// Returns the key in the headers of a request.

@@ -254,7 +254,7 @@ fn context(app: &App, caller: &keys::AuthenticatedKey, head: &Parts, seen: &Seen
         key: Some(caller.key.clone()),
         request_id: seen.request_id.clone(),
         if_match: if_match(&head.headers)?,
-        clock: app.clock,
+        clock: app.clock.clone(),
         ids: app.ids,
         site: app.site.clone(),
         wakeup: app.wakeup.clone(),

@@ -92,7 +92,7 @@ impl KeyRing {
     pub async fn caller(
         &self,
         store: &Store,
-        clock: Clock,
+        clock: &Clock,
         secret: Secret<'_>,
         address: impl FnOnce() -> Option<IpAddr>,
     ) -> Result<Arc<AuthenticatedKey>> {
@@ -114,7 +114,7 @@ impl KeyRing {
     }
 
     /// Returns the session with this secret; an error if it has ended.
-    pub async fn session(&self, store: &Store, clock: Clock, secret: Secret<'_>) -> Result<Arc<AuthenticatedKey>> {
+    pub async fn session(&self, store: &Store, clock: &Clock, secret: Secret<'_>) -> Result<Arc<AuthenticatedKey>> {
         let now = clock.now();
         let found = self.look_up(store, secret.hash).await?;
         let found = found.filter(|found| found.caller.key.is_live(now));

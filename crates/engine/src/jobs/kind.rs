@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
+use crate::leases::{CONFIRMED_AT_MOST, Confirmed};
 
 /// A type of job; its fields are its payload. Queued jobs of an older version must stay readable, so a new field has a
 /// default.
@@ -28,6 +29,23 @@ pub trait Job: Serialize + DeserializeOwned {
 }
 
 impl Claimed {
+    /// Whether no other worker can have this job: for what cannot be undone. If it was confirmed too long ago, as when the process
+    /// was paused, the lease is extended under its number. If that cannot be done, nothing is certain.
+    pub fn is_certain(&self, app: &App, confirmed: Confirmed) -> bool {
+        let mut confirmed = confirmed;
+        for _ in 0..CONFIRMED_AT_MOST {
+            if confirmed.is_certain() {
+                return true;
+            }
+            confirmed = Confirmed::now();
+            let (own, now) = (self.clone(), app.clock.now());
+            if !matches!(app.store.write_now(SHARED, move |tx| own.renew(tx, now)), Ok(true)) {
+                return false;
+            }
+        }
+        confirmed.is_certain()
+    }
+
     /// Stores data with the job, in case this attempt does not complete; returns whether the claim still holds.
     pub fn keep<J: Job>(&self, tx: &mut Tx, job: &J) -> Result<bool> {
         let payload = serde_json::to_string(job).map_err(|error| Error::internal(error.to_string()))?;

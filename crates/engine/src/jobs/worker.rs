@@ -78,6 +78,7 @@ pub async fn turn(app: &Arc<App>) -> bool {
 async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> Result<bool> {
     // The process waits for jobs in progress before it exits.
     let busy = app.listeners.begin();
+    app.compare_clocks().await?;
     let own = app.clone();
     let claimed = tokio::task::spawn_blocking(move || claim(&own, lane)).await;
     let jobs = claimed.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())))?;
