@@ -6,6 +6,7 @@ import json
 import pathlib
 import random
 import re
+import shutil
 import signal
 import socketserver
 import subprocess
@@ -150,10 +151,12 @@ def nodes(given):
             work([client for client, node in zip(clients, site.all) if node is not paused], asked)
             time.sleep(PAUSE)
             paused.process.send_signal(signal.SIGCONT)
-        return outcome(given, site, outside, asked)
+        rows = outcome(given, site, outside, asked)
     finally:
         site.end()
         outside.end()
+    shutil.rmtree(site.folder, ignore_errors=True)
+    return rows
 
 
 def prepare(site, outside):
