@@ -10,7 +10,7 @@ use engine::contents::{Upload, extension, holds};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
-use engine::record::{ALL, COMPUTED, CREATED, INPUT, Link, Model, NOWHERE, ShownUrl};
+use engine::record::{ALL, COMPUTED, CREATED, INPUT, Link, Model, NOWHERE, Needs, ShownUrl};
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::{choice, input, list, record};
@@ -22,8 +22,12 @@ const ADDRESSES: &[ShownUrl] = &[ShownUrl {
     path: "/v1/files/{id}/content",
     signed: true,
     views: ALL,
-    doc: "URL of the content, valid for a day without a key.",
+    needs: Some(Needs { column: "origin", value: "document", scope: TO_READ_DOCUMENTS }),
+    doc: "URL of the content, valid for a day without a key. Empty for the PDF of a document without the scope `invoices.read`.",
 }];
+
+/// The scope that opens documents, which their PDFs require as well.
+const TO_READ_DOCUMENTS: &str = "invoices.read";
 
 choice! {
     /// Where a file comes from.
@@ -133,8 +137,18 @@ pub fn claim(tx: &mut Tx, upload: &Upload) -> Result<()> {
 fn content(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let file: File = records::find_in_path(tx, ctx, &call)?;
+        check_reader(ctx, &file)?;
         Ok(Answer::content(kept(&file)))
     }))
+}
+
+/// Rejects a caller who may read files, but not the content of this one: the PDF of a document is part of the document.
+pub fn check_reader(ctx: &Ctx, file: &File) -> Result<()> {
+    if file.origin != Origin::Document || ctx.may(TO_READ_DOCUMENTS) {
+        return Ok(());
+    }
+    let message = format!("This file is the PDF of a document, which requires the scope '{TO_READ_DOCUMENTS}'.");
+    Err(Error::new(Code::Forbidden, message))
 }
 
 fn delete(call: Call) -> Result<Work> {

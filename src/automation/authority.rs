@@ -52,6 +52,13 @@ pub fn acting(tx: &mut Tx, ctx: &Ctx, own: Ctx, run: &mut Run, definition: &Defi
     Ok(Some(Ctx { key: authority.key(), actor: who(&run.flow_id.0, &name), ..own }))
 }
 
+/// Returns the context in which the templates of a run are rendered outside a transaction: they contain what its author may see.
+pub fn reading(tx: &mut Tx, ctx: Ctx, run: &Run) -> Result<Ctx> {
+    let (author, _) = author::find(tx, &ctx, &run.flow_id.0, run.flow_version)?;
+    let key = author.authority(tx, &ctx)?.key();
+    Ok(Ctx { key, ..ctx })
+}
+
 /// Returns a flow as an actor.
 pub fn who(id: &str, name: &str) -> Who {
     Who::other("flow", id, name)

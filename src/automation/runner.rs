@@ -110,6 +110,7 @@ pub(crate) fn work_out(app: &App, caller: &Actor) -> Result<bool> {
             let found = tx.first(&Run::sql().get, &[ctx.account.into(), (&place_of.1).into()], Run::from_row)?;
             let Some(run) = found.filter(|run| run.step == place_of.2) else { return Ok::<_, Error>(None) };
             let definition = definition(tx, &ctx, &shared, &run)?;
+            let ctx = authority::reading(tx, ctx, &run)?;
             let data = matching::data_of(tx, &ctx, &run)?;
             let scope = TemplateScope::of(tx, &ctx, &own.account, &run, &definition, &data)?;
             let names = scope.names(tx, &ctx, &run, &definition)?;
@@ -365,7 +366,7 @@ fn steps_of(
     run.lease_until = 0;
     run.next_attempt_at = When(None);
     let Some(own) = authority::acting(tx, ctx, own, run, &definition)? else { return Ok(None) };
-    let data = matching::data_of(tx, ctx, run)?;
+    let data = matching::data_of(tx, &own, run)?;
     let known = TemplateScope::of(tx, &own, account, run, &definition, &data)?;
     let (started, first) = (Instant::now(), run.step);
     loop {

@@ -62,11 +62,12 @@ macro_rules! document_kind {
             fn shape() -> &'static engine::record::Shape {
                 const ADDRESSES: &[engine::record::ShownUrl] = &[
                     engine::record::ShownUrl {
-                        name: "web_url", path: "/d/{token}", signed: false, views: WHOLE,
+                        name: "web_url", path: "/d/{token}", signed: false, views: WHOLE, needs: None,
                         doc: "URL of the public page for the client.",
                     },
                     engine::record::ShownUrl {
                         name: "pdf_url", path: concat!("/v1/", $table, "/{id}/pdf/content"), signed: true, views: WHOLE,
+                        needs: None,
                         doc: "URL of the PDF, valid for a day without a key.",
                     },
                 ];

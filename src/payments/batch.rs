@@ -40,6 +40,7 @@ const ADDRESSES: &[ShownUrl] = &[ShownUrl {
     path: "/v1/direct-debit/batches/{id}/content",
     signed: true,
     views: ALL,
+    needs: None,
     doc: "URL of the bank file, valid for a day without a key.",
 }];
 

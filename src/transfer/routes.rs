@@ -19,7 +19,7 @@ use super::import::{Import, ImportStatus, MIGRATIONS, PROGRESS};
 use super::run::RunImport;
 use super::undo::UndoImport;
 use super::{again, check, lines, sources, subject};
-use crate::files::File;
+use crate::files::{self, File};
 
 /// The resource of imports.
 pub fn resource() -> Resource {
@@ -73,14 +73,21 @@ fn file_of(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<File> {
     if import.file_id.0.is_empty() {
         return Err(Error::new(Code::InvalidTransition, "The file of the import was deleted."));
     }
-    records::find(tx, ctx, &import.file_id.0)
+    readable(tx, ctx, &import.file_id.0)
+}
+
+/// Returns a file whose content the caller may read.
+fn readable(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<File> {
+    let file: File = records::find(tx, ctx, id)?;
+    files::check_reader(ctx, &file)?;
+    Ok(file)
 }
 
 /// Returns the file of an import, and that with its PDFs.
 fn files_of(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<(File, Option<File>)> {
     let file = file_of(tx, ctx, import)?;
     let pdfs = import.pdfs_file_id.0.as_str();
-    Ok((file, if pdfs.is_empty() { None } else { Some(records::find(tx, ctx, pdfs)?) }))
+    Ok((file, if pdfs.is_empty() { None } else { Some(readable(tx, ctx, pdfs)?) }))
 }
 
 /// Reads the files and checks all lines.

@@ -1,6 +1,7 @@
 //! The delivery queue in the database: creates deliveries from the log and records their attempts.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use engine::accounts::Account;
 use engine::ahead::RetryTable;
@@ -389,7 +390,8 @@ impl Claimed {
             return Ok(Loaded::Refused(account));
         }
         // Signed URLs in the body are the same for every attempt.
-        let viewer = Viewer { account: self.account, now: delivery.base.created_at, site: app.site.clone() };
+        let may = Arc::new(move |scope: &str| authority.may(scope));
+        let viewer = Viewer { account: self.account, now: delivery.base.created_at, site: app.site.clone(), may };
         let body = body(tx, &viewer, &delivery)?;
         let secrets = endpoint.secrets(self.account, &app.site.vault, ctx.machine_now)?;
         Ok(Loaded::Ready(Box::new(Parcel { account, endpoint, secrets, body })))

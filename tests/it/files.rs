@@ -38,6 +38,7 @@ on_both![
     lists_files_newest_first_with_optional_pages,
     an_upload_is_idempotent,
     a_file_can_belong_to_a_client,
+    the_pdf_of_a_document_requires_the_scope_of_documents,
     kill_9_loses_no_file_and_leaves_none,
 ];
 
@@ -128,6 +129,56 @@ fn a_signed_url_opens_one_file_for_a_day(db: Db) {
     assert!(server.app.site.opens(own, &query, past).is_none(), "it ends");
     // With a key, another account's URL is a 404, whatever the query.
     assert_eq!(server.client().get(path).status, 404);
+}
+
+/// The PDF of a document is part of the document: whoever may read files only sees that it is there.
+fn the_pdf_of_a_document_requires_the_scope_of_documents(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let before = server.last_seq(&client);
+    let firm = client.post("/v1/clients", json!({"company_name": "Bakery"})).expect(201).id();
+    let sent = json!({"title": "Oven", "client_id": firm, "rows": [{"name": "Oven", "unit_price": 100, "vat_rate": 21}],
+        "generation_mode": "final"});
+    client.post("/v1/invoices", sent).expect(201);
+    server.block_on(async { while worker::turn(&server.app).await {} });
+    client.upload("note.txt", b"hello").expect(201);
+    let pdf = client.get("/v1/files?origin=document").expect(200).data()[0].clone();
+    let path = format!("/v1/files/{}", pdf["id"].as_str().unwrap());
+    let pages = ["/v1/files", "/v1/files?per_page=10", &path, &format!("{path}/history")].map(str::to_string);
+    let feed = format!("/v1/changes?after={before}&entity_type=file");
+    // Everything that a caller is shown of the PDF, and whether a URL in it opens it.
+    let shown = |caller: &Client, page: &str| {
+        let data = caller.get(page).expect(200).data();
+        let all = if data.is_array() { data.as_array().unwrap().clone() } else { vec![data] };
+        let records = all.iter().map(|one| if one["data"].is_object() { &one["data"] } else { one });
+        let urls: Vec<String> = records
+            .filter(|one| one["name"] == "F2026-0001.pdf")
+            .map(|one| one["url"].as_str().unwrap().to_string())
+            .collect();
+        assert!(!urls.is_empty(), "{page}: {all:?}");
+        urls
+    };
+    let reader = server.with_scopes(&client, &["files.read", "files.write", "audit.read", "invoices.read"]);
+    let stranger = server.with_scopes(&client, &["files.read", "files.write", "audit.read"]);
+    for page in pages.iter().chain([&feed]) {
+        let signed = format!("{}{path}/content?", client.base);
+        assert!(shown(&reader, page).iter().all(|url| url.starts_with(&signed)), "{page}");
+        assert!(shown(&stranger, page).iter().all(String::is_empty), "{page}");
+    }
+    let renamed = stranger.patch(&path, json!({"client_id": firm})).expect(200).data();
+    assert_eq!((&renamed["url"], &renamed["meta"]["client_id"]), (&json!(""), &json!(firm)));
+    let content = format!("{path}/content");
+    reader.get(&content).expect(200);
+    let refused = stranger.get(&content).expect(403);
+    assert!(refused.text.contains("invoices.read"), "{}", refused.text);
+    assert_eq!(stranger.send("HEAD", &content, &[], "").status, 403);
+    let import = json!({"resource": "clients", "file_id": pdf["id"]});
+    let importer = server.with_scopes(&client, &["files.read", "files.write", "relations.write", "relations.read"]);
+    assert_eq!(importer.post("/v1/imports", import).status, 403);
+    // What somebody uploaded is not part of a document.
+    let note = stranger.get("/v1/files?origin=uploaded").expect(200).data()[0].clone();
+    let url = note["url"].as_str().unwrap().strip_prefix(&client.base).unwrap().to_string();
+    assert_eq!(client.send("GET", &url, &[("authorization", "")], "").expect(200).text, "hello");
 }
 
 fn content_that_could_run_scripts_is_a_download(db: Db) {

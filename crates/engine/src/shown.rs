@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
@@ -22,12 +23,16 @@ pub struct Viewer {
     pub now: Moment,
     /// The public address of this server.
     pub site: Arc<Site>,
+    /// Whether they have a scope.
+    pub may: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
 impl Viewer {
     /// Returns the viewer of a request.
     pub fn of(ctx: &Ctx) -> Viewer {
-        Viewer { account: ctx.account, now: ctx.machine_now, site: ctx.site.clone() }
+        let key = ctx.key.clone();
+        let may = Arc::new(move |scope: &str| key.as_ref().is_none_or(|key| key.may(scope)));
+        Viewer { account: ctx.account, now: ctx.machine_now, site: ctx.site.clone(), may }
     }
 
     /// Returns what others are sent about a line.
@@ -38,6 +43,14 @@ impl Viewer {
     /// Writes a line as the change feed and the stream show it.
     pub fn write_change(&self, line: &Line, out: &mut Vec<u8>) {
         line.write_change(&data(self, line.entity_type(), line.data()), out);
+    }
+
+    /// Returns a URL of a record with these values; empty if they may not see it.
+    fn url(&self, url: &ShownUrl, value: impl Fn(&str) -> String) -> String {
+        match url.is_for(|scope| (self.may)(scope), &value) {
+            true => url.url(&self.site, self.account, self.now, &url.path_with(value)),
+            false => String::new(),
+        }
     }
 }
 
@@ -54,10 +67,10 @@ pub fn data<'d>(viewer: &Viewer, kind: &str, logged: &'d str) -> Cow<'d, str> {
     out.extend_from_slice(members.as_bytes());
     let shape = tables::of_kind(kind).map(|table| table.shape);
     for url in shape.into_iter().flat_map(|shape| shape.addresses).filter(|url| url.views.includes(DETAIL)) {
-        let path = url.path_with(|name| value(hidden.get(), members, name));
+        let shown = viewer.url(url, |name| value(hidden.get(), members, name));
         out.pop();
         write_name(&mut out, url.name);
-        write_text(&mut out, &url.url(&viewer.site, viewer.account, viewer.now, &path));
+        write_text(&mut out, &shown);
         out.push(b'}');
     }
     String::from_utf8(out).map_or(Cow::Borrowed(""), Cow::Owned)
@@ -74,9 +87,9 @@ pub fn without_signed_urls<'d>(kind: &str, shown: &'d str) -> Cow<'d, str> {
     if signed_urls(kind).next().is_none() {
         return Cow::Borrowed(shown);
     }
-    let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(shown) else { return Cow::Borrowed(shown) };
+    let Ok(Value::Object(mut members)) = serde_json::from_str(shown) else { return Cow::Borrowed(shown) };
     signed_urls(kind).for_each(|url| drop(members.remove(url.name)));
-    Cow::Owned(serde_json::Value::Object(members).to_string())
+    Cow::Owned(Value::Object(members).to_string())
 }
 
 /// Adds the signed URLs to a record as the API shows it.
@@ -84,24 +97,28 @@ pub fn with_signed_urls<'d>(viewer: &Viewer, kind: &str, shown: &'d str) -> Cow<
     if signed_urls(kind).next().is_none() {
         return Cow::Borrowed(shown);
     }
-    let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(shown) else { return Cow::Borrowed(shown) };
+    let Ok(Value::Object(mut members)) = serde_json::from_str(shown) else { return Cow::Borrowed(shown) };
     // Without a record there is nothing to lead to.
     if members.get("id").and_then(|id| id.as_str()).is_none_or(str::is_empty) {
         return Cow::Borrowed(shown);
     }
     for url in signed_urls(kind) {
-        let path =
-            url.path_with(|name| members.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_string());
-        members.insert(url.name.to_string(), url.url(&viewer.site, viewer.account, viewer.now, &path).into());
+        let shown = viewer.url(url, |name| of_record(&members, name).unwrap_or_default());
+        members.insert(url.name.to_string(), shown.into());
     }
-    Cow::Owned(serde_json::Value::Object(members).to_string())
+    Cow::Owned(Value::Object(members).to_string())
 }
 
 /// Returns the text of a column, hidden or not.
 fn value(hidden: &str, members: &str, name: &str) -> String {
-    let of = |json: &str| match serde_json::from_str::<serde_json::Value>(json).ok()?.get(name)? {
-        serde_json::Value::String(text) => Some(text.clone()),
-        _ => None,
-    };
+    let of = |json: &str| of_record(serde_json::from_str::<Value>(json).ok()?.as_object()?, name);
     of(hidden).or_else(|| of(&format!("{{{members}"))).unwrap_or_default()
+}
+
+/// Returns the text of a member of a record, or of its `meta`. That of `meta` wins, since whoever fires an event can add members
+/// beside it; but the id is never there.
+fn of_record(members: &Map<String, Value>, name: &str) -> Option<String> {
+    let of = |members: &Map<String, Value>| members.get(name)?.as_str().map(str::to_string);
+    let meta = members.get("meta").and_then(Value::as_object).filter(|_| name != "id");
+    meta.and_then(of).or_else(|| of(members))
 }

@@ -10,6 +10,7 @@ on_both![
     an_endpoint_is_disabled_when_its_author_may_no_longer_read,
     a_waiting_delivery_is_checked_again,
     a_claimed_delivery_is_checked_again,
+    files_of_documents_have_a_url_for_those_who_read_documents,
     the_feed_has_what_the_caller_may_read,
     the_feed_has_several_filters,
 ];
@@ -199,6 +200,41 @@ fn a_claimed_delivery_is_checked_again(db: Db) {
     let failed = settled(&client, &path, "failed", 1);
     assert_eq!(failed["reason"], "The author of the endpoint may not read this event.");
     assert_eq!(receiver.received().len(), 0);
+}
+
+/// Webhooks, and runs of flows that somebody else fires, have no URL of a PDF that their author may not open.
+fn files_of_documents_have_a_url_for_those_who_read_documents(db: Db) {
+    let receiver = receiver(|_| Reply::new(200));
+    let server = sending(db);
+    let client = server.client();
+    let scopes = ["webhooks.write", "automation.write", "tasks.write", "files.read"];
+    for (path, more) in [("/with", &["invoices.read"][..]), ("/without", &[])] {
+        let (maker, _) = key(&server, &client, &[&scopes[..], more].concat());
+        endpoint(&maker, &receiver.url(path), &["file.created"]);
+        let step = json!({"type": "create_task", "title": format!("{path} {{{{ data.url }}}}")});
+        let flow = json!({"name": path, "trigger_type": "event", "trigger_key": "file.created", "steps": [step]});
+        maker.post("/v1/automation/flows", flow).expect(201);
+    }
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    let sent = json!({"title": "Oven", "client_id": firm, "rows": [{"name": "Oven", "unit_price": 100, "vat_rate": 21}],
+        "generation_mode": "final"});
+    client.post("/v1/invoices", sent).expect(201);
+    server.block_on(async { while engine::jobs::worker::turn(&server.app).await {} });
+    crate::automation::work(&server, &client);
+    let all = received(&receiver, 2);
+    let url = |path: &str| {
+        let sent = all.iter().find(|one| one.path == path).unwrap();
+        body(sent)["data"]["url"].as_str().unwrap().to_string()
+    };
+    assert!(url("/with").contains("/content?account="), "{}", url("/with"));
+    assert_eq!(url("/without"), "");
+    let tasks = client.get("/v1/tasks").expect(200).data();
+    let title = |path: &str| {
+        let mut titles = tasks.as_array().unwrap().iter().filter_map(|task| task["title"].as_str());
+        titles.find(|title| title.starts_with(&format!("{path} "))).unwrap_or(path).trim().to_string()
+    };
+    assert!(title("/with").contains("/content?account="), "{tasks}");
+    assert_eq!(title("/without"), "/without", "{tasks}");
 }
 
 /// Returns the types of the events of the feed, page by page.

@@ -135,8 +135,9 @@ impl Follower {
                 }
                 self.said = Instant::now();
                 self.app.metrics.streamed.inc_by(lines.len() as u64);
-                let (now, site) = (self.app.clock.now(), self.app.site.clone());
-                return Some((Ok(written(&lines, &Viewer { account, now, site }, self.brief)), self));
+                let (now, site, key) = (self.app.clock.now(), self.app.site.clone(), caller.key.clone());
+                let viewer = Viewer { account, now, site, may: Arc::new(move |scope: &str| key.may(scope)) };
+                return Some((Ok(written(&lines, &viewer, self.brief)), self));
             }
             // A heartbeat keeps the connection open.
             if self.said.elapsed() >= Duration::from_secs(self.app.config.stream_heartbeat_seconds.max(1)) {

@@ -131,7 +131,11 @@ pub(crate) fn write_json(record: &dyn AnyRecord, view: Views, ctx: &Ctx, out: &m
     let urls = out.len();
     for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
         write_name(out, address.name);
-        write_text(out, &address.url(&ctx.site, ctx.account, ctx.machine_now, &path_of(address, record)));
+        let url = match address.is_for(|scope| ctx.may(scope), |name| text_of(record, name)) {
+            true => address.url(&ctx.site, ctx.account, ctx.machine_now, &path_of(address, record)),
+            false => String::new(),
+        };
+        write_text(out, &url);
     }
     let urls = urls..out.len();
     for (name, shown, moment) in
@@ -161,13 +165,16 @@ pub(crate) fn write_json(record: &dyn AnyRecord, view: Views, ctx: &Ctx, out: &m
 
 /// Returns the path of a URL with the values of a record. Only the named fields are looked at: others may have a megabyte.
 fn path_of(url: &ShownUrl, record: &dyn AnyRecord) -> String {
-    url.path_with(|name| {
-        let place = record.layout().place(name);
-        match place.map(|place| record.at(place).value_to_db()) {
-            Some(Value::Text(text)) => text.into_owned(),
-            _ => record.common().id.clone(),
-        }
-    })
+    url.path_with(|name| text_of(record, name))
+}
+
+/// Returns the text of a column, or the id.
+fn text_of(record: &dyn AnyRecord, name: &str) -> String {
+    let place = record.layout().place(name);
+    match place.map(|place| record.at(place).value_to_db()) {
+        Some(Value::Text(text)) => text.into_owned(),
+        _ => record.common().id.clone(),
+    }
 }
 
 /// Writes the record as the log stores it, from how a detail view shows it and where its URLs are in there: without them,

@@ -14,11 +14,30 @@ pub struct ShownUrl {
     pub signed: bool,
     /// The views that include it.
     pub views: Views,
+    /// Who may see it, if not everybody who may see the record.
+    pub needs: Option<Needs>,
     /// Its description in the documentation.
     pub doc: &'static str,
 }
 
+/// The scope that a URL requires for some of the records.
+pub struct Needs {
+    /// A column of the record.
+    pub column: &'static str,
+    /// The value of the column in records that require the scope.
+    pub value: &'static str,
+    /// The scope.
+    pub scope: &'static str,
+}
+
 impl ShownUrl {
+    /// Whether a caller with the scopes for which `may` is true may see the URL of a record with these values. A log line of an
+    /// earlier version may lack the column: then the scope is required.
+    pub fn is_for(&self, may: impl Fn(&str) -> bool, value: impl Fn(&str) -> String) -> bool {
+        let Some(needs) = &self.needs else { return true };
+        may(needs.scope) || !["", needs.value].contains(&value(needs.column).as_str())
+    }
+
     /// Whether its path contains the value of this field.
     pub(super) fn names(&self, field: &str) -> bool {
         let placeholder = |part: &str| part.split_once('}').is_some_and(|(name, _)| name == field);
