@@ -1,6 +1,7 @@
 //! The outbox: mail is written in the transaction of its cause, and a job per recipient delivers it. Each attempt is
 //! recorded before it starts, so that a mail that may have arrived twice is known.
 
+pub(crate) mod from;
 pub(crate) mod hours;
 pub(crate) mod link;
 pub(crate) mod listed;
@@ -33,8 +34,8 @@ use store::{Migration, Tx};
 
 use crate::files::usage;
 use crate::settings::corporate_identity::CorporateIdentity;
-use crate::settings::email_domain::{DomainStatus, DomainType, Verifier};
 use crate::settings::{NOT_SENT, Settings};
+use from::MailFrom;
 use hours::Timing;
 use link::{Kept, Link};
 pub use standing::Standing;
@@ -117,9 +118,9 @@ pub struct Letter {
     pub source: String,
     /// Whether to attach the PDF of the document.
     pub attach_pdf: bool,
-    /// The sender name.
+    /// The name of the identity or the channel that it is from; see [`MailFrom`].
     pub from_name: String,
-    /// The reply address.
+    /// The address of that.
     pub reply_to: String,
     /// Whether `to` are the addresses of the client, so that a further try goes to those that the client has then.
     pub to_client: bool,
@@ -139,7 +140,7 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
     let leaves_at = hours::leaves_at(tx, ctx, letter.timing)?;
     let waits = leaves_at > ctx.now;
     let (to, cc) = distinct(&letter.to, &letter.cc);
-    let from = sender_address(tx, ctx, &letter.reply_to)?;
+    let from = MailFrom::of(tx, ctx, &letter.from_name, &letter.reply_to)?;
     tx.execute(
         "INSERT INTO mails (account_id, id, created_at, about, about_id, kind, from_name, from_email, reply_to,
                             recipients, copies, subject, body, html, attach_pdf, leaves_at, source, to_client, flow_id)
@@ -151,9 +152,9 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
             letter.about.into(),
             (&letter.about_id).into(),
             (&letter.kind).into(),
-            (&letter.from_name).into(),
-            from.into(),
-            (&letter.reply_to).into(),
+            (&from.name).into(),
+            (&from.email).into(),
+            (&from.reply_to).into(),
             to.join(", ").into(),
             cc.join(", ").into(),
             (&letter.subject).into(),
@@ -221,22 +222,6 @@ pub(crate) fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String
     };
     let to = new(to);
     (to, new(cc))
-}
-
-/// Returns the sender address: the account's own if its domain is verified; otherwise empty, for the server's address.
-pub(crate) fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
-    let host = own.rsplit_once('@').map_or("", |(_, host)| host).to_lowercase();
-    let sql = "SELECT count(*) FROM email_domains
-               WHERE account_id = $1 AND host = $2 AND status = $3 AND type = $4 AND verified_by <> $5";
-    let values = [
-        ctx.account.into(),
-        (&host).into(),
-        DomainStatus::Verified.wire().into(),
-        DomainType::Sending.wire().into(),
-        Verifier::Nobody.wire().into(),
-    ];
-    let is_verified = !host.is_empty() && tx.int(sql, &values)? > 0;
-    Ok(if is_verified { own.to_string() } else { String::new() })
 }
 
 /// A delivery in progress.

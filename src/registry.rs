@@ -43,7 +43,7 @@ use crate::people::resetting::MailReset;
 use crate::people::role::Role;
 use crate::people::{
     access, assigned, factor, here, inviting, issuer, me, password, person, preferences, sealing, session, throttle,
-    token,
+    token, user,
 };
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
@@ -202,6 +202,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     contents: Some(Contents { announce: files::announce, refuse: files::drop_now }),
     pages: &[pages::PAGES, console::PAGES],
     pages_version: Some(console::version),
+    addresses: Some(user::active_emails),
     user: Some(session::author),
     sessions: Some(session::SESSIONS),
     counters: &[

@@ -23,6 +23,7 @@ pub use super::placeholders::{check_placeholders, first_placeholder};
 use super::request::Request;
 pub use super::send_type::SendType;
 use super::{Document, DocumentKind, Which, make_final, pdf, quote, with_finalized};
+use crate::mail::from::MailFrom;
 use crate::mail::hours::{self, Timing};
 use crate::mail::outcome::{Follower, Rewritten, Words};
 use crate::mail::{self, Letter};
@@ -297,8 +298,16 @@ pub const PREVIEW: &[Part] = &[
     Part("to", "string", "Default recipient."),
     Part("subject", "string", "Default subject; of a draft with `{number}`, which sending fills in."),
     Part("message", "string", "Default message; of a draft with `{number}`, which sending fills in."),
-    Part("from", "string", "Name of the sender."),
-    Part("reply_to", "string", "Address that replies go to: that of the corporate identity, or empty."),
+    Part(
+        "from",
+        "string",
+        "Name of the sender: that of the corporate identity if its domain is verified, or of the account.",
+    ),
+    Part(
+        "reply_to",
+        "string",
+        "Address that replies go to: that of the corporate identity if its domain is verified, or of a user of the account, or empty.",
+    ),
     Part(
         "from_email",
         "string",
@@ -321,11 +330,11 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
         let kind = wanted.unwrap_or_else(|| default_type(&document));
         let document = document.foreseen(tx, ctx)?.addressed(tx, ctx)?;
         let (name, reply_to) = mail::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
-        let from_email = mail::sender_address(tx, ctx, &reply_to)?;
+        let from = MailFrom::of(tx, ctx, &name, &reply_to)?;
         let Text { subject, message } = Text::of(tx, ctx, &document, kind, &name)?;
         let data = json!({
             "send_type": kind.wire(), "to": document.addressee(kind), "subject": subject, "message": message,
-            "from": name, "reply_to": reply_to, "from_email": from_email, "language": document.language.wire(),
+            "from": from.name, "reply_to": from.reply_to, "from_email": from.email, "language": document.language.wire(),
             "attachment": pdf::file_name(&document),
         });
         Ok(Answer::data(Outcome::Done, data.to_string().into_bytes()))

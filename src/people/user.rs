@@ -83,6 +83,16 @@ pub(crate) fn owner_emails(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
     tx.all(sql, &values, |row| Ok(row.text(0)?.to_string()))
 }
 
+/// Returns the addresses of the active users, those of the owners first, and of these the oldest first.
+pub(crate) fn active_emails(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
+    let sql = "SELECT email, role FROM users WHERE account_id = $1 AND status = $2 ORDER BY created_at, id";
+    let values = [ctx.account.into(), Status::Active.wire().into()];
+    let mut users =
+        tx.all(sql, &values, |row| Ok::<_, Error>((row.text(1)? != Role::Owner.wire(), row.text(0)?.to_string())))?;
+    users.sort_by_key(|(is_other, _)| *is_other);
+    Ok(users.into_iter().map(|(_, email)| email).collect())
+}
+
 /// Rejects a change after which nobody could manage the account.
 pub(crate) fn check_other_owner(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     let sql = "SELECT count(*) FROM users WHERE account_id = $1 AND role = $2 AND status = $3 AND id <> $4";

@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use ::mail::sink::Sink;
+use engine::jobs::worker;
 use serde_json::{Value, json};
 
 use crate::cli::{kantoor, said};
 use crate::on_both;
+use crate::people::owner;
 use crate::server::Binary;
 use crate::support::{Client, Db, Server};
 
@@ -116,6 +119,7 @@ on_both![
     another_name_needs_another_proof,
     a_name_that_changes_during_the_lookup_is_not_verified,
     domains_are_checked_every_hour_and_by_the_operator,
+    mail_of_an_unverified_identity_is_from_the_account,
 ];
 
 fn a_txt_record_verifies_a_domain(db: Db) {
@@ -275,4 +279,71 @@ fn domains_are_checked_every_hour_and_by_the_operator(db: Db) {
     assert!(letters.text.contains("xn--bcher-kva.example"), "{}", letters.text);
     let verified = said(&kantoor(&db, &["verify"]));
     assert!(verified.contains("no problems"), "{verified}");
+}
+
+/// Anybody can write the name and the address of a bank into a corporate identity or a ticket channel.
+fn mail_of_an_unverified_identity_is_from_the_account(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = Server::with(db, |config| {
+        config.smtp_host = "127.0.0.1".to_string();
+        config.smtp_port = sink.port();
+        config.smtp_security = "none".to_string();
+        config.smtp_timeout_seconds = 2;
+        config.mail_from = "kantoor@server.example".to_string();
+    });
+    let client = server.client();
+    owner(&server, &client, "olga@a.example");
+    client.patch("/v1/account", json!({"name": "Loodgieters Jansen"})).expect(200);
+    let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
+    let named = |name: &str, email: &str| {
+        let changed = json!({"name": name, "email": email});
+        client.patch(&format!("/v1/corporate-identities/{identity}"), changed).expect(200);
+    };
+    let mut count = 0;
+    // The mail that a request causes: its headers From and Reply-To.
+    let mut sent = |path: &str, body: Value| {
+        let reply = client.post(path, body);
+        assert!(matches!(reply.status, 200 | 201), "{reply:?}");
+        server.block_on(async { while worker::turn(&server.app).await {} });
+        count += 1;
+        let mail = sink.wait(count, Duration::from_secs(10)).pop().unwrap();
+        let text = String::from_utf8_lossy(&mail.message).to_string();
+        let header = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
+            line.unwrap_or_default().replace('"', "")
+        };
+        (header("From"), header("Reply-To"))
+    };
+    let trial = || ("/v1/mails/test", json!({"to": "anna@ster.example"}));
+    named("Big Bank", "help@bank.example");
+    let own = "Loodgieters Jansen <kantoor@server.example>".to_string();
+    let owners = "Loodgieters Jansen <olga@a.example>".to_string();
+    let (path, body) = trial();
+    assert_eq!(sent(path, body), (own.clone(), owners.clone()));
+    let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
+    let channel = json!({"name": "Mail", "from_name": "Big Bank", "from_email": "help@bank.example", "active": true});
+    client.post("/v1/ticket-channels", channel).expect(201);
+    assert_eq!(
+        sent(&format!("/v1/tickets/{ticket}/messages"), json!({"body": "Morgen"})),
+        (own.clone(), owners.clone())
+    );
+    assert_eq!(
+        sent("/v1/users", json!({"email": "ina@a.example", "name": "Ina", "role": "owner"})),
+        (own.clone(), owners)
+    );
+    // Another user of the account is theirs too, once they have accepted.
+    let invited = json!({"email": "bert@a.example", "name": "Bert", "role": "reader"});
+    assert!(sent("/v1/users", invited).1.contains("olga@a.example"));
+    named("Big Bank", "bert@a.example");
+    let (path, body) = trial();
+    assert!(sent(path, body).1.contains("olga@a.example"), "Bert has not accepted");
+    server.execute("UPDATE users SET status = 'active' WHERE email = 'bert@a.example'");
+    let (path, body) = trial();
+    assert_eq!(sent(path, body), (own, "Loodgieters Jansen <bert@a.example>".to_string()));
+    // A verified domain is the proof of both.
+    named("Jansen & Zn", "info@jansen.example");
+    client.post("/v1/email-domains", json!({"domain": "jansen.example"})).expect(201);
+    server.execute("UPDATE email_domains SET status = 'verified', verified_by = 'operator'");
+    let (path, body) = trial();
+    assert_eq!(sent(path, body), ("Jansen & Zn <info@jansen.example>".to_string(), String::new()));
 }

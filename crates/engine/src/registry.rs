@@ -39,6 +39,9 @@ pub type Start = fn(&Arc<App>);
 /// Opens a service of the business code, on the node with this id.
 pub type Open = fn(&Config, &str, &mut Services) -> Result<()>;
 
+/// Finds the addresses of the users of an account.
+pub type FindAddresses = fn(&mut Tx, &Ctx) -> Result<Vec<String>>;
+
 /// Finds a user of the account with this number by id, as the key that a session of the user stands for; none if the user
 /// has no access.
 pub type FindUser = fn(&mut Tx, i64, &str) -> Result<Option<Key>>;
@@ -131,6 +134,8 @@ pub struct Registry {
     pub pages: &'static [&'static [Page]],
     /// Returns the version of the pages, which responses to sessions name: an open page then knows that it is outdated.
     pub pages_version: Option<fn() -> &'static str>,
+    /// Returns the addresses of the users of an account who can sign in, those of its owners first.
+    pub addresses: Option<FindAddresses>,
     /// Finds the users that are authors.
     pub user: Option<FindUser>,
     /// The sessions of people, who call the API without a key.
