@@ -37,6 +37,7 @@ pub struct Config {
     pub trace_to: String,
     pub trace_one_in: u64,
     pub rate_limit_per_minute: u32,
+    pub account_limit_keys: u32,
     /// Requests per minute that a key may make to the webhook trigger route, across all nodes; 0 for no limit.
     pub trigger_limit_per_minute: u32,
     pub public_limit_per_minute: u32,

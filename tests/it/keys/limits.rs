@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{a_second_later, create};
 use crate::on_both;
 use crate::people::{member, owner};
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Reply, Server};
 
 on_both![
     nobody_gives_more_than_they_have,
@@ -16,6 +16,7 @@ on_both![
     a_key_works_only_from_its_networks,
     an_expired_key_says_so,
     an_account_has_a_thousand_keys_that_work,
+    the_keys_of_an_account_have_a_limit_together,
 ];
 
 fn nobody_gives_more_than_they_have(db: Db) {
@@ -157,6 +158,42 @@ fn an_expired_key_says_so(db: Db) {
     client.patch(&path, json!({"expires_at": "2099-01-01T00:00:00Z"})).expect(200);
     a_second_later();
     key.get("/v1/products").expect(200);
+}
+
+/// Many keys are no way around the limit of one, and lock nobody out of the console.
+fn the_keys_of_an_account_have_a_limit_together(db: Db) {
+    let server = Server::with(db, |config| {
+        config.rate_limit_per_minute = 40;
+        config.account_limit_keys = 2;
+    });
+    let client = server.client();
+    let olga = owner(&server, &client, "olga@a.example");
+    let keys: Vec<Client> = (0..4).map(|_| server.with_scopes(&client, &["products.read"])).collect();
+    let reported = |reply: &Reply| {
+        let policy = reply.header("ratelimit-policy").to_string();
+        (policy, reply.header("ratelimit").split(";t=").next().unwrap().to_string())
+    };
+    let first = keys[0].get("/v1/products").expect(200);
+    assert!(reported(&first).0 == "\"key\";q=40;w=60" && reported(&first).1.starts_with("\"key\";r="), "{first:?}");
+    // One that asks too often uses up its own limit, and no more of that of the account.
+    let own: Vec<u16> = (0..80).map(|_| keys[0].get("/v1/products").status).collect();
+    assert!(own.contains(&429), "{own:?}");
+    keys[1].get("/v1/products").expect(200);
+    let all: Vec<Reply> = (0..45).flat_map(|_| [keys[2].get("/v1/products"), keys[3].get("/v1/products")]).collect();
+    let refused = all.iter().find(|reply| reply.status == 429).unwrap();
+    assert_eq!(
+        (reported(refused).0.as_str(), reported(refused).1.as_str()),
+        ("\"account\";q=80;w=60", "\"account\";r=0")
+    );
+    assert!(
+        refused.text.contains("The keys of your account together may make 80 requests per minute"),
+        "{}",
+        refused.text
+    );
+    assert!(refused.header("retry-after").parse::<u32>().unwrap() >= 1);
+    olga.get("/console/v1/products").expect(200);
+    let neighbour = server.client();
+    neighbour.get("/v1/products").expect(200);
 }
 
 /// Each key has a rate limit of its own, so many keys would be a way around it.

@@ -7,6 +7,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 
+use super::keys::{Left, Reported};
 use super::{keys, session};
 use crate::accounts;
 use crate::app::App;
@@ -75,6 +76,35 @@ pub async fn in_session(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Authen
         Err(_) => app.visitors.limit(&head.extensions, &head.headers)?,
     }
     found
+}
+
+/// Counts a request against the limit of its key, and that of its account: many keys are no way around the first. `reported` is the
+/// limit that leaves least. Sessions have limits of the same size of their own, so keys lock nobody out of the console.
+pub fn limit(app: &App, caller: &keys::AuthenticatedKey, reported: &mut Option<Reported>) -> Result<()> {
+    let own = app.config.rate_limit_per_minute;
+    let all = own.saturating_mul(app.config.account_limit_keys);
+    let (one, many) = match caller.key.session.is_empty() {
+        true => ("Your key", "The keys of your account together"),
+        false => ("Your session", "The sessions of your account together"),
+    };
+    // A request that the first rejects does not count against the second: a key that asks too often leaves room for others.
+    for (name, limiter, limit, who) in [("key", &caller.limiter, own, one), ("account", &caller.shared, all, many)] {
+        if limit == 0 {
+            continue;
+        }
+        let taken = limiter.take(limit, app.microseconds());
+        let left = taken.unwrap_or_else(|seconds| Left { remaining: 0, reset: seconds });
+        if taken.is_err() || reported.is_none_or(|tightest| left.remaining < tightest.left.remaining) {
+            *reported = Some(Reported { name, limit, left });
+        }
+        if let Err(seconds) = taken {
+            let message = format!("{who} may make {limit} requests per minute; retry in {seconds} s.");
+            let mut error = Error::new(Code::TooManyRequests, message);
+            error.retry_after = u32::try_from(seconds).ok();
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 /// Authenticates the caller of a stream again, at this address: its key, or its session if it has no key.

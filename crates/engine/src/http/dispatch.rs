@@ -11,10 +11,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, 
 use futures_util::FutureExt;
 use tracing::{Instrument as _, Span};
 
-use super::authentication::{in_session, known, signed};
+use super::authentication::{in_session, known, limit, signed};
 use super::bodies::Room;
 use super::decoding::{self, Decoded};
-use super::keys::{self, Left};
+use super::keys::{self, Left, Reported};
 use super::reads;
 use super::reply::{self, Reply};
 use super::responses::Unsent;
@@ -36,7 +36,7 @@ use crate::site::SIGNED;
 struct Seen {
     request_id: Arc<str>,
     route: &'static str,
-    left: Option<(u32, Left)>,
+    left: Option<Reported>,
 }
 
 /// Handles a request under `/v1`, or under `/v1` of the sessions.
@@ -65,10 +65,10 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     if strict && !seen.route.is_empty() {
         response.headers_mut().insert("preference-applied", HeaderValue::from_static("handling=strict"));
     }
-    if let Some((limit, left)) = seen.left {
+    if let Some(Reported { name, limit, left }) = seen.left {
         let headers = response.headers_mut();
-        reply::insert(headers, HeaderName::from_static("ratelimit-policy"), &format!("\"key\";q={limit};w=60"));
-        let state = format!("\"key\";r={};t={}", left.remaining, left.reset);
+        reply::insert(headers, HeaderName::from_static("ratelimit-policy"), &format!("\"{name}\";q={limit};w=60"));
+        let state = format!("\"{name}\";r={};t={}", left.remaining, left.reset);
         reply::insert(headers, HeaderName::from_static("ratelimit"), &state);
     }
     if method == Method::HEAD {
@@ -204,14 +204,14 @@ fn with_unknown(work: Result<Work>, mut faults: FieldErrors) -> Result<Work> {
 async fn authenticate(app: &Arc<App>, head: &Parts, seen: &mut Seen) -> Result<Arc<keys::AuthenticatedKey>> {
     if session::is_caller(head) {
         let caller = in_session(app, head).await?;
-        limit(app, &caller, seen)?;
+        limit(app, &caller, &mut seen.left)?;
         return Ok(caller);
     }
     if let Some(caller) = signed(app, head).await? {
         return Ok(caller);
     }
     let caller = known(app, head).await?;
-    limit(app, &caller, seen)?;
+    limit(app, &caller, &mut seen.left)?;
     Ok(caller)
 }
 
@@ -306,7 +306,7 @@ async fn ration(app: &App, caller: &Actor, seen: &mut Seen) -> Result<()> {
         Ok(left) => Some(*left),
         Err(error) => error.retry_after.map(|seconds| Left { remaining: 0, reset: seconds.into() }),
     };
-    seen.left = left.map(|left| (limit, left)).or(seen.left);
+    seen.left = left.map(|left| Reported { name: "key", limit, left }).or(seen.left);
     taken.map(drop)
 }
 
@@ -394,26 +394,6 @@ fn once(
         idempotency::keep(tx, ctx, claim, &reply.stored)?;
     }
     Ok(reply)
-}
-
-fn limit(app: &App, caller: &keys::AuthenticatedKey, seen: &mut Seen) -> Result<()> {
-    let limit = app.config.rate_limit_per_minute;
-    if limit == 0 {
-        return Ok(());
-    }
-    match caller.limiter.take(limit, app.microseconds()) {
-        Ok(left) => {
-            seen.left = Some((limit, left));
-            Ok(())
-        }
-        Err(seconds) => {
-            seen.left = Some((limit, Left { remaining: 0, reset: seconds }));
-            let message = format!("Your key may make {limit} requests per minute; retry in {seconds} s.");
-            let mut error = Error::new(Code::TooManyRequests, message);
-            error.retry_after = u32::try_from(seconds).ok();
-            Err(error)
-        }
-    }
 }
 
 fn idempotency_key(head: &Parts) -> Option<&HeaderValue> {

@@ -29,6 +29,8 @@ pub struct AuthenticatedKey {
     pub account: Arc<Account>,
     /// Its rate limiter.
     pub limiter: Arc<Limiter>,
+    /// The rate limiter that all keys of the account share, or all its sessions.
+    pub shared: Arc<Limiter>,
     read_at: Instant,
 }
 
@@ -45,6 +47,7 @@ impl AuthenticatedKey {
             actor: Who::visitor(&key.id),
             account: Arc::new(account),
             limiter: Arc::default(),
+            shared: Arc::default(),
             read_at: Instant::now(),
             key: Arc::new(key),
         }
@@ -80,12 +83,14 @@ pub struct KeyRing {
     find: Find,
     seen: RwLock<HashMap<[u8; 32], Arc<AuthenticatedKey>>>,
     used: Mutex<HashMap<String, Moment>>,
+    /// The rate limiter of each account.
+    accounts: Mutex<HashMap<i64, Arc<Limiter>>>,
 }
 
 impl KeyRing {
     /// Creates an empty cache of what `find` finds.
     pub fn new(find: Find) -> KeyRing {
-        KeyRing { find, seen: RwLock::default(), used: Mutex::default() }
+        KeyRing { find, seen: RwLock::default(), used: Mutex::default(), accounts: Mutex::default() }
     }
 
     /// Returns the key with this secret; an error if it is not valid, or not from this address, which few keys ask for.
@@ -164,6 +169,7 @@ impl KeyRing {
             actor: Who::of_key(&key),
             account: Arc::new(account),
             limiter: seen.map(|caller| caller.limiter.clone()).unwrap_or_default(),
+            shared: self.shared(key.account),
             read_at: Instant::now(),
             key: Arc::new(key),
         });
@@ -179,6 +185,16 @@ impl KeyRing {
     fn with_other_secret(&self, key: &Key) -> Option<Arc<AuthenticatedKey>> {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
         seen.values().find(|other| key.session.is_empty() && other.key.id == key.id).cloned()
+    }
+
+    /// Returns the rate limiter that the keys of an account share.
+    fn shared(&self, account: i64) -> Arc<Limiter> {
+        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        if accounts.len() >= MAX_KEYS && !accounts.contains_key(&account) {
+            // A recently used key holds the limiter of its account.
+            accounts.retain(|_, limiter| Arc::strong_count(limiter) > 1);
+        }
+        accounts.entry(account).or_default().clone()
     }
 
     /// Returns the keys used since the previous call, to be recorded.
@@ -207,6 +223,17 @@ fn unauthorized(message: &str) -> Error {
 #[derive(Default)]
 pub struct Limiter {
     paid_at: AtomicI64,
+}
+
+/// A limit as responses report it.
+#[derive(Clone, Copy)]
+pub struct Reported {
+    /// Whose limit it is: `key` or `account`.
+    pub name: &'static str,
+    /// Requests per minute.
+    pub limit: u32,
+    /// Its remainder.
+    pub left: Left,
 }
 
 /// The remainder of a limit.
