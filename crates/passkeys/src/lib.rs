@@ -74,6 +74,7 @@ pub fn register(site: &Site, challenge: &[u8], registration: &Registration) -> R
     let data = AuthenticatorData::parse(&registration.authenticator_data)?;
     data.check(site)?;
     let (id, key) = data.credential.ok_or(Refused("there is no new key in it"))?;
+    Key::parse(key)?.check()?;
     Ok(Passkey { id: id.to_vec(), key: key.to_vec(), counter: data.counter })
 }
 

@@ -167,6 +167,84 @@ fn changed_bytes_are_rejected() {
     assert_eq!(register(&site(), CHALLENGE, &without_key), Err(Refused("there is no new key in it")));
 }
 
+/// The answer of an authenticator with this COSE key.
+fn registered(cose: &[u8]) -> Result<Passkey, Refused> {
+    let credential = [&[0; 16], &[0, 2][..], b"id", cose].concat();
+    let registration = Registration {
+        client_data: client_data("webauthn.create", CHALLENGE, "https://kantoor.example"),
+        authenticator_data: authenticator_data("kantoor.example", 0x41, 0, &credential),
+    };
+    register(&site(), CHALLENGE, &registration)
+}
+
+#[test]
+fn a_key_that_is_not_on_its_curve_is_rejected() {
+    let off_curve = Err(Refused("its key is not a point on the curve"));
+    let own = Authenticator::p256().cose();
+    assert!(registered(&own).is_ok());
+    // Another y, another x, and nothing but zeros or ones.
+    for change in [(own.len() - 1, 1), (12, 1), (own.len() - 32, 0x80)] {
+        let mut changed = own.clone();
+        changed[change.0] ^= change.1;
+        assert_eq!(registered(&changed), off_curve, "byte {}", change.0);
+    }
+    for fill in [0, 0xff] {
+        let mut changed = own.clone();
+        changed[10..42].fill(fill);
+        changed[45..].fill(fill);
+        assert_eq!(registered(&changed), off_curve, "{fill}");
+    }
+    let own = Authenticator::ed25519().cose();
+    assert!(registered(&own).is_ok());
+    let with = |y: [u8; 32]| registered(&[&own[..10], &y].concat());
+    let small = |low: u8, rest: u8, high: u8| {
+        let mut y = [rest; 32];
+        (y[0], y[31]) = (low, high);
+        y
+    };
+    // 2 is not on the curve; 0, 1 and -1 have a small order, as has the point after them; the last writes 1 in another way.
+    let of_order_eight = [
+        0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5, 0xdf,
+        0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
+    ];
+    for y in [
+        small(2, 0, 0),
+        small(0, 0, 0),
+        small(1, 0, 0),
+        small(0xec, 0xff, 0x7f),
+        of_order_eight,
+        small(0xee, 0xff, 0x7f),
+    ] {
+        assert_eq!(with(y), off_curve, "{y:?}");
+    }
+}
+
+#[test]
+fn an_rsa_key_of_an_odd_size_is_rejected() {
+    let cose = |n: &[u8], e: [u8; 3]| {
+        let length = u16::try_from(n.len()).unwrap().to_be_bytes();
+        [&[0xa4, 1, 3, 3, 0x39, 1, 0, 0x20, 0x59][..], &length, n, &[0x21, 0x43], &e].concat()
+    };
+    let n = decode(RSA_MODULUS).unwrap();
+    assert!(registered(&cose(&n, [1, 0, 1])).is_ok());
+    let (mut even, mut short) = (n.clone(), n.clone());
+    *even.last_mut().unwrap() ^= 1;
+    short[0] = 0x7f;
+    let padded = [&[0][..], &n].concat();
+    for (n, e) in [
+        (&n, [1, 0, 0]),
+        (&n, [0, 0, 3]),
+        (&n, [0, 0, 1]),
+        (&even, [1, 0, 1]),
+        (&short, [1, 0, 1]),
+        (&padded, [1, 0, 1]),
+        (&n[..128].to_vec(), [1, 0, 1]),
+        (&n.repeat(5), [1, 0, 1]),
+    ] {
+        assert_eq!(registered(&cose(n, e)), Err(Refused("its key is no RSA key")), "{} bytes, {e:?}", n.len());
+    }
+}
+
 #[test]
 fn an_rsa_key_of_another_program_is_read() {
     let (n, signature) = (decode(RSA_MODULUS).unwrap(), decode(RSA_SIGNATURE).unwrap());
