@@ -11,6 +11,7 @@ on_both![
     people_who_have_signed_in_get_the_console,
     a_page_contains_what_its_screen_asks_first,
     a_reader_gets_no_more_than_the_role_allows,
+    a_browser_keeps_nothing_of_the_business,
     signing_in_leads_back_to_where_somebody_wanted_to_go,
 ];
 
@@ -54,6 +55,29 @@ fn people_who_have_signed_in_get_the_console(db: Db) {
     let version = page.text.split("data-version=\"").nth(1).unwrap().split('"').next().unwrap();
     assert_eq!(browser.get("/console/v1/products").header("x-kantoor-version"), version);
     assert_eq!(client.get("/v1/products").header("x-kantoor-version"), "");
+}
+
+/// Whoever uses the browser next finds nothing on its disk. Programs may keep responses, and ask whether they have changed.
+fn a_browser_keeps_nothing_of_the_business(db: Db) {
+    let server = Server::start(db);
+    let client = client(&server);
+    let browser = owner(&server, &client, "olga@a.example");
+    let product = browser.post("/console/v1/products", json!({"name": "Boiler"})).expect(201).id();
+    let file = client.upload("note.txt", b"hello").expect(201).id();
+    for (path, status) in [
+        ("/console/v1/products".to_string(), 200),
+        (format!("/console/v1/products/{product}"), 200),
+        (format!("/console/v1/files/{file}/content"), 200),
+        ("/console/v1/nowhere".to_string(), 404),
+    ] {
+        let reply = browser.get(&path);
+        assert_eq!((reply.status, reply.header("cache-control")), (status, "private, no-store"), "{path}");
+    }
+    assert_eq!(open(&browser, &format!("/products/{product}")).header("cache-control"), "private, no-store");
+    let path = format!("/v1/products/{product}");
+    let tag = client.get(&path).header("etag").to_string();
+    let known = client.send("GET", &path, &[("if-none-match", &tag)], "");
+    assert_eq!((known.status, known.header("cache-control")), (304, "private, no-cache"));
 }
 
 #[track_caller]

@@ -26,6 +26,8 @@ pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>)
     visitors::note_peer(request.extensions_mut(), peer);
     if session::enters(&mut request) {
         let mut response = dispatch::answer(app, request).await;
+        // A browser keeps nothing of the business on its disk, for whoever uses it next.
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
         if let Some(version) = registry().pages_version {
             reply::insert(response.headers_mut(), HeaderName::from_static("x-kantoor-version"), version());
         }
