@@ -314,6 +314,23 @@ fn heads_gzip_and_headers() {
     assert_eq!(client.get("/nowhere").expect(404).code(), "not_found");
 }
 
+/// A header that repeats a long query for every page would be larger than proxies accept.
+#[test]
+fn a_long_query_is_not_repeated_in_the_headers() {
+    let server = Server::start(Db::sqlite());
+    let client = server.client();
+    for number in 0..3 {
+        client.post("/v1/products", json!({"name": format!("Product {number}")})).expect(201);
+    }
+    let list = |more: &str| client.get(&format!("/v1/products?per_page=1&page=2{more}")).expect(200);
+    let link = list("&q=Product&x=1").header("link").to_string();
+    assert!(link.contains("rel=\"next\"") && link.contains("rel=\"prev\"") && link.contains("q=Product"), "{link}");
+    let long = list(&format!("&nothing={}", "x".repeat(60_000)));
+    assert_eq!((long.header("link"), &long.json()["meta"]["pages"]), ("", &json!(3)));
+    let size: usize = long.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    assert!(size < 1024, "{size} bytes of headers");
+}
+
 #[test]
 fn ready_reports_failed_checks() {
     let server = Server::with(Db::sqlite(), |config| config.min_free_disk_mib = u64::MAX / (1024 * 1024));

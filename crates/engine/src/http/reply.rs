@@ -50,6 +50,10 @@ pub struct Reply {
     pub replayed: bool,
 }
 
+/// Maximum size of the `Link` header, which repeats the query for each page. Proxies reserve 4 KB for all headers of a response and
+/// reject one with more.
+const MAX_LINK: usize = 3000;
+
 impl Reply {
     /// Creates the reply for a response; `link` returns the URL of a page.
     pub fn of(answer: Answer, link: impl Fn(i64) -> String) -> Reply {
@@ -80,7 +84,7 @@ impl Reply {
             content: answer.content,
             after: answer.after,
             counts: answer.counts,
-            link: links.join(", "),
+            link: Some(links.join(", ")).filter(|link| link.len() <= MAX_LINK).unwrap_or_default(),
             replayed: false,
         }
     }
