@@ -1,6 +1,7 @@
 //! What the operator installs: packages, the unit of systemd, and `kantoor doctor`.
 
 mod image;
+mod proxies;
 mod upgrade;
 
 use std::os::unix::fs::MetadataExt;
@@ -295,61 +296,6 @@ fn assert_links_lead_somewhere(folder: &Path) {
         }
     }
     assert!(count > 10, "{}", folder.display());
-}
-
-/// The example of nginx in front of several clusters leads every name to its cluster.
-#[test]
-fn the_directory_of_accounts_leads_to_the_clusters() {
-    let Some(nginx) = ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|path| Path::new(path).exists()) else {
-        eprintln!("skipped: nginx is not installed");
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let own = folder.path();
-    let (first, second) = (Db::sqlite(), Db::sqlite());
-    let clusters = [Binary::start(&first, "", &[]), Binary::start(&second, "", &[])];
-    let accounts = own.join("accounts");
-    std::fs::write(&accounts, "acme.example.com cluster-1;\nbakery.example.com cluster-2;\n").unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let example = std::fs::read_to_string("packaging/nginx-clusters.conf").unwrap();
-    let mut text = format!("pid {0}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n", own.display());
-    for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
-        text += &format!("{kind}_temp_path {}/{kind};\n", own.display());
-    }
-    // Without certificates, and with one node in each cluster.
-    let without = ["listen [::]", "ssl_", "server 10.0.1.12", "server 10.0.2.12"];
-    for line in example.lines().filter(|line| !without.iter().any(|start| line.trim().starts_with(start))) {
-        text += &line
-            .replace("443 ssl http2", &format!("127.0.0.1:{port}"))
-            .replace("/etc/nginx/kantoor.accounts", &accounts.display().to_string())
-            .replace("10.0.1.11:8080", clusters[0].client.base.trim_start_matches("http://"))
-            .replace("10.0.2.11:8080", clusters[1].client.base.trim_start_matches("http://"));
-        text.push('\n');
-    }
-    let (settings, log) = (own.join("nginx.conf"), own.join("error.log"));
-    std::fs::write(&settings, text + "}\n").unwrap();
-    let mut command = Command::new(nginx);
-    command.arg("-c").arg(&settings).arg("-e").arg(&log).args(["-g", "daemon off;"]);
-    let mut running = command.spawn().unwrap();
-    let status = |host: &str, key: &str| {
-        let (host, key) = (format!("Host: {host}"), format!("Authorization: Bearer {key}"));
-        let mut curl = Command::new("curl");
-        curl.args(["-s", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "-o", "/dev/null"]);
-        curl.args(["-w", "%{http_code}", "-H", &host, "-H", &key, &format!("http://127.0.0.1:{port}/v1/products")]);
-        String::from_utf8(curl.output().unwrap().stdout).unwrap()
-    };
-    let keys = clusters.each_ref().map(|cluster| cluster.client.key.as_str());
-    let found = [
-        status("acme.example.com", keys[0]),
-        status("cluster-1.example.com", keys[0]),
-        status("bakery.example.com", keys[1]),
-        status("acme.example.com", keys[1]),
-        status("nobody.example.com", keys[0]),
-    ];
-    let _ = Command::new("kill").arg(running.id().to_string()).status();
-    let _ = running.wait();
-    let log = std::fs::read_to_string(&log).unwrap_or_default();
-    assert_eq!(found, ["200", "200", "200", "401", "404"], "{log}");
 }
 
 /// The package only recommends the certificates of authorities, and the archive brings none.
