@@ -1,5 +1,6 @@
 //! Typesets documents as PDF files and stores them.
 
+pub mod memory;
 pub mod turns;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use sha2::{Digest, Sha256};
 use store::Tx;
 
 use crate::files::{self, Origin};
+use memory::Memory;
 
 /// The built-in template.
 pub const TEMPLATE: &str = include_str!("../templates/document.typ");
@@ -64,12 +66,18 @@ pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
     }
     let data = with_labels(&print.data).to_string();
     let input = pdf::Input { data: data.as_bytes(), images: &images, attachment: None, created: print.created };
-    let done = app
-        .services
-        .get::<pdf::Typesetter>()
-        .typeset(input)
-        .map_err(|error| Error::internal(format!("cannot create a PDF: {error}")))?;
+    let done = app.services.get::<pdf::Typesetter>().typeset(input).map_err(|error| {
+        Error::internal(format!("cannot create a PDF: {error}{}", hint(&error, &Memory::of(&app.config))))
+    })?;
     Ok(done.bytes)
+}
+
+/// Says that memory may be the cause, if there is little: the job shows it.
+fn hint(error: &pdf::Error, memory: &Memory) -> String {
+    match (error, memory.trouble()) {
+        (pdf::Error::Failed(_), Some((found, remedy))) => format!(". {found} {remedy}"),
+        _ => String::new(),
+    }
 }
 
 /// The data with the labels of its language. They are not stored with each job; jobs of older versions have them.
@@ -152,13 +160,14 @@ pub fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
         path => std::fs::read_to_string(path)
             .map_err(|error| Error::new(Code::Unavailable, format!("Cannot read the template {path}: {error}.")))?,
     };
+    let memory = Memory::of(config);
     let opened = if config.typeset_apart {
         let program = pdf::Program {
             path: own_program(),
-            arguments: vec!["typeset-worker".into(), config.typeset_memory_mib.to_string().into()],
+            arguments: vec!["typeset-worker".into(), memory.most.to_string().into()],
             patience: Duration::from_secs(config.typeset_timeout_seconds.max(1)),
         };
-        pdf::Typesetter::apart(&own, program)
+        pdf::Typesetter::apart(&own, program).and_then(|typesetter| typesetter.with_presses(memory.presses))
     } else {
         pdf::Typesetter::new(&own)
     };

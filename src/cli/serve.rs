@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{error_line, logging, notify, say};
 use crate::people::operator;
+use crate::typesetting::memory::Memory;
 use crate::{demo, opening};
 
 #[derive(Args)]
@@ -90,6 +91,9 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
         .map_err(|error| error.to_string())?
         .map_err(error_line)?;
     tracing::info!(%address, database = ?app.store.dialect(), "Kantoor is ready at http://{opened} (docs at /docs).");
+    if let Some((found, remedy)) = Memory::of(&app.config).trouble() {
+        tracing::warn!("{found} {remedy}");
+    }
     if app.config.smtp_host.is_empty() {
         let folder = app.config.data.join("mail");
         tracing::warn!(

@@ -15,6 +15,7 @@ use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::typesetting::memory::Memory;
 use crate::typesetting::{self, Print};
 
 /// Maximum number of queued requests of an account; and for large documents.
@@ -35,7 +36,7 @@ pub struct Turns {
 /// Opens the typesetter, and the turns to use it.
 pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     services.add(typesetting::open_typesetter(config)?);
-    services.add(Turns::new());
+    services.add(Turns::new(Memory::of(config).presses));
     Ok(())
 }
 
@@ -84,11 +85,11 @@ struct Turn {
 }
 
 impl Turns {
-    /// Creates empty queues.
-    pub fn new() -> Turns {
+    /// Creates empty queues for this number of concurrent documents.
+    pub fn new(presses: usize) -> Turns {
         Turns {
             lines: Arc::default(),
-            presses: Arc::new(Semaphore::new(pdf::presses())),
+            presses: Arc::new(Semaphore::new(presses)),
             large_press: Arc::new(Semaphore::new(1)),
             kept: Mutex::default(),
         }
@@ -148,12 +149,6 @@ impl Turns {
     }
 }
 
-impl Default for Turns {
-    fn default() -> Turns {
-        Turns::new()
-    }
-}
-
 impl Turn {
     async fn take(&self) -> Result<OwnedSemaphorePermit> {
         acquire(&self.line.turn).await
@@ -209,7 +204,7 @@ mod tests {
 
     #[test]
     fn queues_are_limited_and_removed_when_empty() {
-        let turns = Turns::new();
+        let turns = Turns::new(2);
         let held: Vec<Turn> = (0..=WAITING).map(|_| turns.line_up(1, false).unwrap()).collect();
         let error = turns.line_up(1, false).err().unwrap();
         assert_eq!((error.code, error.retry_after), (Code::Overloaded, Some(1)));

@@ -57,6 +57,7 @@ pub struct Wanted {
 pub fn examine(config: &Config, wanted: &Wanted, report: &mut dyn FnMut(Finding)) {
     machine::settings(config).into_iter().for_each(&mut *report);
     machine::disk(config).into_iter().for_each(&mut *report);
+    machine::memory(config).into_iter().for_each(&mut *report);
     machine::open_files().into_iter().for_each(&mut *report);
     database::examine(config).into_iter().for_each(&mut *report);
     backups::examine(config).into_iter().for_each(&mut *report);

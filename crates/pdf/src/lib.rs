@@ -162,6 +162,18 @@ impl Typesetter {
         Ok(Typesetter { place, made: AtomicU64::new(0) })
     }
 
+    /// Uses at most `many` processes at the same time, and one more for large documents.
+    pub fn with_presses(self, many: usize) -> Result<Typesetter, Error> {
+        let place = match self.place {
+            Runtime::Apart { program, template, .. } => {
+                let presses = Box::new(TypesetPool::new(many.max(1), || Ok::<_, Error>(None))?);
+                Runtime::Apart { program, template, presses }
+            }
+            here @ Runtime::Here(_) => here,
+        };
+        Ok(Typesetter { place, made: self.made })
+    }
+
     /// Returns the number of documents started.
     pub fn made(&self) -> u64 {
         self.made.load(Ordering::Relaxed)

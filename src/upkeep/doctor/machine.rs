@@ -9,6 +9,7 @@ use engine::secrets::vault::Vault;
 use rustix::process::{Resource, getrlimit};
 
 use super::{Finding, database};
+use crate::typesetting::memory::Memory;
 
 /// Below this, a busy server may run out of connections.
 const FEW_FILES: u64 = 4096;
@@ -129,6 +130,15 @@ fn access(folder: &Path) -> Finding {
         return Finding::advice("disk", found, format!("chmod 700 {place}"));
     }
     Finding::fine("disk", format!("Only its own user can open {place}."))
+}
+
+pub fn memory(config: &Config) -> Vec<Finding> {
+    let memory = Memory::of(config);
+    match memory.trouble() {
+        Some((found, remedy)) => vec![Finding::problem("memory", found, remedy)],
+        None if memory.total == 0 => Vec::new(),
+        None => vec![Finding::fine("memory", format!("The server may use {} MiB of memory.", memory.total))],
+    }
 }
 
 pub fn open_files() -> Vec<Finding> {
