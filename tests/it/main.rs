@@ -57,6 +57,7 @@ mod relations;
 mod running;
 mod sandbox;
 mod sealed;
+mod searching;
 mod secrets;
 mod server;
 mod settings;

@@ -4,6 +4,7 @@ pub mod batch;
 mod conditions;
 mod doubts;
 pub mod sums;
+mod texts;
 
 use store::{Row, Tx, Value};
 
@@ -12,7 +13,7 @@ use crate::context::Ctx;
 use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
 use crate::record::{LIST, Layout, Record, parse_date};
 use crate::records::{self, Work};
-use crate::search;
+use crate::search::{self, Wanted, Way};
 use crate::text::not_allowed;
 use conditions::{Condition, Filter, filter, ids};
 use doubts::Doubt;
@@ -259,8 +260,16 @@ impl ListQuery {
 
     fn run(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx, write: WriteRow) -> Result<Answer> {
         let warnings = doubts::warnings(layout.shape.table, tx, ctx, &self.doubts, self.strict)?;
-        let statements = self.statements(layout, tx, ctx)?;
-        let (mut rows, mut stored_total) = (0, None);
+        let mut statements = self.statements(layout, tx, ctx)?;
+        let mut known_total = None;
+        if let Some((page, values)) = statements.page_of_few.take() {
+            let total = tx.int(&statements.total, &statements.total_values)?;
+            if self.is_few(total) {
+                (statements.page, statements.page_values) = (page, values);
+            }
+            known_total = Some(total);
+        }
+        let (mut rows, mut last) = (0, String::new());
         let mut data = Vec::with_capacity(256 * self.per_page.min(MAX_PER_PAGE).unsigned_abs() as usize);
         data.push(b'[');
         tx.each(&statements.page, &statements.page_values, |row| {
@@ -269,18 +278,25 @@ impl ListQuery {
             }
             write(row, ctx, &mut data)?;
             if !statements.counts && rows == 0 {
-                stored_total = Some(row.int(layout.sql.list_width())?);
+                known_total = Some(row.int(layout.sql.list_width())?);
             }
             rows += 1;
+            if rows == self.per_page && statements.rest.is_some() {
+                last = row.text(0)?.to_string();
+            }
             ctx.fits(data.len())
         })?;
         data.push(b']');
         // A page that is not full is the last one, so the total follows without another query.
         let is_last = rows < self.per_page && (rows > 0 || self.page == 1);
-        let total = match stored_total {
-            Some(total) => total,
-            None if statements.counts && is_last => self.offset() + rows,
-            None => tx.int(&statements.total, &statements.total_values)?,
+        let total = match (known_total, statements.rest) {
+            (Some(total), _) => total,
+            (None, _) if statements.counts && is_last => self.offset() + rows,
+            (None, Some((rest, mut values))) if !last.is_empty() => {
+                values.push(last.into());
+                self.offset() + rows + tx.int(&rest, &values)?
+            }
+            _ => tx.int(&statements.total, &statements.total_values)?,
         };
         let mut answer = self.answer(data, total);
         if !self.sums.is_empty() {
@@ -312,8 +328,26 @@ impl ListQuery {
         let selection = self.selection(layout, tx, ctx)?;
         let counts = selection.values.len() > 1 || !self.conditions.is_empty();
         let (total, total_values) = self.total_statement(layout, &selection, counts);
-        let (page, page_values) = self.page_statement(layout, selection, counts);
-        Ok(Statements { page, page_values, total, total_values, counts })
+        let mut statements = Statements {
+            total,
+            total_values,
+            counts,
+            page: String::new(),
+            page_values: Vec::new(),
+            page_of_few: None,
+            rest: None,
+        };
+        let compares = !selection.texts.is_empty() && self.conditions.is_empty();
+        if compares && self.is_by_id(layout) {
+            statements.rest = Some(self.rest_statement(&selection));
+            (statements.page, statements.page_values) = self.page_by_texts(layout, selection);
+            return Ok(statements);
+        }
+        if compares {
+            statements.page_of_few = Some(self.page_statement(layout, selection.of_few(layout), counts));
+        }
+        (statements.page, statements.page_values) = self.page_statement(layout, selection, counts);
+        Ok(statements)
     }
 
     /// Returns the tables and conditions of the list.
@@ -323,14 +357,24 @@ impl ListQuery {
         let mut from = table.to_string();
         let mut only_found = String::new();
         let mut conditions = format!("{table}.account_id = $1");
+        let mut texts = String::new();
         if let Some(words) = &self.search {
-            let (found, wanted) = search::ids_with(tx, words)?;
             values.push(layout.shape.name.into());
-            values.extend(wanted);
-            only_found = format!("({found}) found");
-            // CROSS JOIN keeps SQLite from scanning the whole sort index for a few matches.
-            from = format!("{only_found} CROSS JOIN {table}");
-            conditions.push_str(&format!(" AND {table}.id = found.record_id"));
+            match search::way(tx, ctx.account, layout.shape.name, words)? {
+                Way::Index(found, wanted) => {
+                    values.extend(wanted);
+                    only_found = format!("({found}) found");
+                    // CROSS JOIN keeps SQLite from scanning the whole sort index for a few matches.
+                    from = format!("{only_found} CROSS JOIN {table}");
+                    conditions.push_str(&format!(" AND {table}.id = found.record_id"));
+                }
+                Way::Texts(patterns) => {
+                    texts = search::texts(tx, patterns.len(), Wanted::First);
+                    only_found = format!("(SELECT record_id {}) found", search::texts(tx, patterns.len(), Wanted::All));
+                    conditions.push_str(&format!(" AND {}", search::has_words(tx, table, patterns.len())));
+                    values.extend(patterns);
+                }
+            }
         }
         // Few records belong to one parent or share an address: that condition chooses the index, and the others are checked
         // per row.
@@ -358,7 +402,7 @@ impl ListQuery {
             && self.conditions.iter().all(|condition| matches!(condition, Condition::When(..)));
         // The indexes of narrow fields continue with the creation time.
         let sort_by = if !few && (!narrow || self.sort == "created_at") { table.to_string() } else { aside };
-        Ok(Selection { from, only_found, conditions, values, several, sort_by })
+        Ok(Selection { from, only_found, texts, conditions, values, several, sort_by })
     }
 
     /// Returns the statement for the total: a count, or the stored number.
@@ -457,11 +501,15 @@ impl ListQuery {
 }
 
 /// What both statements of a list select from.
+#[derive(Clone)]
 struct Selection {
     /// The table, after the results of a search.
     from: String,
     /// The results of a search; empty without one.
     only_found: String,
+    /// The texts that are compared with the words of a search: `FROM … WHERE …`; empty without a search, and with one that the
+    /// index serves.
+    texts: String,
     /// The conditions, as SQL.
     conditions: String,
     /// The values of the conditions and of `only_found`.
@@ -484,6 +532,11 @@ pub struct Statements {
     pub total_values: Vec<Value<'static>>,
     /// Whether it counts rows, rather than reading a stored number.
     pub counts: bool,
+    /// The page, if the total turns out to be low: it starts from the texts, and sorts the records. With a high total, the first
+    /// that match come soon in the order of the list.
+    pub page_of_few: Option<(String, Vec<Value<'static>>)>,
+    /// Counts what comes after a full page, from an id on that is the last value.
+    pub rest: Option<(String, Vec<Value<'static>>)>,
 }
 
 fn whole_from_one(text: &str) -> Result<i64, Violation> {

@@ -11,6 +11,7 @@ const OWN: &[Migration] = &[
     accounts::KEYS,
     accounts::CLOSING,
     search::MIGRATION,
+    search::PENDING,
     log::MIGRATION,
     log::ORDINARY,
     log::SHARED_DATA,

@@ -67,17 +67,70 @@ INSERT INTO search_pieces (piece, texts) VALUES ('', 0);
 ",
 };
 
-/// A `SELECT` of the ids of records that have `words`, and its values from $3 on. $1 is the
-/// account, $2 the name of the record, $3 and further the patterns. An index of trigrams has nothing
-/// for less than three letters; those look through the texts of the account.
-pub fn ids_with(tx: &mut Tx, words: &str) -> Result<(String, Vec<Value<'static>>)> {
+/// A search looks through the pending texts of its own account.
+pub const PENDING: Migration = Migration {
+    number: 134,
+    name: "texts that wait for the search index, by account",
+    sql: "
+DROP INDEX search_texts_pending;
+CREATE INDEX search_texts_pending ON search_texts (account_id, number) WHERE pending = 1;
+",
+};
+
+/// How the records of a kind that have some words are found.
+pub enum Way {
+    /// By the index: a `SELECT` of their ids, and its values from $3 on.
+    Index(String, Vec<Value<'static>>),
+    /// By comparing the texts of the account with patterns, the values from $3 on: the index has nothing for less than three
+    /// letters, and is slower where it has more texts than the account.
+    Texts(Vec<Value<'static>>),
+}
+
+/// Returns how to find the records that have `words`. $1 of the statements is the account, $2 the name of the record.
+pub fn way(tx: &mut Tx, account: i64, kind: &'static str, words: &str) -> Result<Way> {
     let parts = Parts::of(words);
-    if parts.are_short() {
-        let all = like_all("folded", 3, parts.0.len());
-        let sql = format!("SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND {all}");
-        return Ok((sql, parts.patterns()));
-    }
-    asking(tx, 1, &parts)
+    Ok(match asking(tx, account, &[kind], &parts)? {
+        Some((sql, values)) => Way::Index(sql, values),
+        None => Way::Texts(parts.patterns()),
+    })
+}
+
+/// Which of the texts an account's search wants: PostgreSQL cannot estimate how many match, so the condition tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The first that match, in order: most do, so it reads them in this order, and stops.
+    First,
+    /// All that match, which are few.
+    All,
+}
+
+/// A condition on the text of a row that has `parts` patterns, with values from `first` on. Neither database asks the index of
+/// trigrams for it.
+fn compared(first: usize, parts: usize, wanted: Wanted) -> String {
+    let holds = if wanted == Wanted::First { "<> 0" } else { "= 1" };
+    format!("CASE WHEN {} THEN 1 ELSE 0 END {holds}", like_all("folded", first, parts))
+}
+
+/// `FROM … WHERE …` of the texts of an account, by their records, that have `parts` patterns; the kind is at `kind`, the patterns
+/// are at $3 and further.
+fn texts_of(tx: &Tx, kind: usize, parts: usize, wanted: Wanted) -> String {
+    let index = tx.dialect().indexed_by("search_texts_record");
+    format!("FROM search_texts{index} WHERE account_id = $1 AND kind = ${kind} AND {}", compared(3, parts, wanted))
+}
+
+/// Returns `FROM … WHERE …` of the texts that [`Way::Texts`] finds.
+pub fn texts(tx: &Tx, parts: usize, wanted: Wanted) -> String {
+    texts_of(tx, 2, parts, wanted)
+}
+
+/// Returns the condition that a record of `table` has the patterns of [`Way::Texts`].
+pub fn has_words(tx: &Tx, table: &str, parts: usize) -> String {
+    let index = tx.dialect().indexed_by("search_texts_record");
+    // A count, not EXISTS: of that, the databases might make a join that reads all texts.
+    format!(
+        "(SELECT count(*) FROM search_texts{index} WHERE account_id = $1 AND kind = $2 AND record_id = {table}.id AND {}) > 0",
+        compared(3, parts, Wanted::First)
+    )
 }
 
 /// The shortest text that the index can look up.
@@ -127,11 +180,23 @@ impl Parts {
     }
 }
 
-/// Returns the statement that finds texts of some kinds, and its values after the account and the kinds.
-fn asking(tx: &mut Tx, kinds: usize, parts: &Parts) -> Result<(String, Vec<Value<'static>>)> {
-    let (pieces, found) = pieces::to_ask_for(tx, parts.longest())?;
-    let (sql, asked) = tx.dialect().search(kinds, parts.0.len(), &pieces, found);
-    Ok((sql, parts.patterns().into_iter().chain(asked.map(Value::from)).collect()))
+/// Returns the statement that finds texts of some kinds by the index, and its values after the account and the kinds; none if
+/// it is faster to compare the texts of the account.
+fn asking(
+    tx: &mut Tx,
+    account: i64,
+    kinds: &[&'static str],
+    parts: &Parts,
+) -> Result<Option<(String, Vec<Value<'static>>)>> {
+    if parts.are_short() {
+        return Ok(None);
+    }
+    let asked = pieces::to_ask_for(tx, account, kinds, parts.longest())?;
+    if !asked.is_faster() {
+        return Ok(None);
+    }
+    let (sql, values) = tx.dialect().search(kinds.len(), parts.0.len(), &asked.pieces, asked.found);
+    Ok(Some((sql, parts.patterns().into_iter().chain(values.map(Value::from)).collect())))
 }
 
 /// How many of the latest records of a kind are compared with one or two letters.
@@ -167,7 +232,10 @@ pub fn among_kinds(
         }
         return Ok(found);
     }
-    let (found, asked) = asking(tx, kinds.len(), &parts)?;
+    let Some((found, asked)) = asking(tx, ctx.account, kinds, &parts)? else {
+        let (sql, values) = newest_by_texts(tx, ctx, kinds, &parts, most);
+        return tx.all(&sql, &values, named);
+    };
     let mut values: Vec<Value> = vec![ctx.account.into()];
     values.extend(kinds.iter().map(|kind| Value::from(*kind)));
     values.extend(asked);
@@ -178,6 +246,31 @@ pub fn among_kinds(
         values.len()
     );
     tx.all(&sql, &values, named)
+}
+
+/// Returns the statement for the newest records of each kind, which compares the texts of the account from the newest on.
+fn newest_by_texts(
+    tx: &Tx,
+    ctx: &Ctx,
+    kinds: &[&'static str],
+    parts: &Parts,
+    most: i64,
+) -> (String, Vec<Value<'static>>) {
+    let (mut values, mut selects): (Vec<Value>, Vec<String>) = (vec![ctx.account.into()], Vec::new());
+    let limit = parts.0.len() + 3;
+    for kind in kinds {
+        values.push((*kind).into());
+        let texts = texts_of(tx, values.len(), parts.0.len(), Wanted::First);
+        if selects.is_empty() {
+            values.extend(parts.patterns());
+            values.push(most.into());
+        }
+        selects.push(format!(
+            "SELECT * FROM (SELECT kind, record_id {texts} ORDER BY record_id DESC LIMIT ${limit}) newest{}",
+            selects.len()
+        ));
+    }
+    (selects.join(" UNION ALL "), values)
 }
 
 /// Number of pending texts at which they are added to the index.
@@ -223,25 +316,28 @@ pub fn tidy(store: &Store) -> Result<bool> {
     Ok(added > 0 && waiting > added || unsampled >= 2 * CHUNK)
 }
 
-/// Adds up to `most` pending texts to the index, the oldest first; returns how many.
+/// Adds up to `most` pending texts to the index, account by account; returns how many.
 fn add_pending(tx: &mut Tx, most: i64) -> Result<i64> {
     let index = tx.dialect().indexed_by("search_texts_pending");
-    let sql =
-        format!("SELECT number, length(folded) FROM search_texts{index} WHERE pending = 1 ORDER BY number LIMIT $1");
-    let waiting = tx.all(&sql, &[most.into()], |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?;
-    let (mut last, mut added, mut characters) = (0, 0, 0);
-    for (number, length) in waiting {
+    let sql = format!(
+        "SELECT account_id, number, length(folded) FROM search_texts{index} WHERE pending = 1
+         ORDER BY account_id, number LIMIT $1"
+    );
+    let waiting = tx.all(&sql, &[most.into()], |row| Ok::<_, Error>(((row.int(0)?, row.int(1)?), row.int(2)?)))?;
+    let (mut last, mut added, mut characters) = ((0, 0), 0, 0);
+    for (place, length) in waiting {
         characters += length;
         if added > 0 && characters > MAX_CHARACTERS {
             break;
         }
-        (last, added) = (number, added + 1);
+        (last, added) = (place, added + 1);
     }
+    // In the order of their numbers: SQLite collects what it adds to the index as long as they increase.
     let sql = format!(
-        "UPDATE search_texts SET pending = 0
-         WHERE number IN (SELECT number FROM search_texts{index} WHERE pending = 1 AND number <= $1)"
+        "UPDATE search_texts SET pending = 0 WHERE number IN
+         (SELECT number FROM search_texts{index} WHERE pending = 1 AND (account_id, number) <= ($1, $2))"
     );
-    tx.execute(&sql, &[last.into()])?;
+    tx.execute(&sql, &[last.0.into(), last.1.into()])?;
     Ok(added)
 }
 

@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::context::Ctx;
 use crate::error::Result;
 use crate::record::{AnyRecord, DETAIL, Layout, Record, write_json};
-use crate::search;
+use crate::search::{self, Way};
 
 /// Number of records in a batch.
 const BATCH: usize = 500;
@@ -96,10 +96,13 @@ impl ListQuery {
         let mut values: Vec<Value<'static>> = vec![ctx.account.into()];
         let mut conditions = format!("{table}.account_id = $1");
         if let Some(words) = &self.search {
-            let (found, wanted) = search::ids_with(tx, words)?;
             values.push(layout.shape.name.into());
+            let (only, wanted) = match search::way(tx, ctx.account, layout.shape.name, words)? {
+                Way::Index(found, wanted) => (format!("{table}.id IN (SELECT record_id FROM ({found}) found)"), wanted),
+                Way::Texts(patterns) => (search::has_words(tx, table, patterns.len()), patterns),
+            };
             values.extend(wanted);
-            conditions.push_str(&format!(" AND {table}.id IN (SELECT record_id FROM ({found}) found)"));
+            conditions.push_str(&format!(" AND {only}"));
         }
         let aside = tx.dialect().by_no_index(table);
         for condition in &self.conditions {

@@ -15,6 +15,12 @@ const ROWS: usize = 32;
 /// Reading an entry of a list takes this fraction of the time to compare a text (measured on SQLite: 25 nanoseconds and
 /// one and a half microseconds).
 const READ: u64 = 60;
+/// Comparing a text takes this fraction of that time when the texts of an account are read in turn, not found one by one.
+const IN_TURN: u64 = 5;
+/// What is found by the index costs this factor more: a list also reads its records, and sorts them.
+const RECORDS: u64 = 2;
+/// The cost that nobody notices, in texts to compare: half a millisecond.
+const LITTLE: u64 = 300;
 /// The first letters of a long word have enough trigrams.
 const MAX_PIECES: usize = 48;
 
@@ -27,8 +33,28 @@ struct Piece {
     texts: u64,
 }
 
-/// Returns the trigrams of `folded` to look up, with their positions, and the number of texts that may match.
-pub fn to_ask_for(tx: &mut Tx, folded: &str) -> Result<(Vec<(usize, String)>, u64)> {
+/// What to look up in the index, and whether that is faster than comparing the texts of the account.
+pub struct Asked {
+    /// The trigrams, with their positions.
+    pub pieces: Vec<(usize, String)>,
+    /// The number of texts that may match, of all accounts.
+    pub found: u64,
+    /// How long it takes, in texts to compare.
+    cost: u64,
+    /// The number of texts of the account.
+    own: u64,
+}
+
+impl Asked {
+    /// Whether the index is faster. It has the texts of all accounts: where it would read more than the account has, the
+    /// account's own texts are compared instead.
+    pub fn is_faster(&self) -> bool {
+        self.cost <= LITTLE.max(self.own / IN_TURN)
+    }
+}
+
+/// Returns the trigrams of `folded` to look up for records of these kinds.
+pub fn to_ask_for(tx: &mut Tx, account: i64, kinds: &[&'static str], folded: &str) -> Result<Asked> {
     let mut pieces = cut(folded);
     let dialect = tx.dialect();
     let is_indexed = |piece: &Piece| dialect.indexes(&piece.letters);
@@ -36,29 +62,49 @@ pub fn to_ask_for(tx: &mut Tx, folded: &str) -> Result<(Vec<(usize, String)>, u6
         pieces.retain(is_indexed);
     }
     pieces.truncate(MAX_PIECES);
-    let all = count(tx, &mut pieces)?;
+    let (all, own) = count(tx, account, kinds, &mut pieces)?;
     let (mut chosen, found) = choose(pieces, all);
     chosen.sort_by_key(|piece| piece.start);
-    Ok((chosen.into_iter().map(|piece| (piece.start, piece.letters)).collect(), found))
+    let cost = cost(&chosen, found);
+    Ok(Asked { pieces: chosen.into_iter().map(|piece| (piece.start, piece.letters)).collect(), found, cost, own })
 }
 
-/// Sets the number of texts of each trigram; returns the total number of texts.
-fn count(tx: &mut Tx, pieces: &mut [Piece]) -> Result<u64> {
+/// Sets the number of texts of each trigram; returns the total number of texts, and the number of those of the account.
+fn count(tx: &mut Tx, account: i64, kinds: &[&'static str], pieces: &mut [Piece]) -> Result<(u64, u64)> {
     let letters = pieces.iter().map(|piece| piece.letters.clone());
-    let values: Vec<Value> = [String::new()].into_iter().chain(letters).map(Value::from).collect();
+    let mut values: Vec<Value> = [String::new()].into_iter().chain(letters).map(Value::from).collect();
     // One by one: for `IN`, PostgreSQL would scan the whole table.
     let one = |n: usize| format!("SELECT piece, texts FROM search_pieces WHERE piece = ${n}");
-    let sql = (1..=values.len()).map(one).collect::<Vec<_>>().join(" UNION ALL ");
-    let mut all = 0;
-    tx.each(&sql, &values, |row| {
-        let (letters, texts) = (row.text(0)?, row.int(1)?.saturating_mul(ONE_OF).unsigned_abs());
+    let mut parts: Vec<String> = (1..=values.len()).map(one).collect();
+    let place = values.len() + 1;
+    values.push(account.into());
+    values.extend(kinds.iter().map(|kind| Value::from(*kind)));
+    parts.extend((1..=kinds.len()).map(|n| {
+        format!("SELECT '{OWN}', total FROM record_counts WHERE account_id = ${place} AND kind = ${}", place + n)
+    }));
+    let (mut all, mut own) = (0, 0);
+    tx.each(&parts.join(" UNION ALL "), &values, |row| {
+        let (letters, texts) = (row.text(0)?, row.int(1)?);
+        let sampled = texts.saturating_mul(ONE_OF).unsigned_abs();
         match pieces.iter_mut().find(|piece| piece.letters == letters) {
-            Some(piece) => piece.texts = texts,
-            None => all = texts,
+            Some(piece) => piece.texts = sampled,
+            None if letters == OWN => own += texts.unsigned_abs(),
+            None => all = sampled,
         }
         Ok::<(), store::Error>(())
     })?;
-    Ok(all)
+    Ok((all, own))
+}
+
+/// No trigram: marks the number of texts of the account.
+const OWN: &str = "-";
+
+/// How long it takes to look up these trigrams, in texts to compare. The estimate of `found` takes words to be independent, which
+/// names are not ("van der"): twice as many digits may remain, up to all that have the rarest trigram.
+fn cost(chosen: &[Piece], found: u64) -> u64 {
+    let rarest = chosen.iter().map(|piece| piece.texts).min().unwrap_or_default();
+    let read: u64 = chosen.iter().map(|piece| piece.texts / READ).sum();
+    rarest.saturating_mul(found.min(rarest)).isqrt().saturating_mul(RECORDS).saturating_add(read)
 }
 
 /// Returns the number of texts that are newer than the sample.
@@ -178,6 +224,19 @@ mod tests {
         assert_eq!(chosen("10777", &[3_999, 3_000, 3_700]), ["077", "777"]);
         assert_eq!(chosen("van", &[380_000]), ["van"]);
         assert_eq!(chosen("van", &[1_000_000]), ["van"]);
+    }
+
+    #[test]
+    fn compares_the_texts_of_an_account_that_has_fewer_than_the_index_would_read() {
+        let asked = |texts: u64, own: u64| {
+            let piece = Piece { letters: "abc".to_string(), start: 0, word: 0, texts };
+            let (chosen, found) = choose(vec![piece], 1_000_000);
+            let cost = cost(&chosen, found);
+            Asked { pieces: Vec::new(), found, cost, own }.is_faster()
+        };
+        assert!(asked(64, 0) && asked(64, 300_000));
+        assert!(asked(9_000, 300_000) && !asked(9_000, 1_000));
+        assert!(!asked(250_000, 300_000));
     }
 
     #[test]

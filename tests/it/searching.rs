@@ -1,0 +1,141 @@
+//! A search has the same results whether it asks the index, which all accounts share, or compares the texts of the account.
+
+use engine::call::{Call, Query};
+use kantoor::registry::REGISTRY;
+use serde_json::{Value, json};
+
+use crate::on_both;
+use crate::support::{Client, Db, Server};
+
+on_both![common_words_find_the_same_as_rare_ones, a_small_account_does_not_search_the_large_one];
+
+/// Lets the sample say that these words are in nearly all texts of a large database.
+fn make_common(server: &Server, words: &[&str]) {
+    server.execute("UPDATE search_pieces SET texts = 1000000 WHERE piece = ''");
+    for word in words {
+        let letters: Vec<char> = word.chars().collect();
+        for three in letters.windows(3) {
+            let piece: String = three.iter().collect();
+            server.execute(&format!(
+                "INSERT INTO search_pieces (piece, texts) VALUES ('{piece}', 900000)
+                 ON CONFLICT (piece) DO UPDATE SET texts = excluded.texts"
+            ));
+        }
+    }
+}
+
+/// Returns the statement for the page of a search, and the one for the total.
+fn statements(server: &Server, client: &Client, path: &str, query: &str) -> [String; 2] {
+    let number = client.account;
+    let account = server.app.store.read_now(move |tx| engine::accounts::Account::numbered(tx, number)).unwrap();
+    let caller = server.app.acting(account, "test");
+    let list = REGISTRY.resources.iter().find(|resource| resource.path == path).unwrap().list.as_ref().unwrap();
+    let (made, query) = (list.statements, query.to_string());
+    let found = server.app.store.read_now(move |tx| {
+        let ctx = caller.reading(tx)?;
+        made(&Call { query: Query::parse(&query)?, ..Call::default() }, tx, &ctx)
+    });
+    let found = found.unwrap();
+    [found.page, found.total]
+}
+
+/// Whether a search by this statement asks the shared index. PostgreSQL is asked with a pattern of its own, after `OFFSET 0`.
+fn asks_the_index(sql: &str) -> bool {
+    sql.contains("search_index") || sql.contains("OFFSET 0")
+}
+
+fn common_words_find_the_same_as_rare_ones(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let owners = ["Ster", "Zon", "Ster en Maan"]
+        .map(|name| client.post("/v1/clients", json!({"company_name": name, "city": "Delft"})).expect(201).id());
+    for number in 0..45 {
+        let title = if number % 9 == 4 { format!("Repair {number}") } else { format!("Hosting {number}") };
+        let rows = json!([{"name": "Work", "quantity": 1, "unit_price": number + 1, "vat_rate": "21"}]);
+        let body = json!({"title": title, "client_id": owners[number % 3], "rows": rows});
+        client.post("/v1/invoices", body).expect(201);
+        let name = if number % 9 == 4 { "Other" } else { "Hosting" };
+        client
+            .post("/v1/products", json!({"name": format!("{name} {:02}", 77 * number % 45), "code": "c"}))
+            .expect(201);
+    }
+    let searches = ["hosting", "repair", "host", "HOSTING%204", "ster", "maan,ster", "nowhere", "ho", "r%2041"];
+    let rest = [
+        "",
+        "&per_page=1",
+        "&per_page=1&page=33",
+        "&per_page=7&page=3",
+        "&per_page=40&page=1",
+        "&per_page=41&order=asc",
+        "&page=9",
+        "&order=asc&per_page=4&page=2",
+        "&sort=id&order=asc&per_page=3",
+        "&sort=created_at&order=asc&per_page=3&page=2",
+    ];
+    let own: [(&str, &[&str]); 2] = [
+        (
+            "/v1/products",
+            &["&sort=name&order=asc&per_page=1", "&sort=name&order=asc&per_page=1&page=20", "&code=c&per_page=2"],
+        ),
+        (
+            "/v1/invoices",
+            &["&sort=total_incl_vat&per_page=2&page=2", "&payment_status=unpaid&per_page=2", "&sums=open_amount"],
+        ),
+    ];
+    let mut paths = Vec::new();
+    for words in searches {
+        paths.push(format!("/v1/search?q={words}"));
+        for (path, more) in own {
+            paths.extend(rest.iter().chain(more).map(|rest| format!("{path}?search={words}{rest}")));
+        }
+    }
+    let answers = || -> Vec<Value> { paths.iter().map(|path| client.get(path).expect(200).json()).collect() };
+    let before = answers();
+    for path in ["/v1/products", "/v1/invoices"] {
+        let [page, total] = statements(&server, &client, path, "search=hosting");
+        assert!(asks_the_index(&page) && asks_the_index(&total), "{page}");
+    }
+    make_common(&server, &["hosting", "repair", "ster", "maan"]);
+    for path in ["/v1/products", "/v1/invoices"] {
+        let [page, total] = statements(&server, &client, path, "search=hosting");
+        assert!(!asks_the_index(&page) && !asks_the_index(&total), "{page}");
+    }
+    for ((path, before), after) in paths.iter().zip(before).zip(answers()) {
+        assert_eq!(without_request(before), without_request(after), "{path}");
+    }
+    // A changed text, and one that is gone.
+    let gone = client.get("/v1/products?search=hosting").data()[0]["id"].as_str().unwrap().to_string();
+    client.delete(&format!("/v1/products/{gone}")).expect(204);
+    let other = client.get("/v1/products?search=hosting").data()[0]["id"].as_str().unwrap().to_string();
+    client.patch(&format!("/v1/products/{other}"), json!({"name": "Support"})).expect(200);
+    assert_eq!(client.get("/v1/products?search=hosting").json()["meta"]["total"], 38);
+    assert_eq!(client.get("/v1/products?search=hosting&per_page=1").json()["meta"]["total"], 38);
+}
+
+/// Without what differs between two equal requests.
+fn without_request(mut answer: Value) -> Value {
+    if let Some(meta) = answer["meta"].as_object_mut() {
+        meta.remove("request_id");
+    }
+    answer
+}
+
+/// The index is of all accounts. An account with fewer records than the index has entries for the words looks through its own.
+fn a_small_account_does_not_search_the_large_one(db: Db) {
+    let server = Server::start(db);
+    let (large, small) = (server.client(), server.client());
+    for client in [&large, &small] {
+        client.post("/v1/products", json!({"name": "Hosting"})).expect(201);
+    }
+    make_common(&server, &["xyz"]);
+    server.execute(
+        "INSERT INTO search_pieces (piece, texts)
+         VALUES ('hos', 200), ('ost', 200), ('sti', 200), ('tin', 200), ('ing', 200)",
+    );
+    let many = "UPDATE record_counts SET total = 400000 WHERE kind = 'product' AND account_id =";
+    server.execute(&format!("{many} {}", large.account));
+    let asks = |client: &Client| asks_the_index(&statements(&server, client, "/v1/products", "search=hosting")[0]);
+    assert!(asks(&large) && !asks(&small));
+    assert_eq!(small.get("/v1/products?search=hosting").json()["meta"]["total"], 1);
+    server.execute(&format!("UPDATE record_counts SET total = 1 WHERE account_id = {}", large.account));
+}
