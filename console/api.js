@@ -7,8 +7,8 @@ import { answered, keyFor } from "./unanswered.js";
 /** @typedef {Record<string, any>} Item A record as the API returns it. */
 /** @typedef {{ data: any, meta: Record<string, any>, etag: string, status: number }} Answer */
 /** @typedef {{ field: string, code: string, message: string, count?: number }} FieldError */
-/** @typedef {{ body?: unknown, etag?: string, key?: string | ((body: unknown) => string), abort?: AbortSignal, quiet?: boolean, keep?: boolean, tries?: number }} Options `keep`: what is on the screen needs no reload. `tries`: how often to
- * try without a connection. */
+/** @typedef {{ body?: unknown, etag?: string, key?: string | ((body: unknown) => string), abort?: AbortSignal, quiet?: boolean, keep?: boolean, tries?: number, anybody?: boolean }} Options `keep`: what is on the screen needs no reload. `tries`: how often to
+ * try without a connection. `anybody`: whoever is signed in now, even if this page is another user's. */
 
 export class ApiError extends Error {
   /** @param {number} status @param {string} code @param {string} message @param {FieldError[]} details @param {string} requestId */
@@ -62,6 +62,10 @@ export function finishDeletions(refused) {
 const MAX_TRIES = 5;
 let leaving = false;
 const version = document.documentElement.dataset.version ?? "";
+/** For whom this page was made. Another tab may switch accounts or sign in as somebody else; the server then refuses what this page sends. */
+export const user = document.documentElement.dataset.user ?? "";
+/** @type {Record<string, string>} */
+const forUser = user ? { "X-Kantoor-User": user } : {};
 /** @type {Record<string, { body: any, etag: string }>} */
 const first = readFirst();
 
@@ -88,8 +92,9 @@ export async function uploadFile(file) {
   const body = new FormData();
   body.set("file", file);
   busy.value++;
+  const send = async () => readResponse(await fetch("/console/v1/files", { method: "POST", headers: forUser, body }).catch(lost));
   try {
-    const answer = await readResponse(await fetch("/console/v1/files", { method: "POST", body }).catch(lost));
+    const answer = await send().catch(async (error) => { if (await mayRepeat(error, false)) return send(); throw error; });
     reloadAll();
     return answer;
   } finally {
@@ -137,8 +142,17 @@ async function write(method, path, options) {
   }
 }
 
-/** A dangerous action asks for the password again, then continues.
- * @param {string} method @param {string} path @param {Options} [options] @returns {Promise<Answer>} */
+/** What asks the person first continues after a yes: a dangerous action for the password, and a page whose user is not signed in
+ * any more for the way back.
+ * @param {unknown} error @param {boolean} quiet @returns {Promise<boolean>} */
+async function mayRepeat(error, quiet) {
+  const code = error instanceof ApiError ? error.code : "";
+  if (code === "confirmation_required") return (await import("./password.js")).askPassword();
+  if (code === "user_changed") return (await import("./switched.js")).askUser(quiet);
+  return false;
+}
+
+/** @param {string} method @param {string} path @param {Options} [options] @returns {Promise<Answer>} */
 async function request(method, path, options = {}) {
   const known = method === "GET" ? takeFirst(path) : null;
   if (known) return known;
@@ -146,9 +160,7 @@ async function request(method, path, options = {}) {
   try {
     return await tryOften(method, path, options);
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== "confirmation_required") throw error;
-    const { askPassword } = await import("./password.js");
-    if (!(await askPassword())) throw error;
+    if (!(await mayRepeat(error, options.quiet ?? false))) throw error;
     return await tryOften(method, path, { ...options, key: options.key ? newKey() : undefined });
   } finally {
     if (!options.quiet) busy.value--;
@@ -175,7 +187,7 @@ async function tryOften(method, path, options) {
 /** @param {string} method @param {string} path @param {Options} options @returns {Promise<Answer>} */
 async function once(method, path, options) {
   /** @type {Record<string, string>} */
-  const headers = { Accept: "application/json" };
+  const headers = { Accept: "application/json", ...(options.anybody ? {} : forUser) };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (options.etag) headers["If-Match"] = options.etag;
   const repeatable = options.key && method === "POST" ? `${path} ${JSON.stringify(options.body) ?? ""}` : "";

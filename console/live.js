@@ -1,10 +1,11 @@
 // Live updates: the event stream is open only while the page is visible. An event reloads what is on the screen quietly, at
 // most every two seconds. While somebody types, only screens that keep what is being typed are reloaded; the rest follows.
-import { reloadAll } from "./api.js";
+import { get, reloadAll, user } from "./api.js";
 import { isField } from "./keys.js";
 import { may, tables } from "./schema.js";
 
 const PAUSE = 2000;
+const OPEN_AGAIN = 10_000;
 /** One change is often several events. */
 const SOON = 150;
 /** @type {EventSource | null} */
@@ -26,9 +27,17 @@ export function startLive() {
 
 function open() {
   if (stream || document.hidden) return;
-  stream = new EventSource(`/console/v1/events/stream?data=0${lastSeq ? `&after=${lastSeq}` : ""}`);
+  stream = new EventSource(`/console/v1/events/stream?data=0${lastSeq ? `&after=${lastSeq}` : ""}${user ? `&for_user=${user}` : ""}`);
+  stream.addEventListener("error", refused);
   // Every event has its own type; the default handler sees none of them.
   for (const type of types()) stream.addEventListener(type, heard);
+}
+
+/** A browser gives up a stream that is refused. A request says why: the session has ended, or is another user's now. */
+function refused() {
+  if (stream?.readyState !== EventSource.CLOSED) return;
+  close();
+  get("/v1/me", { quiet: true }).then(() => setTimeout(open, OPEN_AGAIN), () => {});
 }
 
 function close() {

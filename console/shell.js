@@ -65,7 +65,7 @@ function Account() {
 /** @param {string} id */
 async function switchAccount(id) {
   try {
-    await post("/account", { account_id: id }, { keep: true });
+    await post("/account", { account_id: id }, { keep: true, anybody: true });
     location.assign("/");
   } catch (error) { sayError(error); }
 }

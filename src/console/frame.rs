@@ -205,6 +205,7 @@ fn draw(
         "menu": menu(&assets, language, caller),
         "style": assets.text(assets::STYLE),
         "seq": seq,
+        "user": caller.key.id,
         "stores_mail": app.config.smtp_host.is_empty(),
         "mail_from": app.config.mail_from,
         "rest": rest,

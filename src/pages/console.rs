@@ -170,7 +170,7 @@ async fn walk(app: &Arc<App>, request_id: Arc<str>, head: Parts, body: &mut Opti
     let visit = Visit { app: app.clone(), request_id, device: device(app, &head) };
     if head.uri.path() == "/console/factors" {
         return match head.method {
-            Method::GET | Method::HEAD => factors::list(&visit, &held(app, &head).await?).await,
+            Method::GET | Method::HEAD => factors::list(&visit, &held_by_page(app, &head).await?).await,
             _ => Err(Error::new(Code::MethodNotAllowed, "Only GET is supported here.")),
         };
     }
@@ -208,7 +208,7 @@ async fn walk(app: &Arc<App>, request_id: Arc<str>, head: Parts, body: &mut Opti
         "/console/password" => {
             authentication::in_session(app, &head).await?;
             let NewPassword { current_password, password } = input::create(&call)?.record();
-            visit.change_password(&held(app, &head).await?, current_password, password).await?;
+            visit.change_password(&held_by_page(app, &head).await?, current_password, password).await?;
             Ok(Answer::empty())
         }
         "/console/account" => {
@@ -235,7 +235,7 @@ async fn walk(app: &Arc<App>, request_id: Arc<str>, head: Parts, body: &mut Opti
             let factors::Link { token } = input::create(&call)?.record();
             outcome(app, &visit.sign_in_by_link(&token).await?)
         }
-        path => factors::answer(&visit, &held(app, &head).await?, path, &call).await,
+        path => factors::answer(&visit, &held_by_page(app, &head).await?, path, &call).await,
     }
 }
 
@@ -254,6 +254,13 @@ pub async fn sign_out(visit: &Visit, head: &Parts) -> Result<Answer> {
     let mut answer = Answer::empty();
     answer.headers.push(("set-cookie", session::cookie(&app.site, "", 0)));
     Ok(answer)
+}
+
+/// Returns the session of a request that changes what its person signs in with, unless the page was made for somebody else.
+async fn held_by_page(app: &Arc<App>, head: &Parts) -> Result<Held> {
+    let held = held(app, head).await?;
+    session::check_user(head, &held.key.id)?;
+    Ok(held)
 }
 
 /// Returns the session of a request, also if it lacks the second factor that its account requires.

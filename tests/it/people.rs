@@ -14,6 +14,7 @@ mod preferences;
 mod present;
 mod roles;
 pub mod signing_in;
+mod switched;
 mod two_factor_pages;
 mod users;
 

@@ -122,6 +122,8 @@ shared_codes! {
     Locked = "locked", Conflict, retry: false;
     /// Other records refer to this one, so it cannot be deleted.
     InUse = "in_use", Conflict, retry: true;
+    /// The page that sends the request was made for another user than the one who is signed in now. Nothing was done.
+    UserChanged = "user_changed", Conflict, retry: false;
     /// The account has the maximum number of these records.
     LimitReached = "limit_reached", Conflict, retry: true;
     /// A stored value cannot be read: somebody changed or damaged it outside the program. The message names the record and its column; the operator finds it with `kantoor verify`.

@@ -19,6 +19,8 @@ pub struct Chromium {
     last: u64,
     /// The tab in front.
     session: String,
+    /// Whose tab was opened last: tabs of one person share their cookies.
+    person: Value,
     /// What the browser may lose: how many responses to requests whose address contains this text.
     loses: (String, u32),
     /// The address of the server; requests to others are problems.
@@ -66,7 +68,9 @@ impl Chromium {
         let (base, session) = (base.to_string(), String::new());
         let loses = (String::new(), 0);
         let problems = Vec::new();
-        let mut browser = Chromium { child, to, from, last: 0, session, loses, base, problems, _profile: profile };
+        let person = Value::Null;
+        let mut browser =
+            Chromium { child, to, from, last: 0, session, person, loses, base, problems, _profile: profile };
         browser.new_tab("", width, height);
         Some(browser)
     }
@@ -74,8 +78,23 @@ impl Chromium {
     /// Opens a tab in front, with no cookie but this one: `name=value`. Returns the tab that was in front before.
     pub fn new_tab(&mut self, cookie: &str, width: u32, height: u32) -> String {
         let before = std::mem::take(&mut self.session);
-        let person = self.call("Target.createBrowserContext", json!({}))["browserContextId"].clone();
-        let tab = json!({"url": "about:blank", "browserContextId": person});
+        self.person = self.call("Target.createBrowserContext", json!({}))["browserContextId"].clone();
+        self.open_tab(width, height);
+        if let Some((name, value)) = cookie.split_once('=') {
+            self.call("Network.setCookie", json!({"name": name, "value": value, "url": self.base}));
+        }
+        before
+    }
+
+    /// Opens another tab of the person whose tab was opened last, in front. Returns the tab that was in front before.
+    pub fn beside(&mut self, width: u32, height: u32) -> String {
+        let before = std::mem::take(&mut self.session);
+        self.open_tab(width, height);
+        before
+    }
+
+    fn open_tab(&mut self, width: u32, height: u32) {
+        let tab = json!({"url": "about:blank", "browserContextId": self.person});
         let target = self.call("Target.createTarget", tab)["targetId"].clone();
         let attached = self.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
         self.session = attached["sessionId"].as_str().unwrap().to_string();
@@ -83,10 +102,6 @@ impl Chromium {
             self.call(&format!("{domain}.enable"), json!({}));
         }
         self.resize(width, height);
-        if let Some((name, value)) = cookie.split_once('=') {
-            self.call("Network.setCookie", json!({"name": name, "value": value, "url": self.base}));
-        }
-        before
     }
 
     /// Closes the tab in front, and brings another one to the front.

@@ -13,6 +13,7 @@ mod meanwhile;
 mod mistakes;
 mod owner;
 mod pictures;
+mod switched;
 mod together;
 
 use serde_json::json;

@@ -204,7 +204,8 @@ fn with_unknown(work: Result<Work>, mut faults: FieldErrors) -> Result<Work> {
 async fn authenticate(app: &Arc<App>, head: &Parts, seen: &mut Seen) -> Result<Arc<keys::AuthenticatedKey>> {
     if session::is_caller(head) {
         let caller = in_session(app, head).await?;
-        limit(app, &caller, &mut seen.left)?;
+        limit(app, &caller, seen)?;
+        session::check_user(head, &caller.key.id)?;
         return Ok(caller);
     }
     if let Some(caller) = signed(app, head).await? {

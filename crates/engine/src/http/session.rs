@@ -10,9 +10,17 @@ use crate::error::{Code, Error, Result};
 use crate::registry::registry;
 use crate::site::Site;
 
+/// The header with the id of the user for whom the page that sends a request was made.
+const USER: &str = "x-kantoor-user";
+/// The parameter that stands for it where a browser sends no headers of ours: in the address of an event stream.
+const USER_PARAMETER: &str = "for_user=";
+
 /// Marks a request whose caller is a session.
-#[derive(Clone, Copy)]
-struct InSession;
+#[derive(Clone)]
+struct InSession {
+    /// The user for whom the page was made, from the address.
+    user: Option<String>,
+}
 
 /// Whether the request is for the routes of the API under the prefix of sessions. If so, it is changed into a request
 /// for the route, with a session as its caller.
@@ -23,6 +31,7 @@ pub fn enters<B>(request: &mut Request<B>) -> bool {
     if rest != "/v1" && !rest.starts_with("/v1/") && !rest.starts_with("/v1?") {
         return false;
     }
+    let (rest, user) = without_user(rest);
     let Ok(route) = rest.parse::<PathAndQuery>() else { return false };
     // A request of HTTP/2 names its host here.
     let host = request.uri().authority().cloned();
@@ -33,8 +42,30 @@ pub fn enters<B>(request: &mut Request<B>) -> bool {
     }
     let Ok(uri) = Uri::from_parts(parts) else { return false };
     *request.uri_mut() = uri;
-    request.extensions_mut().insert(InSession);
+    request.extensions_mut().insert(InSession { user });
     true
+}
+
+/// Takes the user for whom a page was made out of the address of a request: routes know nothing about it.
+fn without_user(address: &str) -> (String, Option<String>) {
+    let Some((path, query)) = address.split_once('?').filter(|(_, query)| query.contains(USER_PARAMETER)) else {
+        return (address.to_string(), None);
+    };
+    let (own, others): (Vec<&str>, Vec<&str>) = query.split('&').partition(|pair| pair.starts_with(USER_PARAMETER));
+    let user = own.first().and_then(|pair| pair.strip_prefix(USER_PARAMETER)).map(str::to_string);
+    (if others.is_empty() { path.to_string() } else { format!("{path}?{}", others.join("&")) }, user)
+}
+
+/// Rejects a request of a page that was made for another user: its person switched accounts, or somebody else signed in, in
+/// another tab. The cookie is the same in all of them, so a form would be saved in the wrong account.
+pub fn check_user(head: &Parts, user: &str) -> Result<()> {
+    let told = head.headers.get(USER).map(|told| told.as_bytes());
+    let marked = head.extensions.get::<InSession>().and_then(|marked| marked.user.as_deref());
+    if told.or(marked.map(str::as_bytes)).is_none_or(|told| told == user.as_bytes()) {
+        return Ok(());
+    }
+    let message = "This page was opened for another account or another user than the one who is signed in in this browser now. Nothing was done. Switch back, or load the page again.";
+    Err(Error::new(Code::UserChanged, message))
 }
 
 /// Whether the caller of a request is a session.
