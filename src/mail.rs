@@ -168,7 +168,10 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
         ],
     )?;
     letter.link.keep(tx, &ctx.site.vault, ctx.account, &id)?;
-    usage::count_mails(tx, ctx, to.len() + cc.len())?;
+    // Anybody can request links for new passwords. They are limited by person, and must not use up the mail of the account.
+    if letter.kind != link::RESET {
+        usage::count_mails(tx, ctx, to.len() + cc.len())?;
+    }
     let (status, reason) = match !waits && Settings::is_sealed(tx, ctx)? {
         true => (Standing::Recorded, NOT_SENT),
         false => (Standing::Queued, ""),

@@ -45,13 +45,13 @@ impl Visit {
     /// Records that the person entered the password again.
     pub async fn confirm(&self, held: &Held, password: String) -> Result<()> {
         let person = self.person(held).await?;
-        let mut attempt = Attempt::new(&person.email, &self.device.address);
+        let mut attempt = Attempt::admitted(&person.email, &self.device.address);
         attempt.count(&self.app).await?;
         if person.password.is_empty() {
             let message = "You have no password. Sign out, then sign in again in the same way as before.";
             return Err(Error::new(Code::Forbidden, message));
         }
-        if !self.passwords().matches(password, person.password).await? {
+        if !self.passwords().matches(attempt.line(), password, person.password).await? {
             return Err(Error::new(Code::Forbidden, "The password is wrong."));
         }
         attempt.forgive(&self.app).await;

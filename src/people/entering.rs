@@ -136,7 +136,7 @@ impl Visit {
         let own = email.to_string();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &own)).await?;
         let (id, hash) = person.map(|person| (person.id, person.password)).unwrap_or_default();
-        if !self.passwords().matches(password, hash.clone()).await? {
+        if !self.passwords().matches(attempt.line(), password, hash.clone()).await? {
             return Err(wrong());
         }
         let mut accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
@@ -245,9 +245,9 @@ impl Visit {
     /// Replaces the password of the caller, and ends all other sessions of the person.
     pub async fn change_password(&self, held: &Held, current: String, password: String) -> Result<()> {
         let person = self.person(held).await?;
-        let mut attempt = Attempt::new(&person.email, &self.device.address);
+        let mut attempt = Attempt::admitted(&person.email, &self.device.address);
         attempt.count(&self.app).await?;
-        if !self.passwords().matches(current, person.password.clone()).await? {
+        if !self.passwords().matches(attempt.line(), current, person.password.clone()).await? {
             return Err(Error::new(Code::Forbidden, "The current password is wrong."));
         }
         check_password(&password, &person.email)?;
@@ -354,9 +354,9 @@ impl Visit {
                 self.passwords().hash(password).await
             }
             Some(person) => {
-                let mut attempt = Attempt::new(email, &self.device.address);
+                let mut attempt = Attempt::admitted(email, &self.device.address);
                 attempt.count(&self.app).await?;
-                if !self.passwords().matches(password, person.password.clone()).await? {
+                if !self.passwords().matches(attempt.line(), password, person.password.clone()).await? {
                     let message = "The password is wrong. Use the password that you have on this server already, or request a link for a new one.";
                     return Err(Error::new(Code::Unauthorized, message));
                 }

@@ -1,5 +1,5 @@
 //! Passwords: which ones are allowed, and their hashes. A hash takes 19 MiB and some milliseconds, so only two are
-//! calculated at a time.
+//! calculated at a time. Strangers and those who are known take turns, so that a flood of strangers delays nobody else.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use engine::config::Config;
 use engine::error::{Code, Error, FieldCode, Result, Violation, violation};
 use engine::services::Services;
-use tokio::sync::Semaphore;
+use engine::turns::Turns;
 
 /// Minimum length, in characters.
 pub const SHORTEST: usize = 12;
@@ -110,9 +110,18 @@ fn repeats_a_common_one(word: &str) -> bool {
     parts.any(|part| is_listed(part) && part.repeat(word.len() / part.len()) == word)
 }
 
+/// The line in which somebody waits for a hash. Both lines take turns, whatever their length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Of anybody.
+    Strangers,
+    /// Of those who have a session or a link, or an IP address from which the person has signed in.
+    Known,
+}
+
 /// Calculates hashes, two at a time.
 pub struct Passwords {
-    turns: Arc<Semaphore>,
+    turns: Arc<Turns>,
     calculated: AtomicU64,
 }
 
@@ -124,7 +133,7 @@ pub fn open(_: &Config, _: &str, services: &mut Services) -> Result<()> {
 
 impl Passwords {
     fn new() -> Passwords {
-        Passwords { turns: Arc::new(Semaphore::new(AT_A_TIME)), calculated: AtomicU64::new(0) }
+        Passwords { turns: Turns::of(AT_A_TIME), calculated: AtomicU64::new(0) }
     }
 
     /// Returns how many hashes were calculated: an unknown person costs as many as a known one.
@@ -132,9 +141,9 @@ impl Passwords {
         self.calculated.load(Ordering::Relaxed)
     }
 
-    /// Returns the hash of a new password.
+    /// Returns the hash of a new password, which takes a link or a session to choose.
     pub async fn hash(&self, password: String) -> Result<String> {
-        let hashed = self.apart(move || {
+        let hashed = self.apart(Line::Known, move || {
             let hash = argon2()?.hash_password(password.as_bytes()).map_err(failed)?;
             Ok(hash.to_string())
         });
@@ -142,8 +151,8 @@ impl Passwords {
     }
 
     /// Whether the password has this hash. Without a hash, it takes as long and does not.
-    pub async fn matches(&self, password: String, hash: String) -> Result<bool> {
-        let matched = self.apart(move || {
+    pub async fn matches(&self, line: Line, password: String, hash: String) -> Result<bool> {
+        let matched = self.apart(line, move || {
             // Nothing matches a hash that was damaged in the database.
             let is_usable = PasswordHash::new(&hash).is_ok();
             let parsed = PasswordHash::new(if is_usable { &hash } else { NOBODYS }).map_err(failed)?;
@@ -154,9 +163,13 @@ impl Passwords {
     }
 
     /// Runs `work` on a blocking thread when it is its turn.
-    async fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-        let turn = tokio::time::timeout(MAX_WAIT, self.turns.clone().acquire_owned()).await;
-        let turn = turn.map_err(|_| busy())?.map_err(failed)?;
+    async fn apart<T: Send + 'static>(
+        &self,
+        line: Line,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let turn = tokio::time::timeout(MAX_WAIT, self.turns.take(line as i64)).await;
+        let turn = turn.map_err(|_| busy())??;
         self.calculated.fetch_add(1, Ordering::Relaxed);
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
@@ -183,6 +196,8 @@ fn failed(error: impl std::fmt::Display) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     #[test]
@@ -232,10 +247,29 @@ mod tests {
         let passwords = Passwords::new();
         let hash = passwords.hash("correct horse battery".to_string()).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        let matches = |password: &str, hash: &str| passwords.matches(password.to_string(), hash.to_string());
+        let matches =
+            |password: &str, hash: &str| passwords.matches(Line::Strangers, password.to_string(), hash.to_string());
         assert!(matches("correct horse battery", &hash).await.unwrap());
         assert!(!matches("correct horse batterx", &hash).await.unwrap());
         assert!(!matches("correct horse battery", "").await.unwrap());
         assert!(!matches("", NOBODYS).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_known_person_waits_for_few_strangers() {
+        let passwords = Passwords::new();
+        let mut running = Vec::new();
+        for _ in 0..AT_A_TIME {
+            running.push(passwords.turns.take(Line::Strangers as i64).await.unwrap());
+        }
+        let matches = |line| Box::pin(passwords.matches(line, String::new(), String::new()));
+        let mut strangers: Vec<_> = (0..20).map(|_| matches(Line::Strangers)).collect();
+        strangers.iter_mut().for_each(|wait| assert!(wait.now_or_never().is_none()));
+        let mut known = matches(Line::Known);
+        assert!((&mut known).now_or_never().is_none());
+        running.clear();
+        // The stranger who came first does nothing with the turn, and the other nineteen come later.
+        assert!(!known.await.unwrap());
+        assert_eq!(passwords.calculated(), 1);
     }
 }

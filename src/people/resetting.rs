@@ -15,7 +15,7 @@ use crate::people::entering::{
 };
 use crate::people::person::{self, Person};
 use crate::people::status::Status;
-use crate::people::throttle::Attempt;
+use crate::people::throttle::{self, Attempt};
 use crate::people::token::{self, Purpose};
 use crate::people::user::{User, invitations, of_any_status};
 use crate::people::{factor, letters, session};
@@ -72,11 +72,13 @@ impl Visit {
     pub async fn forgot(&self, email: &str) -> Result<()> {
         // A longer text is no e-mail address.
         let email: String = person::folded(email).chars().take(255).collect();
-        Attempt::to("reset", &email, &self.device.address).count(&self.app).await?;
+        let mut attempt = Attempt::reset(&email, &self.device.address);
+        attempt.count(&self.app).await?;
         if !email.contains('@') {
             return Ok(());
         }
-        let (job, now, ids) = (MailReset { email }, self.app.clock.now(), self.app.ids);
+        let job = MailReset { email, is_known: !attempt.is_strange() };
+        let (now, ids) = (self.app.clock.now(), self.app.ids);
         let payload = serde_json::to_string(&job).map_err(|error| Error::internal(error.to_string()))?;
         let new = NewJob {
             account: SHARED,
@@ -106,6 +108,9 @@ pub(crate) fn replace_password(tx: &mut Tx, ctx: &Ctx, user: User, hash: &str) -
 #[derive(Serialize, Deserialize)]
 pub struct MailReset {
     email: String,
+    /// Whether the request came from an IP address from which the person has signed in.
+    #[serde(default)]
+    is_known: bool,
 }
 
 impl Job for MailReset {
@@ -117,7 +122,7 @@ impl Job for MailReset {
             Some(person) => mailing(tx, &person),
             None => Ok(Vec::new()),
         })?;
-        // Not through an account whose mail is not sent, or that may send no more today, if there is another.
+        // Not through an account whose mail is not sent, if there is another.
         let mut sealed = Vec::new();
         let mut failed = None;
         for (account, user) in found.into_iter().filter(|(account, _)| !account.is_closed()) {
@@ -135,7 +140,7 @@ impl Job for MailReset {
                 }
                 continue;
             }
-            match mail_reset(app, &caller, user, &secret) {
+            match self.mail(app, &caller, user, &secret) {
                 Ok(()) => return Ok(Ending::Done),
                 Err(error) => failed = Some(error),
             }
@@ -143,28 +148,34 @@ impl Job for MailReset {
         if let Some(error) = failed {
             return Err(error);
         }
-        sealed.into_iter().take(1).try_for_each(|(caller, user)| mail_reset(app, &caller, user, &secret))?;
+        sealed.into_iter().take(1).try_for_each(|(caller, user)| self.mail(app, &caller, user, &secret))?;
         Ok(Ending::Done)
     }
 }
 
-/// Mails the link for a new password through the account of the caller.
-fn mail_reset(app: &App, caller: &Actor, user: User, secret: &str) -> Result<()> {
-    let (number, caller, secret) = (caller.account.number, caller.clone(), secret.to_string());
-    app.store.write_now(number, move |tx| {
-        let ctx = caller.writing(tx)?;
-        match records::find_some::<User>(tx, &ctx, &[&user.base.id])?.pop() {
-            Some(user) if Purpose::Reset.statuses().contains(&user.status) => {
-                create_reset(tx, &ctx, &user, &secret)?;
-                // Whoever may read the mail of the account may see the link.
-                if ctx.has_test_clock || !ctx.quotas.provided.mail {
-                    token::show(tx, &secret)?;
+impl MailReset {
+    /// Mails the link through the account of the caller, unless strangers request too many.
+    fn mail(&self, app: &App, caller: &Actor, user: User, secret: &str) -> Result<()> {
+        let (number, caller, secret) = (caller.account.number, caller.clone(), secret.to_string());
+        let is_known = self.is_known;
+        app.store.write_now(number, move |tx| {
+            let ctx = caller.writing(tx)?;
+            match records::find_some::<User>(tx, &ctx, &[&user.base.id])?.pop() {
+                Some(user) if Purpose::Reset.statuses().contains(&user.status) => {
+                    if !throttle::note_reset(tx, &user.person_id, ctx.machine_now)? && !is_known {
+                        return Ok(());
+                    }
+                    create_reset(tx, &ctx, &user, &secret)?;
+                    // Whoever may read the mail of the account may see the link.
+                    if ctx.has_test_clock || !ctx.quotas.provided.mail {
+                        token::show(tx, &secret)?;
+                    }
+                    letters::reset(tx, &ctx, &user, &secret)
                 }
-                letters::reset(tx, &ctx, &user, &secret)
+                _ => Ok(()),
             }
-            _ => Ok(()),
-        }
-    })
+        })
+    }
 }
 
 /// Returns the users of a person through whose accounts a link may be mailed, in the order to try. Somebody else may have

@@ -4,6 +4,10 @@
 //! An attempt is committed before the attempts are counted, so however many requests arrive together on however many
 //! nodes, no more than the limit see a count within it. So that attempts which are going to succeed do not look like failures
 //! to each other, only half as many as the limit are in progress on a node; the others wait for their turn.
+//!
+//! A flood of strangers must not keep out those who are known: who have a session or a link, or an IP address from which
+//! the person signed in before. So only some strangers are in progress at a time, and these share nothing with the others
+//! but the hashes of passwords, for which both take turns.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -20,6 +24,7 @@ use engine::services::Services;
 use store::Tx;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::people::password::Line;
 use crate::people::person::folded;
 
 /// The attempts are counted over this time.
@@ -30,16 +35,24 @@ const PER_ADDRESS: i64 = 50;
 const KNOWN_SECONDS: i64 = 90 * 24 * 3600;
 /// How long it is remembered that something was used: longer than an issuer accepts a code.
 const USED_SECONDS: i64 = 24 * 3600;
+/// How long after a link for a new password was mailed to a person strangers cause no other.
+const BETWEEN_RESETS_SECONDS: i64 = 5 * 60;
 /// How long an attempt waits for its turn.
 const MAX_WAIT: Duration = Duration::from_secs(10);
+/// The attempts of strangers that are in progress on a node: enough to keep the hashes busy, and few enough that nobody
+/// waits for long behind what they write.
+const STRANGERS: usize = 32;
 
-/// The attempts in progress on this node, by what they are counted by.
-#[derive(Default)]
-pub struct Turns(Mutex<HashMap<String, Weak<Semaphore>>>);
+/// The attempts in progress on this node.
+pub struct Turns {
+    /// By what they are counted by.
+    counted: Mutex<HashMap<String, Weak<Semaphore>>>,
+    strangers: Arc<Semaphore>,
+}
 
 /// Opens the turns of attempts.
 pub fn open(_: &Config, _: &str, services: &mut Services) -> Result<()> {
-    services.add(Turns::default());
+    services.add(Turns { counted: Mutex::default(), strangers: Arc::new(Semaphore::new(STRANGERS)) });
     Ok(())
 }
 
@@ -47,7 +60,7 @@ impl Turns {
     /// Waits until fewer attempts are in progress than half the limit.
     async fn take(&self, subject: &str, limit: i64) -> Result<OwnedSemaphorePermit> {
         let turns = {
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
             all.retain(|_, turns| turns.strong_count() > 0);
             all.get(subject).and_then(Weak::upgrade).unwrap_or_else(|| {
                 let turns = Arc::new(Semaphore::new(usize::try_from(limit / 2).unwrap_or(1)));
@@ -55,9 +68,13 @@ impl Turns {
                 turns
             })
         };
-        let turn = tokio::time::timeout(MAX_WAIT, turns.acquire_owned()).await;
-        turn.map_err(|_| busy())?.map_err(|closed| Error::internal(closed.to_string()))
+        wait(turns).await
     }
+}
+
+async fn wait(turns: Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
+    let turn = tokio::time::timeout(MAX_WAIT, turns.acquire_owned()).await;
+    turn.map_err(|_| busy())?.map_err(|closed| Error::internal(closed.to_string()))
 }
 
 fn busy() -> Error {
@@ -75,6 +92,8 @@ pub struct Attempt {
     address: String,
     /// The row that makes the IP address known, until its time; empty if it cannot be.
     known: String,
+    /// Whether the attempt is that of a stranger, as far as is known: without a session or a link, and until it is counted.
+    is_strange: bool,
     /// The rows of this attempt.
     rows: Vec<String>,
     /// Its turns, until it has succeeded or failed.
@@ -88,20 +107,32 @@ impl Attempt {
         Attempt { email: String::new(), address: from, ..Attempt::to("e-mail", email, address) }
     }
 
+    /// An attempt of somebody who has a session or a link.
+    pub fn admitted(email: &str, address: &str) -> Attempt {
+        Attempt { is_strange: false, ..Attempt::new(email, address) }
+    }
+
+    /// A request for a link for a new password. It is counted by IP address alone: strangers must not keep a person from it.
+    pub fn reset(email: &str, address: &str) -> Attempt {
+        // From where the person signs in.
+        let known = Attempt::new(email, address).known;
+        Attempt { email: String::new(), known, ..Attempt::to("reset", email, address) }
+    }
+
     /// An attempt to enter a code after the password: failures of others at the IP address do not stop somebody who knows it.
     pub fn code(email: &str, address: &str) -> Attempt {
-        Attempt { address: String::new(), ..Attempt::to("code", email, address) }
+        Attempt { address: String::new(), is_strange: false, ..Attempt::to("code", email, address) }
     }
 
     /// An attempt to enter a code after opening a link for a new password: whoever reads the mail of somebody must not keep them
     /// from entering theirs after the password.
     pub fn code_of_reset(email: &str, address: &str) -> Attempt {
-        Attempt { address: String::new(), ..Attempt::to("code of reset", email, address) }
+        Attempt { address: String::new(), is_strange: false, ..Attempt::to("code of reset", email, address) }
     }
 
-    /// An attempt to do something else with this e-mail address, which is counted apart, and together from all IP addresses
+    /// An attempt to do something with this e-mail address, which is counted apart, and together from all IP addresses
     /// that are not known.
-    pub fn to(what: &str, email: &str, address: &str) -> Attempt {
+    fn to(what: &str, email: &str, address: &str) -> Attempt {
         // A longer text is no e-mail address.
         let email: String = folded(email).chars().take(255).collect();
         let pair = format!("{what} {email} {address}");
@@ -111,6 +142,7 @@ impl Attempt {
             from_here: format!("here {pair}"),
             address: format!("address {what} {address}"),
             known,
+            is_strange: true,
             rows: Vec::new(),
             turns: Vec::new(),
         }
@@ -120,7 +152,27 @@ impl Attempt {
     pub fn from_address(what: &str, address: &str) -> Attempt {
         let address = format!("{what} {address}");
         let none = String::new;
-        Attempt { email: none(), from_here: none(), address, known: none(), rows: Vec::new(), turns: Vec::new() }
+        // It waits for others than us.
+        let is_strange = false;
+        Attempt {
+            email: none(),
+            from_here: none(),
+            address,
+            known: none(),
+            is_strange,
+            rows: Vec::new(),
+            turns: Vec::new(),
+        }
+    }
+
+    /// Whether the attempt is that of a stranger.
+    pub fn is_strange(&self) -> bool {
+        self.is_strange
+    }
+
+    /// Returns the line in which the attempt waits for the hash of the password.
+    pub fn line(&self) -> Line {
+        if self.is_strange { Line::Strangers } else { Line::Known }
     }
 
     /// Counts the attempt as a failure until it is forgiven, or rejects it if there were too many. An attempt that is
@@ -128,10 +180,16 @@ impl Attempt {
     pub async fn count(&mut self, app: &App) -> Result<()> {
         let now = app.clock.now();
         let own = self.clone();
-        let subjects = app.store.read(move |tx| own.subjects(tx, now)).await?;
-        // All of them take the turn of the e-mail address first, so none waits for one that waits for it.
+        let (subjects, is_known) = app.store.read(move |tx| own.subjects(tx, now)).await?;
+        self.is_strange &= !is_known;
+        let turns = app.services.get::<Turns>();
+        // All of them take the turn of the e-mail address first, so none waits for one that waits for it. The last one is
+        // that of strangers: those that wait for each other take no room from the rest.
         for (subject, limit) in &subjects {
-            self.turns.push(Arc::new(app.services.get::<Turns>().take(subject, *limit).await?));
+            self.turns.push(Arc::new(turns.take(subject, *limit).await?));
+        }
+        if self.is_strange {
+            self.turns.push(Arc::new(wait(turns.strangers.clone()).await?));
         }
         let own = subjects.clone();
         app.store.read(move |tx| check(tx, &own, now, 0)).await?;
@@ -148,9 +206,9 @@ impl Attempt {
         app.store.read(move |tx| check(tx, &subjects, now, 1)).await
     }
 
-    /// Returns what is counted, with its limit. From a known IP address, that is its own attempts with the e-mail address
-    /// alone: the failures of others who share the IP address do not lock the person out.
-    fn subjects(&self, tx: &mut Tx, now: Moment) -> Result<Vec<(String, i64)>> {
+    /// Returns what is counted, with its limit, and whether the IP address is known. From a known one, that is its own attempts
+    /// with the e-mail address alone: the failures of others who share the IP address do not lock the person out.
+    fn subjects(&self, tx: &mut Tx, now: Moment) -> Result<(Vec<(String, i64)>, bool)> {
         let sql = "SELECT count(*) FROM sign_in_attempts WHERE subject = $1 AND at > $2";
         let is_known = !self.known.is_empty() && tx.int(sql, &[(&self.known).into(), now.0.into()])? > 0;
         let own = if self.email.is_empty() || is_known { &self.from_here } else { &self.email };
@@ -159,7 +217,7 @@ impl Attempt {
             subjects.push((self.address.clone(), PER_ADDRESS));
         }
         subjects.retain(|(subject, _)| !subject.is_empty());
-        Ok(subjects)
+        Ok((subjects, is_known))
     }
 
     /// Forgets the attempts with an e-mail address after one succeeded, and this attempt. Failures of the IP address with
@@ -202,6 +260,17 @@ fn check(tx: &mut Tx, subjects: &[(String, i64)], now: Moment, counted: i64) -> 
         }
     }
     Ok(())
+}
+
+/// Notes that a link for a new password is mailed to a person now; returns whether none was for a while. This holds across
+/// all nodes and accounts.
+pub fn note_reset(tx: &mut Tx, person: &str, now: Moment) -> Result<bool> {
+    let (id, from) = (format!("mailed reset {person}"), now.plus_seconds(-BETWEEN_RESETS_SECONDS));
+    // A clock that was ahead must not stop them.
+    let sql = "INSERT INTO sign_in_attempts (id, subject, at) VALUES ($1, $2, $3)
+               ON CONFLICT (id) DO UPDATE SET at = excluded.at
+               WHERE sign_in_attempts.at <= $4 OR sign_in_attempts.at > $3";
+    Ok(tx.execute(sql, &[(&id).into(), "mailed reset".into(), now.0.into(), from.0.into()])? == 1)
 }
 
 /// Marks what may succeed once as used; returns whether it was not yet. This is remembered for a day, across all nodes.

@@ -423,6 +423,7 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
         ("rename_ticket_status", r#"{"status":"x","old":"y"}"#),
         ("hand_over", r#"{"batch":"x","message_id":"x","collections":[["x","y"]]}"#),
         ("mail_reset", r#"{"email":"x"}"#),
+        ("mail_reset", r#"{"email":"x","is_known":true}"#),
         ("send_heads", "{}"),
         ("check_domain", r#"{"id":"x"}"#),
         (

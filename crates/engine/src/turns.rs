@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::error::{Code, Error, Result};
 
-/// How long a request waits for its turn.
+/// How long a request waits for its turn, at most.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The turns for one type of work.
@@ -35,7 +35,11 @@ pub struct Turn {
 impl Turns {
     /// Creates turns for half of the processors, and at least one.
     pub fn new() -> Arc<Turns> {
-        let most = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+        Turns::of(std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2)))
+    }
+
+    /// Creates so many concurrent turns.
+    pub fn of(most: usize) -> Arc<Turns> {
         Arc::new(Turns { most, state: Mutex::default() })
     }
 
