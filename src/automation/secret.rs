@@ -6,6 +6,7 @@ use engine::call::{Answer, Call};
 use engine::error::Result;
 use engine::record::Shape;
 use engine::records::Work;
+use engine::registry::check_confirmed;
 use engine::resource::{Method, Part, Resource, Returns};
 use serde_json::json;
 
@@ -14,7 +15,8 @@ static SHAPE: Shape =
 
 const PARTS: &[Part] = &[Part("secret", "string", "`whsec_` and the secret in Base64.")];
 
-/// The route that returns the secret, for keys that can change keys: whoever has it can sign calls as the account.
+/// The route that returns the secret, for keys that can change keys: whoever has it can sign calls as the account. So a
+/// person enters the password first.
 pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Signing secret", "keys", &[])
         .at("/v1/automation/signing-secret")
@@ -25,7 +27,8 @@ pub fn resource() -> Resource {
 }
 
 fn get(_: Call) -> Result<Work> {
-    Ok(Box::new(|_, ctx| {
+    Ok(Box::new(|tx, ctx| {
+        check_confirmed(tx, ctx)?;
         let secret = BASE64.encode(ctx.site.signing_secret(ctx.account));
         Ok(Answer::json(&json!({"secret": format!("whsec_{secret}")})))
     }))

@@ -74,10 +74,7 @@ impl Model for CorporateIdentity {
             let message = "cannot be removed; make another identity the default";
             return Err(Error::field("is_default", violation(FieldCode::InvalidChoice, message)));
         }
-        // Clients would pay somebody else.
-        let replaces = before.is_some_and(|before| before.iban != self.iban && !before.iban.0.is_empty());
-        let becomes_default = self.is_default && !before.is_some_and(|before| before.is_default);
-        if replaces || becomes_default {
+        if self.leads_payments(tx, ctx, before)? {
             check_confirmed(tx, ctx)?;
         }
         if !self.logo_file_id.0.is_empty() && before.is_none_or(|before| before.logo_file_id != self.logo_file_id) {
@@ -92,6 +89,26 @@ impl Model for CorporateIdentity {
             }
         }
         Ok(())
+    }
+}
+
+impl CorporateIdentity {
+    /// Whether clients may pay somebody else after this change: another IBAN, also the first one, on what is sent from now on;
+    /// or other words, such as a footer with an account number, on documents that name this identity.
+    fn leads_payments(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<bool> {
+        let Some(before) = before else { return Ok(self.is_default || !self.iban.0.is_empty()) };
+        if self.iban != before.iban || (self.is_default && !before.is_default) {
+            return Ok(true);
+        }
+        let says_the_same = CorporateIdentity {
+            base: before.base.clone(),
+            primary_color: before.primary_color.clone(),
+            secondary_color: before.secondary_color.clone(),
+            is_default: before.is_default,
+            logo_file_id: before.logo_file_id.clone(),
+            ..self.clone()
+        } == *before;
+        Ok(!says_the_same && !self.iban.0.is_empty() && records::is_named::<Self>(tx, ctx, &self.base.id)?)
     }
 }
 

@@ -8,8 +8,9 @@ use engine::input;
 use engine::input::Input;
 use engine::input::pending::Pending;
 use engine::jobs::{self, NewJob};
-use engine::record::{ACTED, Body, CREATED, INPUT, UPDATED, When};
+use engine::record::{ACTED, Body, CREATED, INPUT, Record, UPDATED, When};
 use engine::records::{self, Work};
+use engine::registry::check_confirmed;
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::tables::Logged;
 use store::Tx;
@@ -19,7 +20,8 @@ use super::import::{Import, ImportStatus, MIGRATIONS, PROGRESS};
 use super::run::RunImport;
 use super::undo::UndoImport;
 use super::{again, check, lines, sources, subject};
-use crate::files::{self, File};
+use crate::files::File;
+use crate::settings::corporate_identity::CorporateIdentity;
 
 /// The resource of imports.
 pub fn resource() -> Resource {
@@ -156,6 +158,10 @@ fn run(call: Call) -> Result<Work> {
 /// Starts an import that was checked; `again` if it may create once more what the same file created before.
 pub fn start(tx: &mut Tx, ctx: &Ctx, before: &Import, again: bool) -> Result<Import> {
     before.must_be(&[ImportStatus::Checked], "run")?;
+    // An identity may have an account number. The import has no session that could be asked.
+    if before.resource == CorporateIdentity::shape().table {
+        check_confirmed(tx, ctx)?;
+    }
     let file = file_of(tx, ctx, before)?;
     if let Some(other) = unended(tx, ctx, &before.resource, &file.sha256)? {
         let message = format!(

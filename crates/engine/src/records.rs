@@ -25,7 +25,7 @@ use crate::{search, tables};
 pub use counts::count;
 use counts::count_kind;
 pub use image::Image;
-pub use links::{MERGED_INTO, loosen, merged_into, move_links};
+pub use links::{MERGED_INTO, is_named, loosen, merged_into, move_links};
 use outside::note_outside;
 pub use outside::{Accepted, accept_some};
 pub use together::{Reference, RemoveTogether, Standing, references, remove_together, standing};

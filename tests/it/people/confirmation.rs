@@ -9,6 +9,7 @@ use crate::support::{Db, Reply, Server};
 
 on_both![
     dangerous_actions_ask_for_the_password_again,
+    nobody_leads_payments_elsewhere_without_the_password,
     a_flow_is_no_way_around_the_password,
     a_fired_event_changes_no_other_type_of_record,
     a_sign_in_link_expires,
@@ -45,6 +46,7 @@ fn dangerous_actions_ask_for_the_password_again(db: Db) {
         ("POST", "/console/v1/automation/flows".to_string(), flow("{{ data.kind }}")),
         ("PATCH", identity.clone(), json!({"iban": "NL20INGB0001234567"})),
         ("POST", "/console/v1/corporate-identities".to_string(), json!({"name": "Mine", "is_default": true})),
+        ("GET", "/console/v1/automation/signing-secret".to_string(), json!("")),
         ("POST", "/console/factors/app".to_string(), json!({})),
         ("POST", "/console/recovery-codes".to_string(), json!({})),
         ("POST", "/console/factors/remove".to_string(), json!({"id": "x"})),
@@ -85,6 +87,52 @@ fn dangerous_actions_ask_for_the_password_again(db: Db) {
         switched.post("/console/confirm", json!({"password": "a wrong password"})).expect(403);
     }
     switched.post("/console/confirm", json!({"password": PASSWORD})).expect(429);
+}
+
+/// The first IBAN of an identity counts as well, and so do other words on documents.
+fn nobody_leads_payments_elsewhere_without_the_password(db: Db) {
+    const IBAN: &str = "NL20INGB0001234567";
+    let server = Server::start(db);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    let make = |name: &str, iban: &str| {
+        client.post("/v1/corporate-identities", json!({"name": name, "iban": iban})).expect(201).id()
+    };
+    let (plain, unused, used) = (make("Plain", ""), make("Unused", IBAN), make("Used", IBAN));
+    client.post("/v1/invoices", json!({"title": "Oven", "corporate_identity_id": used})).expect(201);
+    client.post("/v1/quotes", json!({"title": "Oven", "corporate_identity_id": plain})).expect(201);
+    let file = client.upload("x.csv", b"name,iban\nMine,NL20INGB0001234567\n").expect(201).id();
+    let import = client.post("/v1/imports", json!({"resource": "corporate_identities", "file_id": file}));
+    let import = format!("/console/v1/imports/{}/run", import.expect(201).id());
+    server.execute("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
+    let change = |id: &str, body: Value| {
+        browser.send("PATCH", &format!("/console/v1/corporate-identities/{id}"), &body.to_string())
+    };
+    let dangerous = || {
+        [
+            browser.post("/console/v1/corporate-identities", json!({"name": "Mine", "iban": IBAN})),
+            change(&plain, json!({"iban": IBAN})),
+            change(&unused, json!({"iban": "NL91ABNA0417164300"})),
+            change(&used, json!({"footer": "Pay to NL91ABNA0417164300"})),
+            change(&used, json!({"bic": "ABNANL2A"})),
+            change(&used, json!({"name": "Somebody else"})),
+            browser.post(&import, json!({})),
+        ]
+    };
+    for (number, refused) in dangerous().into_iter().enumerate() {
+        assert_eq!(refused.expect(403).code(), "confirmation_required", "{number}");
+    }
+    browser.post("/console/v1/corporate-identities", json!({"name": "Other"})).expect(201);
+    change(&plain, json!({"footer": "Thank you"})).expect(200);
+    change(&unused, json!({"footer": "Thank you"})).expect(200);
+    change(&used, json!({"primary_color": "#112233"})).expect(200);
+    change(&used, json!({"name": "Used"})).expect(200);
+    // Keys have no password.
+    client.patch(&format!("/v1/corporate-identities/{used}"), json!({"phone": "+31 10 123 45 67"})).expect(200);
+    browser.post("/console/confirm", json!({"password": PASSWORD})).expect(204);
+    for (number, done) in dangerous().into_iter().enumerate() {
+        assert!([200, 201].contains(&done.status), "{number}: {done:?}");
+    }
 }
 
 /// Neither a step whose type of record is chosen when its event is fired, nor one that enables another flow.

@@ -97,6 +97,27 @@ fn relink_all(shape: &Shape, tx: &mut Tx, ctx: &Ctx, links: &Relinked, slice: &S
     Ok(true)
 }
 
+/// Whether any record refers to the record with this id.
+pub fn is_named<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool> {
+    names(R::shape(), tx, ctx, id)
+}
+
+fn names(shape: &Shape, tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool> {
+    for table in tables::all() {
+        for field in table.fields.iter().filter(|field| field.rules.refers == shape.table && !field.rules.sent_only) {
+            let (by, field) = (table.shape.table, field.name);
+            let sql = format!(
+                "SELECT count(*) FROM (SELECT 1 FROM {by} WHERE account_id = $1 AND \"{field}\" = $2 AND \"{field}\" <> ''
+                 LIMIT 1) naming"
+            );
+            if tx.int(&sql, &[ctx.account.into(), id.into()])? > 0 {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// Returns the record that a deleted one was merged into, if it was.
 pub fn merged_into<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<String>> {
     merged(R::shape().name, tx, ctx, id)
