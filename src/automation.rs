@@ -46,7 +46,7 @@ use engine::config::Config;
 use engine::error::Result;
 use engine::log::Listener;
 use engine::services::Services;
-use engine::turns::Turns;
+use engine::turns;
 
 pub use runner::Runner;
 
@@ -61,7 +61,11 @@ pub(crate) const LISTENER: Listener = Listener {
 
 /// Opens the state that the runs of all accounts share.
 pub(crate) fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
-    services.add(Arc::new(Runner::on(node)));
-    services.add(backtest::BacktestTurns(Turns::new()));
+    let runner = Runner::on(node);
+    services.pool(runner.calls.clone());
+    services.pool(runner.accounts.clone());
+    services.add(Arc::new(runner));
+    let backtests = services.pool(turns::of_processors("backtests"));
+    services.add(backtest::BacktestTurns(backtests));
     Ok(())
 }

@@ -231,11 +231,13 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
             Ok(())
         },
         automation::open,
+        webhooks::open,
         check::open,
         password::open,
         throttle::open,
         issuer::open,
         scheduled::open,
+        export::open,
     ],
     jobs: JOBS,
     leases: LEASES,

@@ -13,21 +13,23 @@ pub(crate) mod queue;
 pub(crate) mod signature;
 mod status;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::accounts;
 use engine::app::App;
 use engine::clock::Moment;
+use engine::config::Config;
 use engine::context::Actor;
 use engine::error::Result;
 use engine::faults;
 use engine::leases::{self, CONFIRMED_AT_MOST, Confirmed};
 use engine::loops::{self, Poll, Pulse, Woken};
+use engine::services::Services;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use store::Tx;
+use store::{Place, Places, Tx};
 
 use metrics::{DELIVERIES, SECONDS};
 use queue::{CallOutcome, Claimed, Loaded, Parcel};
@@ -40,6 +42,14 @@ const GATHER: Duration = Duration::from_millis(25);
 /// not block other accounts.
 const SERVED: usize = 256;
 const SERVED_OF_ONE: usize = 64;
+
+/// Opens the places of endpoints that are being served.
+pub(crate) fn open(_: &Config, _: &str, services: &mut Services) -> Result<()> {
+    let served = Served::default();
+    services.pool(served.0.places.clone());
+    services.add(served);
+    Ok(())
+}
 /// How long an endpoint is served before its slot goes to another.
 const TURN: Duration = Duration::from_secs(30);
 /// How long before the lease expires recording an outcome is last retried, in seconds.
@@ -52,37 +62,48 @@ pub fn start(app: &Arc<App>) {
     if app.config.workers == 0 {
         return;
     }
-    let served = Served::default();
-    loops::keep(app, "webhooks", loops::STALL_TIMEOUT, move |app, pulse| send(app, served.clone(), pulse));
+    loops::keep(app, "webhooks", loops::STALL_TIMEOUT, send);
 }
 
-async fn send(app: Arc<App>, served: Served, pulse: Pulse) {
+async fn send(app: Arc<App>, pulse: Pulse) {
     let mut poll = Poll::every(POLL_INTERVAL).woken_by(&app.listeners.written, GATHER);
     loop {
         let woken = poll.wait(&pulse).await;
-        let sent = turn(&app, &served, woken).await;
+        let sent = turn(&app, app.services.get(), woken).await;
         poll.turned(sent.map(|()| false), "Cannot send webhooks at the moment.");
     }
 }
 
-/// The endpoints that this process is serving, each with its account.
-#[derive(Clone, Default)]
-struct Served(Arc<Mutex<HashMap<String, i64>>>);
+/// The endpoints that this process is serving.
+#[derive(Clone)]
+struct Served(Arc<Serving>);
+
+struct Serving {
+    places: Arc<Places>,
+    endpoints: Mutex<HashSet<String>>,
+}
+
+impl Default for Served {
+    fn default() -> Served {
+        let places = Places::capped("webhook endpoints", SERVED, SERVED_OF_ONE);
+        Served(Arc::new(Serving { places, endpoints: Mutex::default() }))
+    }
+}
 
 impl Served {
     /// Takes a slot for an endpoint, unless it has one or there is no room.
     fn take(&self, account: i64, endpoint: &str) -> Option<EndpointPermit> {
         let mut busy = self.locked();
-        let of_account = || busy.values().filter(|own| **own == account).count();
-        if busy.len() >= SERVED || busy.contains_key(endpoint) || of_account() >= SERVED_OF_ONE {
+        if busy.contains(endpoint) {
             return None;
         }
-        busy.insert(endpoint.to_string(), account);
-        Some(EndpointPermit { served: self.clone(), endpoint: endpoint.to_string() })
+        let place = self.0.places.try_take(account).ok()?;
+        busy.insert(endpoint.to_string());
+        Some(EndpointPermit { served: self.clone(), endpoint: endpoint.to_string(), _place: place })
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<String, i64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.0.endpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,6 +112,7 @@ impl Served {
 struct EndpointPermit {
     served: Served,
     endpoint: String,
+    _place: Place,
 }
 
 impl Drop for EndpointPermit {

@@ -18,9 +18,9 @@ use engine::record::{Body, REQUIRED, When};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use engine::shown::{self, Viewer};
-use engine::turns::Turns;
+use engine::turns;
 use serde_json::{Value, json};
-use store::Tx;
+use store::{Places, Tx};
 use tokio::runtime::Handle;
 
 use self::trial::{Past, Trial};
@@ -45,7 +45,7 @@ const PAGE: usize = 500;
 const BACKTEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The turns of accounts: a backtest may use a processor for as long as its time limit.
-pub struct BacktestTurns(pub Arc<Turns>);
+pub struct BacktestTurns(pub Arc<Places>);
 
 input! {
     /// The period to evaluate.
@@ -97,8 +97,8 @@ fn run(call: Call) -> Result<Work> {
         // It can read a lot, so it does not run on the writer thread.
         Ok(Answer::after(move |app, caller| {
             let (flow, period, own) = (flow.clone(), period.clone(), caller.clone());
-            let turns = &app.services.get::<BacktestTurns>().0;
-            let turn = Handle::current().block_on(turns.take(caller.account.number))?;
+            let backtests = &app.services.get::<BacktestTurns>().0;
+            let turn = Handle::current().block_on(turns::take(backtests, caller.account.number))?;
             let found = app.store.read_now(move |tx| {
                 let ctx = own.reading(tx)?;
                 look_back(tx, &ctx, &own.account, &flow, &period)

@@ -1,7 +1,5 @@
 //! Metrics of flows.
 
-use std::sync::atomic::Ordering;
-
 use engine::app::App;
 use engine::clock::Moment;
 use engine::error::Result;
@@ -33,7 +31,7 @@ pub fn count_ended(app: &App, statuses: impl IntoIterator<Item = &'static str>) 
 
 /// The number of calls in progress.
 pub fn calls_open(app: &App) -> Metric {
-    let calls = runner_of(app).calls.load(Ordering::Relaxed) as u64;
+    let calls = runner_of(app).calls.taken() as u64;
     ("flow_calls_open", "gauge", "HTTP calls by flows in progress", calls)
 }
 

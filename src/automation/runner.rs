@@ -6,11 +6,11 @@
 //! A result under an old claim number is discarded.
 
 mod outcome;
+mod served;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,9 +22,10 @@ use engine::error::{Error, Result};
 use engine::leases::{self, Comeback, LOST_AT_MOST, Lease};
 use engine::record::{Record, When};
 use serde_json::{Value, json};
-use store::Tx;
+use store::{Places, Tx};
 
 use self::outcome::{failed, succeeded, wait};
+use self::served::Serving;
 use super::calls::{LEASE_SECONDS, PendingCall};
 use super::definition::Definition;
 use super::steps::{self, StepError};
@@ -48,12 +49,15 @@ const MAX_MADE: usize = 256;
 const CAREFUL: Duration = Duration::from_secs(60);
 /// Maximum number of definitions kept in memory.
 const MAX_DEFINITIONS: usize = 1000;
+/// Maximum number of concurrent calls.
+const MAX_CALLS: usize = 64;
+/// Maximum number of accounts whose runs are advanced concurrently.
+const MAX_ACCOUNTS: usize = 4;
 
 /// A step of a run: the account, the run and the index of the step.
 type StepKey = (i64, String, i64);
 
 /// The state that the runs of all accounts share.
-#[derive(Default)]
 pub struct Runner {
     definitions: Mutex<HashMap<(i64, String, i64), Arc<Definition>>>,
     /// Steps whose templates are too slow for a transaction, with the rendered results.
@@ -61,8 +65,14 @@ pub struct Runner {
     made: Mutex<HashMap<StepKey, Arc<Made>>>,
     /// Steps that used their rendered result. A later attempt renders it again.
     tried: Mutex<BTreeSet<StepKey>>,
-    /// The number of outgoing calls in progress.
-    pub calls: AtomicUsize,
+    /// The outgoing calls in progress.
+    pub calls: Arc<Places>,
+    /// The accounts whose runs are being advanced, each once.
+    pub accounts: Arc<Places>,
+    /// The accounts that have a task which advances their runs, and whether it looks for more.
+    pub(crate) served: Arc<Serving>,
+    /// After a process died, the runs of one account at a time are advanced.
+    pub(crate) alone: tokio::sync::Mutex<()>,
     node: String,
     careful_until: OnceLock<Instant>,
 }
@@ -70,7 +80,18 @@ pub struct Runner {
 impl Runner {
     /// The runner of a node.
     pub fn on(node: &str) -> Runner {
-        Runner { node: node.to_string(), ..Runner::default() }
+        Runner {
+            definitions: Mutex::default(),
+            slow: Mutex::default(),
+            made: Mutex::default(),
+            tried: Mutex::default(),
+            calls: Places::new("calls of flows", MAX_CALLS),
+            accounts: Places::capped("accounts with flows", MAX_ACCOUNTS, 1),
+            served: Arc::default(),
+            alone: tokio::sync::Mutex::default(),
+            node: node.to_string(),
+            careful_until: OnceLock::new(),
+        }
     }
 
     /// Whether a process died recently.

@@ -1,8 +1,6 @@
 //! The worker of the runner: wakes up when runs are due and makes the outgoing calls.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -17,19 +15,18 @@ use engine::leases::{self, CONFIRMED_AT_MOST, Confirmed};
 use engine::listeners::InFlight;
 use engine::loops::{self, Poll, Pulse};
 use serde_json::{Value, json};
+use store::Place;
 use tokio::runtime::Handle;
 
 use super::calls::PendingCall;
 use super::metrics::{CALLS, count_ended};
-use super::runner::{self, Called, Runner, Turn, runner_of};
+use super::runner::{self, Called, Turn, runner_of};
 use super::steps::StepError;
 
 /// How often the worker polls, for runs started by other nodes and runs that waited.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Maximum number of concurrent calls.
+/// Maximum number of calls that the test clock makes for an account in one turn.
 const MAX_CALLS: usize = 64;
-/// Maximum number of accounts processed concurrently.
-const MAX_ACCOUNTS: usize = 4;
 /// Maximum size of a stored response, in bytes.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
 /// How long recording the result of a call is retried: less than its lease.
@@ -43,48 +40,38 @@ pub fn start(app: &Arc<App>) {
 }
 
 async fn work(app: Arc<App>, pulse: Pulse) {
-    let mut waiting: BTreeSet<i64> = BTreeSet::new();
     let mut poll = Poll::every(POLL_INTERVAL).woken_by(&app.wakeup, Duration::ZERO);
     loop {
         let woken = poll.wait(&pulse).await;
-        waiting.extend(woken.accounts);
+        woken.accounts.into_iter().for_each(|account| serve(&app, account));
         let now = app.clock.now();
         let looked = match woken.all {
             true => app.store.read(move |tx| runner::due_accounts(tx, now)).await,
             false => Ok(Vec::new()),
         };
-        let looked = looked.map(|due| waiting.extend(due));
-        waiting = round(&app, waiting, &pulse).await;
-        poll.turned(looked.map(|()| !waiting.is_empty()), "Cannot look up due runs at the moment.");
+        let looked = looked.map(|due| due.into_iter().for_each(|account| serve(&app, account)));
+        poll.turned(looked.map(|()| false), "Cannot look up due runs at the moment.");
     }
 }
 
-/// Processes each account once; returns those with more work.
-async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeSet<i64> {
-    let mut more = BTreeSet::new();
-    let mut turns = tokio::task::JoinSet::new();
-    let mut left = accounts.into_iter();
-    loop {
-        let many = if runner_of(app).is_careful() { 1 } else { MAX_ACCOUNTS };
-        while turns.len() < many
-            && let Some(account) = left.next()
-        {
-            let app = app.clone();
-            turns.spawn(async move { (account, advance_account(&app, account).await) });
-        }
-        pulse.turn();
-        match turns.join_next().await {
-            None => return more,
-            Some(Ok((account, Ok(true)))) => {
-                more.insert(account);
+/// Advances the runs of an account in a task of its own, so that no other account waits for it.
+fn serve(app: &Arc<App>, account: i64) {
+    let Some(mut served) = runner_of(app).served.start(account) else { return };
+    let app = app.clone();
+    tokio::spawn(async move {
+        while served.goes_on() && !app.listeners.is_stopping() {
+            let runner = runner_of(&app);
+            let _place = runner.accounts.take(account).await;
+            let _alone = if runner.is_careful() { Some(runner.alone.lock().await) } else { None };
+            match advance_account(&app, account).await {
+                Ok(false) => {}
+                Ok(true) => served.has_more(),
+                Err(error) => {
+                    tracing::warn!(account, cause = %error, "Cannot advance the runs of an account at the moment; this will be retried.");
+                }
             }
-            Some(Ok((account, Err(error)))) => {
-                tracing::warn!(account, cause = %error, "Cannot advance the runs of an account at the moment; this will be retried.");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-            Some(_) => {}
         }
-    }
+    });
 }
 
 /// Processes one account and starts its calls in the background; returns whether more is due.
@@ -108,10 +95,11 @@ async fn advance_account(app: &Arc<App>, number: i64) -> Result<bool> {
         false => None,
     };
     let (own, runner) = (caller.clone(), runner_of(app).clone());
-    let room = match app.listeners.is_stopping() {
-        true => 0,
-        false => MAX_CALLS.saturating_sub(runner.calls.load(Ordering::Relaxed)),
+    let mut places = match app.listeners.is_stopping() {
+        true => Vec::new(),
+        false => runner.calls.take_all(number),
     };
+    let room = places.len();
     let turn = app.store.write(number, move |tx| {
         let ctx = own.writing(tx)?;
         runner::turn_of(tx, &ctx, &own.account, &runner, room, marked.as_deref())
@@ -119,7 +107,7 @@ async fn advance_account(app: &Arc<App>, number: i64) -> Result<bool> {
     let Turn { more, calls, ended, .. } = turn.await?;
     count_ended(app, ended);
     for request in calls {
-        let line = Line::open(runner_of(app), busy.clone());
+        let line = Line { _place: places.pop(), _busy: busy.clone() };
         let (app, caller) = (app.clone(), caller.clone());
         tokio::spawn(async move {
             let _line = line;
@@ -128,6 +116,7 @@ async fn advance_account(app: &Arc<App>, number: i64) -> Result<bool> {
             }
         });
     }
+    drop(places);
     if !runner_of(app).has_slow_steps() {
         return Ok(more);
     }
@@ -136,23 +125,10 @@ async fn advance_account(app: &Arc<App>, number: i64) -> Result<bool> {
     Ok(worked_out.map_err(|panic| Error::internal(format!("templates: {panic}")))?? || more)
 }
 
-/// A slot for a concurrent call, released when it is dropped, also by a panic.
+/// A call in progress, and its place.
 struct Line {
-    runner: Arc<Runner>,
+    _place: Option<Place>,
     _busy: InFlight,
-}
-
-impl Line {
-    fn open(runner: &Arc<Runner>, busy: InFlight) -> Line {
-        runner.calls.fetch_add(1, Ordering::Relaxed);
-        Line { runner: runner.clone(), _busy: busy }
-    }
-}
-
-impl Drop for Line {
-    fn drop(&mut self) {
-        self.runner.calls.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Makes a call, records its result, and makes the next call of the run.

@@ -322,7 +322,7 @@ async fn read_json(app: &App, head: &Parts, body: Body) -> Result<Json> {
         let read = axum::body::to_bytes(body, MAX_BODY).await;
         read.map_err(|_| Error::new(Code::BodyTooLarge, "The body is too large."))
     };
-    let bytes = bodies::in_time(&app.bodies, &app.config, SHARED, patience, read).await?;
+    let bytes = bodies::in_time(&app.bodies, app.visitors.key(&head.extensions, &head.headers), patience, read).await?;
     if bytes.is_empty() {
         return Ok(Json::Object(Vec::new()));
     }

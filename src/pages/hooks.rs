@@ -35,7 +35,7 @@ async fn take(app: &Arc<App>, request: Request<Body>) -> Result<()> {
     if head.method != Method::POST {
         return Err(Error::new(Code::MethodNotAllowed, "Only POST is supported here."));
     }
-    public::read_form(app, &head.headers, body).await?;
+    public::read_form(app, &head, body).await?;
     let mut parts = head.uri.path().trim_start_matches("/hooks/").split('/').map(str::to_string);
     let parts = (parts.next(), parts.next(), parts.next(), parts.next());
     let (Some(_), Some(account), Some(kind), Some(id)) = parts else { return Ok(()) };

@@ -12,7 +12,7 @@ use axum::http::header::{
 };
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
-use engine::accounts::{self, Account};
+use engine::accounts::Account;
 use engine::app::App;
 use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, Result};
@@ -202,7 +202,7 @@ impl Visit {
         if !comes_from_us(head, &self.app.site) {
             return Err(Error::new(Code::Forbidden, "The form was submitted from another site."));
         }
-        let sent = read_form(&self.app, &head.headers, body).await?;
+        let sent = read_form(&self.app, head, body).await?;
         let sent = form_urlencoded::parse(&sent).find(|(key, _)| key == "name").map(|(_, value)| value);
         let sent = sent.unwrap_or_default();
         let name = clean_name(&sent);
@@ -240,7 +240,7 @@ impl Visit {
         if !comes_from_us(head, &self.app.site) {
             return Err(Error::new(Code::Forbidden, "The form was submitted from another site."));
         }
-        read_form(&self.app, &head.headers, body).await?;
+        read_form(&self.app, head, body).await?;
         let payment = self.write(found, |tx, ctx, id| {
             let invoice: Invoice = final_one(tx, ctx, id)?;
             collecting::pay_online(tx, ctx, &invoice)
@@ -308,8 +308,8 @@ impl Visit {
 }
 
 /// Reads a complete form.
-pub async fn read_form(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+pub async fn read_form(app: &App, head: &Parts, body: Body) -> Result<Vec<u8>> {
+    let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
         return Err(Error::new(Code::UnsupportedMediaType, "Submit the form of the page."));
@@ -319,7 +319,7 @@ pub async fn read_form(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec
         let read = axum::body::to_bytes(body, MAX_FORM).await;
         Ok(read.map_err(|_| Error::new(Code::BodyTooLarge, "The form is too large."))?.to_vec())
     };
-    bodies::in_time(&app.bodies, &app.config, accounts::SHARED, patience, read).await
+    bodies::in_time(&app.bodies, app.visitors.key(&head.extensions, &head.headers), patience, read).await
 }
 
 /// Sets headers that keep the URL secret and restrict the content of the page; `forms` are the origins that a form can

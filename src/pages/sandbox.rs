@@ -66,7 +66,7 @@ async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Res
             if !public::comes_from_us(&head, &app.site) {
                 return Err(Error::new(Code::Forbidden, "The form was submitted from another site."));
             }
-            let form = public::read_form(app, &head.headers, body).await?;
+            let form = public::read_form(app, &head, body).await?;
             let sent = form_urlencoded::parse(&form).find(|(key, _)| key == "status").map(|(_, value)| value);
             let status = sent.as_deref().and_then(Status::from_wire);
             let status =

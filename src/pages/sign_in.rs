@@ -151,7 +151,7 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
     if !reads && head.method != Method::POST {
         return Err(Error::new(Code::MethodNotAllowed, "Open the page or submit its form."));
     }
-    let form = if reads { Vec::new() } else { public::read_form(app, &head.headers, body).await? };
+    let form = if reads { Vec::new() } else { public::read_form(app, head, body).await? };
     let form = Form(form);
     if let Some((purpose, token)) = link(head.uri.path()) {
         return walk_link(visit, head, (purpose, token), (!reads).then_some(&form), page).await;

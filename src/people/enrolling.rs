@@ -51,7 +51,7 @@ impl Visit {
             let message = "You have no password. Sign out, then sign in again in the same way as before.";
             return Err(Error::new(Code::Forbidden, message));
         }
-        if !self.passwords().matches(attempt.line(), password, person.password).await? {
+        if !self.passwords().matches(&self.device.address, password, person.password).await? {
             return Err(Error::new(Code::Forbidden, "The password is wrong."));
         }
         attempt.forgive(&self.app).await;

@@ -136,7 +136,7 @@ impl Visit {
         let own = email.to_string();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &own)).await?;
         let (id, hash) = person.map(|person| (person.id, person.password)).unwrap_or_default();
-        if !self.passwords().matches(attempt.line(), password, hash.clone()).await? {
+        if !self.passwords().matches(&self.device.address, password, hash.clone()).await? {
             return Err(wrong());
         }
         let mut accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
@@ -247,11 +247,11 @@ impl Visit {
         let person = self.person(held).await?;
         let mut attempt = Attempt::admitted(&person.email, &self.device.address);
         attempt.count(&self.app).await?;
-        if !self.passwords().matches(attempt.line(), current, person.password.clone()).await? {
+        if !self.passwords().matches(&self.device.address, current, person.password.clone()).await? {
             return Err(Error::new(Code::Forbidden, "The current password is wrong."));
         }
         check_password(&password, &person.email)?;
-        let hash = self.passwords().hash(password).await?;
+        let hash = self.passwords().hash(&self.device.address, password).await?;
         attempt.forgive(&self.app).await;
         let (acting, key) = (self.acting(held.account.clone(), Who::of_key(&held.key)), held.key.clone());
         let replaced = person.password;
@@ -351,12 +351,12 @@ impl Visit {
         match person.filter(|person| !person.password.is_empty()) {
             None => {
                 check_password(&password, email)?;
-                self.passwords().hash(password).await
+                self.passwords().hash(&self.device.address, password).await
             }
             Some(person) => {
                 let mut attempt = Attempt::admitted(email, &self.device.address);
                 attempt.count(&self.app).await?;
-                if !self.passwords().matches(attempt.line(), password, person.password.clone()).await? {
+                if !self.passwords().matches(&self.device.address, password, person.password.clone()).await? {
                     let message = "The password is wrong. Use the password that you have on this server already, or request a link for a new one.";
                     return Err(Error::new(Code::Unauthorized, message));
                 }

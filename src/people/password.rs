@@ -12,7 +12,7 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use engine::config::Config;
 use engine::error::{Code, Error, FieldCode, Result, Violation, violation};
 use engine::services::Services;
-use engine::turns::Turns;
+use store::Places;
 
 /// Minimum length, in characters.
 pub const SHORTEST: usize = 12;
@@ -21,7 +21,7 @@ pub const LONGEST: usize = 256;
 
 /// Hashes calculated at a time.
 const AT_A_TIME: usize = 2;
-/// How long a request waits for its turn: about three hundred others come first.
+/// How long a request waits for its turn: about three hundred others come first, half as many of its own IP address.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// A hash with the usual parameters that no password matches: checking a password against it takes as long as against a
@@ -121,19 +121,21 @@ pub enum Line {
 
 /// Calculates hashes, two at a time.
 pub struct Passwords {
-    turns: Arc<Turns>,
+    turns: Arc<Places>,
     calculated: AtomicU64,
 }
 
 /// Opens the calculation of hashes.
 pub fn open(_: &Config, _: &str, services: &mut Services) -> Result<()> {
-    services.add(Passwords::new());
+    let passwords = Passwords::new();
+    services.pool(passwords.turns.clone());
+    services.add(passwords);
     Ok(())
 }
 
 impl Passwords {
     fn new() -> Passwords {
-        Passwords { turns: Turns::of(AT_A_TIME), calculated: AtomicU64::new(0) }
+        Passwords { turns: Places::new("sign-ins", AT_A_TIME), calculated: AtomicU64::new(0) }
     }
 
     /// Returns how many hashes were calculated: an unknown person costs as many as a known one.
@@ -141,9 +143,9 @@ impl Passwords {
         self.calculated.load(Ordering::Relaxed)
     }
 
-    /// Returns the hash of a new password, which takes a link or a session to choose.
-    pub async fn hash(&self, password: String) -> Result<String> {
-        let hashed = self.apart(Line::Known, move || {
+    /// Returns the hash of a new password. Those who come from an IP address wait for each other.
+    pub async fn hash(&self, address: &str, password: String) -> Result<String> {
+        let hashed = self.apart(address, move || {
             let hash = argon2()?.hash_password(password.as_bytes()).map_err(failed)?;
             Ok(hash.to_string())
         });
@@ -151,8 +153,8 @@ impl Passwords {
     }
 
     /// Whether the password has this hash. Without a hash, it takes as long and does not.
-    pub async fn matches(&self, line: Line, password: String, hash: String) -> Result<bool> {
-        let matched = self.apart(line, move || {
+    pub async fn matches(&self, address: &str, password: String, hash: String) -> Result<bool> {
+        let matched = self.apart(address, move || {
             // Nothing matches a hash that was damaged in the database.
             let is_usable = PasswordHash::new(&hash).is_ok();
             let parsed = PasswordHash::new(if is_usable { &hash } else { NOBODYS }).map_err(failed)?;
@@ -165,11 +167,10 @@ impl Passwords {
     /// Runs `work` on a blocking thread when it is its turn.
     async fn apart<T: Send + 'static>(
         &self,
-        line: Line,
+        address: &str,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let turn = tokio::time::timeout(MAX_WAIT, self.turns.take(line as i64)).await;
-        let turn = turn.map_err(|_| busy())??;
+        let turn = self.turns.take_within(Places::key_of(address), MAX_WAIT).await.ok_or_else(busy)?;
         self.calculated.fetch_add(1, Ordering::Relaxed);
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
@@ -245,10 +246,9 @@ mod tests {
     #[tokio::test]
     async fn a_hash_matches_its_password_alone() {
         let passwords = Passwords::new();
-        let hash = passwords.hash("correct horse battery".to_string()).await.unwrap();
+        let hash = passwords.hash("", "correct horse battery".to_string()).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        let matches =
-            |password: &str, hash: &str| passwords.matches(Line::Strangers, password.to_string(), hash.to_string());
+        let matches = |password: &str, hash: &str| passwords.matches("", password.to_string(), hash.to_string());
         assert!(matches("correct horse battery", &hash).await.unwrap());
         assert!(!matches("correct horse batterx", &hash).await.unwrap());
         assert!(!matches("correct horse battery", "").await.unwrap());

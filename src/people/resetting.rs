@@ -33,7 +33,7 @@ impl Visit {
         });
         let user = read.await?;
         check_password(&password, &user.email.0)?;
-        let hash = self.passwords().hash(password).await?;
+        let hash = self.passwords().hash(&self.device.address, password).await?;
         let (number, own, new) = (account.number, secret.to_string(), hash.clone());
         let proof = Proof::Link { new_password: hash, shown: token.shown };
         let entered = self.enter(account, proof, move |tx, ctx| {

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::app::App;
 use engine::call::{Answer, Call, Content, Pour, Query};
+use engine::config::Config;
 use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::pending::Pending;
@@ -15,10 +15,11 @@ use engine::json::write_name;
 use engine::record::{CREATED, Data, INPUT, Model, REQUIRED};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, Resource, Returns, Verb};
+use engine::services::Services;
 use engine::{choice, record};
 use serde_json::value::RawValue;
 use sheets::{Cell, Format, Problem, Writer};
-use store::{Migration, Tx};
+use store::{Full, Migration, Places, Tx};
 
 use super::names::{self, Names, Wanted};
 use super::subject::{self, Column};
@@ -156,29 +157,27 @@ fn file(call: Call) -> Result<Work> {
     }))
 }
 
-/// Number of exports that a process writes at once: each reads all records of a resource.
+/// Number of exports that a process writes at once: each reads all records of a resource, as fast as its client does.
 const MAX_AT_ONCE: usize = 8;
-static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
 
-/// An export that is being written.
-struct Turn;
+/// The exports that are being written.
+struct Downloads(Arc<Places>);
 
-impl Turn {
-    fn take() -> Result<Turn> {
-        if AT_ONCE.fetch_add(1, Ordering::Relaxed) < MAX_AT_ONCE {
-            return Ok(Turn);
-        }
-        AT_ONCE.fetch_sub(1, Ordering::Relaxed);
-        let mut busy = Error::new(Code::Overloaded, "Too many exports are being downloaded; retry in a moment.");
-        busy.retry_after = Some(5);
-        Err(busy)
-    }
+/// Opens the places of exports that are being written.
+pub fn open(_: &Config, _: &str, services: &mut Services) -> Result<()> {
+    let places = services.pool(Places::new("exports", MAX_AT_ONCE));
+    services.add(Downloads(places));
+    Ok(())
 }
 
-impl Drop for Turn {
-    fn drop(&mut self) {
-        AT_ONCE.fetch_sub(1, Ordering::Relaxed);
-    }
+fn busy(full: Full) -> Error {
+    let (code, message) = match full {
+        Full::Own(own) => {
+            (Code::TooManyRequests, format!("Your account is downloading {own} exports; wait until one is complete."))
+        }
+        Full::All => (Code::Overloaded, "Too many exports are being downloaded; retry in a moment.".to_string()),
+    };
+    Error { retry_after: Some(5), ..Error::new(code, message) }
 }
 
 /// A table of records.
@@ -294,7 +293,7 @@ impl Pour for Table {
     }
 
     fn pour(&self, app: &App, out: &mut dyn Write) -> Result<()> {
-        let _turn = Turn::take()?;
+        let _place = app.services.get::<Downloads>().0.try_take(self.account).map_err(busy)?;
         let caller = app.acting_in(self.account, "export")?;
         self.write(app, &caller, out, &mut |_| {}).map(drop)
     }

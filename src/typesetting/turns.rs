@@ -1,8 +1,7 @@
-//! Fair scheduling of documents that are typeset while a request waits. Each account has one slot, so that an account
+//! Fair scheduling of documents that are typeset while a request waits. Each account has one place, so that an account
 //! waits for at most one document of each other account; recent results are cached.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -13,7 +12,7 @@ use engine::error::{Code, Error, Result};
 use engine::services::Services;
 use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use store::{Place, Places};
 
 use crate::typesetting::memory::Memory;
 use crate::typesetting::{self, Print};
@@ -26,17 +25,19 @@ const KEPT: usize = 32 * 1024 * 1024;
 
 /// The queues and the cache.
 pub struct Turns {
-    lines: Arc<Mutex<Lines>>,
-    /// One permit for each concurrent document, and one for a large one.
-    presses: Arc<Semaphore>,
-    large_press: Arc<Semaphore>,
+    /// A place for each concurrent document, and one for a large one.
+    presses: Arc<Places>,
+    large_press: Arc<Places>,
     kept: Mutex<Kept>,
 }
 
 /// Opens the typesetter, and the turns to use it.
 pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     services.add(typesetting::open_typesetter(config)?);
-    services.add(Turns::new(Memory::of(config).presses));
+    let turns = Turns::new();
+    services.pool(turns.presses.clone());
+    services.pool(turns.large_press.clone());
+    services.add(turns);
     Ok(())
 }
 
@@ -59,15 +60,6 @@ impl Make for Print {
     }
 }
 
-type Lines = HashMap<(i64, bool), Arc<Line>>;
-
-/// The queue of one account.
-struct Line {
-    turn: Arc<Semaphore>,
-    /// The number of requests waiting or running.
-    here: AtomicUsize,
-}
-
 /// Cached by the hash of the whole input, so that a changed document needs no invalidation.
 #[derive(Default)]
 struct Kept {
@@ -77,20 +69,12 @@ struct Kept {
     bytes: usize,
 }
 
-/// A slot in a queue, released when it is dropped.
-struct Turn {
-    lines: Arc<Mutex<Lines>>,
-    key: (i64, bool),
-    line: Arc<Line>,
-}
-
 impl Turns {
     /// Creates empty queues for this number of concurrent documents.
     pub fn new(presses: usize) -> Turns {
         Turns {
-            lines: Arc::default(),
-            presses: Arc::new(Semaphore::new(presses)),
-            large_press: Arc::new(Semaphore::new(1)),
+            presses: Places::capped("documents", pdf::presses(), 1),
+            large_press: Places::capped("large documents", 1, 1),
             kept: Mutex::default(),
         }
     }
@@ -103,19 +87,16 @@ impl Turns {
             return Ok(made.clone());
         }
         let large = pdf::is_large(data.as_bytes());
-        let turn = self.line_up(job.account, large)?;
-        let own = turn.take().await?;
+        let place = self.turn(job.account, large).await?;
         // The previous request may have been for the same document.
         if let Some(made) = held(&self.kept).made.get(&hash) {
             return Ok(made.clone());
         }
-        let press = if large { &self.large_press } else { &self.presses };
-        let press = acquire(press).await?;
         let (app, job) = (app.clone(), job.clone());
         let printed = tokio::task::spawn_blocking(move || {
             let made = typesetting::print_and_keep(&app, &job).map(Bytes::from);
             // Released when the work is done, whether or not the request still waits for it.
-            drop((press, own, turn));
+            drop(place);
             made
         });
         let made = printed.await.map_err(|panic| Error::internal(format!("cannot create a PDF: {panic}")))??;
@@ -123,44 +104,26 @@ impl Turns {
         Ok(made)
     }
 
-    /// Takes the account's slot for work of similar cost; it is released when the result is dropped.
-    pub async fn turn_of(&self, account: i64) -> Result<impl Sized + use<>> {
-        let turn = self.line_up(account, false)?;
-        let own = turn.take().await?;
-        let press = acquire(&self.presses).await?;
-        Ok((press, own, turn))
+    /// Takes the account's place for work of similar cost.
+    pub async fn turn_of(&self, account: i64) -> Result<Place> {
+        self.turn(account, false).await
     }
 
-    fn line_up(&self, account: i64, large: bool) -> Result<Turn> {
-        let key = (account, large);
-        let mut lines = held(&self.lines);
-        let line = lines
-            .entry(key)
-            .or_insert_with(|| Arc::new(Line { turn: Arc::new(Semaphore::new(1)), here: AtomicUsize::new(0) }));
-        let most = if large { WAITING_LARGE } else { WAITING };
-        if line.here.load(Ordering::Relaxed) > most {
+    async fn turn(&self, account: i64, large: bool) -> Result<Place> {
+        let (press, most) = if large { (&self.large_press, WAITING_LARGE) } else { (&self.presses, WAITING) };
+        if press.waiting(account) >= most {
             let mut error =
                 Error::new(Code::Overloaded, "Too many documents of your account are being created; retry shortly.");
             error.retry_after = Some(if large { 10 } else { 1 });
             return Err(error);
         }
-        line.here.fetch_add(1, Ordering::Relaxed);
-        Ok(Turn { lines: self.lines.clone(), key, line: line.clone() })
+        Ok(press.take(account).await)
     }
 }
 
-impl Turn {
-    async fn take(&self) -> Result<OwnedSemaphorePermit> {
-        acquire(&self.line.turn).await
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let mut lines = held(&self.lines);
-        if self.line.here.fetch_sub(1, Ordering::Relaxed) == 1 {
-            lines.remove(&self.key);
-        }
+impl Default for Turns {
+    fn default() -> Turns {
+        Turns::new()
     }
 }
 
@@ -177,10 +140,6 @@ impl Kept {
             self.bytes -= self.made.remove(&oldest).map_or(0, |made| made.len());
         }
     }
-}
-
-async fn acquire(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
-    semaphore.clone().acquire_owned().await.map_err(|closed| Error::internal(closed.to_string()))
 }
 
 /// Hashes the input of a PDF and its account.
@@ -200,18 +159,24 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
-    #[test]
-    fn queues_are_limited_and_removed_when_empty() {
-        let turns = Turns::new(2);
-        let held: Vec<Turn> = (0..=WAITING).map(|_| turns.line_up(1, false).unwrap()).collect();
-        let error = turns.line_up(1, false).err().unwrap();
+    #[tokio::test]
+    async fn queues_are_limited_and_others_have_their_own() {
+        let turns = Turns::new();
+        let first = turns.turn(1, false).await.unwrap();
+        let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(turns.turn(1, false))).collect();
+        waiting.iter_mut().for_each(|turn| assert!(turn.now_or_never().is_none()));
+        let error = turns.turn(1, false).await.err().unwrap();
         assert_eq!((error.code, error.retry_after), (Code::Overloaded, Some(1)));
-        assert!(turns.line_up(2, false).is_ok() && turns.line_up(1, true).is_ok(), "others have lines of their own");
-        drop(held);
-        assert!(turns.line_up(1, false).is_ok());
-        assert!(super::held(&turns.lines).is_empty());
+        assert!(turns.turn(1, true).await.is_ok());
+        drop(waiting);
+        let mut next = Box::pin(turns.turn(1, false));
+        assert!((&mut next).now_or_never().is_none());
+        drop(first);
+        assert!(next.await.is_ok());
     }
 
     #[test]

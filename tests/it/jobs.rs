@@ -252,6 +252,16 @@ fn accounts_take_turns(db: Db) {
     assert_eq!(order(2), [7, 7]);
     let ids: Vec<String> = (0..3).map(|_| next(&server, &claimant, START).unwrap().id).collect();
     assert!(ids.is_sorted(), "within an account by their time: {ids:?}");
+    // An account with its share of the workers is passed over.
+    enqueue_many(&server, 9, 2, START.plus_seconds(3));
+    let others = || {
+        let claimant = claimant.clone();
+        let claimed = write(&server, move |tx| {
+            claimant.claim_if(tx, START.plus_seconds(5), Lane::Other, KINDS, 1, &mut |account| account != 7)
+        });
+        claimed.first().map(|job| job.account)
+    };
+    assert_eq!([others(), others(), others()], [Some(9), Some(9), None]);
 }
 
 /// Each lane has its own workers: printing delays no mail.

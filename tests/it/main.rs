@@ -43,6 +43,7 @@ mod outbox;
 mod overview;
 mod parameters;
 mod people;
+mod places;
 mod plans;
 mod power;
 mod proof;

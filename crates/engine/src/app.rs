@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use blobs::Blobs;
-use store::Store;
+use store::{Places, Store};
 
 use crate::accounts::{Account, SHARED};
 use crate::carried::Carried;
@@ -24,7 +24,6 @@ use crate::loops::state::Loops;
 use crate::quotas::Quotas;
 use crate::services::Services;
 use crate::site::Site;
-use crate::turns::Turns;
 use crate::wakeup::Wakeup;
 use crate::who::Who;
 
@@ -76,7 +75,9 @@ pub struct App {
     /// The background loops.
     pub loops: Loops,
     /// The turns of accounts to have a large body decoded.
-    pub decoding: Arc<Turns>,
+    pub decoding: Arc<Places>,
+    /// The workers of each lane of jobs.
+    pub workers: [Arc<Places>; 3],
     /// When the process started.
     pub started: Instant,
 }

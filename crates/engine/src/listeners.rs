@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use store::{Full, Place, Places};
 use tokio::sync::watch;
 
 use crate::config::Config;
@@ -11,23 +12,33 @@ use crate::error::{Code, Error, Result};
 use crate::wakeup::Wakeup;
 
 /// The listeners of this node.
-#[derive(Default)]
 pub struct Listeners {
     /// Accounts that were written to.
     pub written: Wakeup,
     stopping: watch::Sender<bool>,
     busy: watch::Sender<usize>,
     streams: Mutex<Streams>,
+    places: Arc<Places>,
 }
 
 #[derive(Default)]
 struct Streams {
-    open: usize,
     by_key: HashMap<String, usize>,
     wrote: HashMap<i64, watch::Sender<()>>,
 }
 
 impl Listeners {
+    /// Creates the listeners of a node with this maximum of open streams.
+    pub fn new(max_streams: usize) -> Listeners {
+        Listeners {
+            written: Wakeup::default(),
+            stopping: watch::Sender::default(),
+            busy: watch::Sender::default(),
+            streams: Mutex::default(),
+            places: Places::new("event streams", max_streams),
+        }
+    }
+
     /// Notifies the listeners of a write in an account.
     pub fn wrote(&self, account: i64) {
         self.written.notify(account);
@@ -36,9 +47,9 @@ impl Listeners {
         }
     }
 
-    /// Returns the number of open streams.
-    pub fn open(&self) -> usize {
-        self.locked().open
+    /// Returns the places of event streams.
+    pub fn streams(&self) -> &Arc<Places> {
+        &self.places
     }
 
     /// Ends all streams, since the process stops.
@@ -90,6 +101,7 @@ pub struct StreamPermit {
     listeners: Arc<Listeners>,
     key: String,
     account: i64,
+    _place: Place,
     /// Changes when the account is written to.
     pub wrote: watch::Receiver<()>,
     /// Whether the process is stopping.
@@ -97,7 +109,7 @@ pub struct StreamPermit {
 }
 
 impl StreamPermit {
-    /// Takes a permit for another stream of a key, unless the key or the process has too many.
+    /// Takes a permit for another stream of a key, unless the key, its account or the process has too many.
     pub fn take(listeners: &Arc<Listeners>, config: &Config, key: &str, account: i64) -> Result<StreamPermit> {
         let mut streams = listeners.locked();
         if streams.by_key.get(key).copied().unwrap_or(0) >= config.streams_per_key {
@@ -105,23 +117,29 @@ impl StreamPermit {
                 format!("Your key has the maximum of {} open streams. Close one first.", config.streams_per_key);
             return Err(Error { retry_after: Some(15), ..Error::new(Code::TooManyRequests, message) });
         }
-        if streams.open >= config.max_streams {
-            let message = "Too many streams are open on this server; retry shortly.";
-            return Err(Error { retry_after: Some(15), ..Error::new(Code::Overloaded, message) });
-        }
-        streams.open += 1;
+        let place = listeners.places.try_take(account).map_err(|full| {
+            let (code, message) = match full {
+                Full::Own(own) => {
+                    let message = format!(
+                        "Your account has {own} open streams, which is its share of this server. Close one first."
+                    );
+                    (Code::TooManyRequests, message)
+                }
+                Full::All => (Code::Overloaded, "Too many streams are open on this server; retry shortly.".to_string()),
+            };
+            Error { retry_after: Some(15), ..Error::new(code, message) }
+        })?;
         *streams.by_key.entry(key.to_string()).or_default() += 1;
         let wrote = streams.wrote.entry(account).or_default().subscribe();
         let stopping = listeners.stopping.subscribe();
         drop(streams);
-        Ok(StreamPermit { listeners: listeners.clone(), key: key.to_string(), account, wrote, stopping })
+        Ok(StreamPermit { listeners: listeners.clone(), key: key.to_string(), account, _place: place, wrote, stopping })
     }
 }
 
 impl Drop for StreamPermit {
     fn drop(&mut self) {
         let mut streams = self.listeners.locked();
-        streams.open -= 1;
         if let Some(open) = streams.by_key.get_mut(&self.key) {
             *open -= 1;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use blobs::Blobs;
-use store::{Database, Options, Store};
+use store::{Database, Options, Places, Store};
 
 use crate::accounts::{Account, Key};
 use crate::app::{App, Readiness};
@@ -13,19 +13,20 @@ use crate::carried::Carried;
 use crate::clock::{Clock, Ids};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
+use crate::http::bodies::Bodies;
 use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
 use crate::http::responses::Responses;
 use crate::http::visitors::Visitors;
-use crate::jobs::Claimant;
+use crate::jobs::{Claimant, Lane};
+use crate::listeners::Listeners;
 use crate::loops::Loops;
 use crate::precaution::Migrated;
 use crate::registry::registry;
 use crate::secrets::key_file::KeySource;
 use crate::services::Services;
 use crate::site::Site;
-use crate::turns::Turns;
-use crate::{heads, log, migrations, precaution, private, secrets};
+use crate::{heads, log, migrations, precaution, private, secrets, turns};
 
 /// Opens the database of `config` and migrates it.
 pub fn open(config: Config) -> Result<Arc<App>> {
@@ -70,16 +71,17 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
         ids: Ids::SYSTEM,
         keys: KeyRing::new(Key::by_hash),
         sessions: KeyRing::new(registry().sessions.map_or(|_, _| Ok(None), |sessions| sessions.find)),
-        bodies: Arc::default(),
+        bodies: Arc::new(Bodies::new(config.max_connections)),
         responses: Responses::new(&config),
         metrics: Metrics::new(registry().counters, registry().histograms),
-        listeners: Arc::default(),
+        listeners: Arc::new(Listeners::new(config.max_streams)),
         readiness: Readiness::default(),
         wakeup: Arc::default(),
         services,
         claimant: Arc::new(Claimant::new(node.clone())),
         loops: Loops::default(),
-        decoding: Turns::new(),
+        decoding: turns::of_processors("large bodies"),
+        workers: Lane::ALL.map(|lane| Places::with_share(lane.workers(), config.workers)),
         node,
         carried,
         started: Instant::now(),

@@ -1,21 +1,24 @@
-//! Threads for slow reads. There are as many as processors: more would not be faster, and each thread keeps some
-//! megabytes of memory. Accounts take turns, so an account with many reads delays another one by a single read.
+//! Threads for slow reads. An account has as many as there are processors: more would not be faster, and each thread keeps some
+//! megabytes of memory. There are more for other accounts, and accounts that have to wait take turns.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
 use crate::parcel::{Parcel, Work};
+use crate::places::Places;
 use crate::{Error, Result};
 
 type Job = Box<dyn FnOnce() + Send>;
 
 pub(crate) struct SlowReads {
+    places: Arc<Places>,
     queue: Arc<Queue>,
 }
 
+/// Jobs that have a place each, so that a thread is free for them.
 #[derive(Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
@@ -24,17 +27,15 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    /// The accounts with jobs, in the order of their turns.
-    turns: VecDeque<i64>,
-    jobs: HashMap<i64, VecDeque<Job>>,
+    jobs: VecDeque<Job>,
     stopped: bool,
 }
 
 impl SlowReads {
-    pub(crate) fn start() -> Result<SlowReads> {
-        let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-        let reads = SlowReads { queue: Arc::default() };
-        for _ in 0..threads {
+    /// Starts the threads. An account has `share` of them at most.
+    pub(crate) fn start(share: usize) -> Result<SlowReads> {
+        let reads = SlowReads { places: Places::with_share("slow reads", share), queue: Arc::default() };
+        for _ in 0..reads.places.most() {
             let queue = reads.queue.clone();
             std::thread::Builder::new()
                 .name("reader".into())
@@ -48,17 +49,24 @@ impl SlowReads {
         Ok(reads)
     }
 
+    pub(crate) fn places(&self) -> &Arc<Places> {
+        &self.places
+    }
+
     /// Runs `work` when it is the turn of the account `key`, unless its caller has given up by then.
     pub(crate) async fn run(&self, key: i64, work: Work) -> Result<Parcel> {
+        let place = self.places.take(key).await;
         let (reply, answer) = oneshot::channel();
         let job = move || {
             if !reply.is_closed() {
                 let done = catch_unwind(AssertUnwindSafe(work));
+                drop(place);
                 // The caller may have disconnected in the meantime.
                 let _ = reply.send(done.map_err(Error::from_panic));
             }
         };
-        self.queue.add(key, Box::new(job));
+        self.queue.waiting().jobs.push_back(Box::new(job));
+        self.queue.changed.notify_one();
         answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the readers have stopped".into())))
     }
 }
@@ -71,22 +79,11 @@ impl Drop for SlowReads {
 }
 
 impl Queue {
-    fn add(&self, key: i64, job: Job) {
-        let mut waiting = self.waiting();
-        let jobs = waiting.jobs.entry(key).or_default();
-        jobs.push_back(job);
-        if jobs.len() == 1 {
-            waiting.turns.push_back(key);
-        }
-        drop(waiting);
-        self.changed.notify_one();
-    }
-
     /// Waits for the next job; `None` after the end.
     fn next(&self) -> Option<Job> {
         let mut waiting = self.waiting();
         loop {
-            if let Some(job) = waiting.take() {
+            if let Some(job) = waiting.jobs.pop_front() {
                 return Some(job);
             }
             if waiting.stopped {
@@ -98,41 +95,5 @@ impl Queue {
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Waiting {
-    /// Takes the oldest job of the account whose turn it is, which then goes to the end of the line.
-    fn take(&mut self) -> Option<Job> {
-        let key = self.turns.pop_front()?;
-        let jobs = self.jobs.get_mut(&key)?;
-        let job = jobs.pop_front();
-        if jobs.is_empty() {
-            self.jobs.remove(&key);
-        } else {
-            self.turns.push_back(key);
-        }
-        job
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn accounts_take_turns() {
-        let queue = Queue::default();
-        let done = Arc::new(Mutex::new(Vec::new()));
-        for key in [1, 1, 1, 2, 3, 2] {
-            let done = done.clone();
-            queue.add(key, Box::new(move || done.lock().unwrap().push(key)));
-        }
-        queue.waiting().stopped = true;
-        while let Some(job) = queue.next() {
-            job();
-        }
-        assert_eq!(*done.lock().unwrap(), [1, 2, 3, 1, 2, 1]);
-        assert!(queue.waiting().jobs.is_empty());
     }
 }

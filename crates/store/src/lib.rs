@@ -21,6 +21,7 @@ mod migrate;
 mod named;
 mod parcel;
 mod pending;
+mod places;
 mod postgres;
 mod queue;
 #[cfg(not(feature = "faults"))]
@@ -48,6 +49,7 @@ pub use error::{Error, Result};
 pub use load::{TemporaryDatabase, empty, load_dump};
 pub use migrate::Migration;
 pub use pending::{Gathered, Merge};
+pub use places::{Full, Place, Places};
 pub use soundness::Unsound;
 pub use stats::{HOLDS, Stats};
 pub use transfer::{Transfer, TransferStep, Transferred};
@@ -102,6 +104,15 @@ impl Options {
         }
     }
 
+    /// How many slow reads of an account run at a time: as many as there are processors, or a quarter of the connections.
+    fn slow_reads(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+        match self.database {
+            Database::Sqlite(_) => processors,
+            Database::Postgres(_) => processors.min((self.readers / 4).max(1)),
+        }
+    }
+
     fn standby(&self) -> Result<Option<Address>> {
         Some(self.standby.as_str()).filter(|url| !url.is_empty()).map(Address::parse_standby).transpose()
     }
@@ -151,7 +162,8 @@ impl Store {
                 (Readers::Postgres(Box::new(pool)), writer, Some(urgent))
             }
         };
-        let inner = Inner { readers, apart: SlowReads::start()?, writer: Some(writer), urgent, stats };
+        let apart = SlowReads::start(options.slow_reads())?;
+        let inner = Inner { readers, apart, writer: Some(writer), urgent, stats };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -169,7 +181,8 @@ impl Store {
                 Readers::Postgres(Box::new(Servers::new(pool, options.standby()?)))
             }
         };
-        let inner = Inner { readers, apart: SlowReads::start()?, writer: None, urgent: None, stats };
+        let apart = SlowReads::start(options.slow_reads())?;
+        let inner = Inner { readers, apart, writer: None, urgent: None, stats };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -194,6 +207,11 @@ impl Store {
     /// Writes that wait for their turn now.
     pub fn waiting(&self) -> usize {
         self.inner.writer.as_ref().map_or(0, Writer::waiting)
+    }
+
+    /// The threads of [`Store::read_apart`].
+    pub fn slow_reads(&self) -> &Arc<Places> {
+        self.inner.apart.places()
     }
 
     /// Runs `work` on a consistent snapshot.

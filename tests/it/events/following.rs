@@ -22,6 +22,7 @@ on_both![
     streams_end_when_the_server_stops,
     an_idle_stream_sends_heartbeats,
     limits_the_streams_of_a_node,
+    an_account_leaves_streams_to_others,
     a_slow_reader_costs_no_memory,
     large_events_are_read_a_few_at_a_time,
 ];
@@ -215,6 +216,24 @@ fn limits_the_streams_of_a_node(db: Db) {
     product(&clients[2], "a");
     assert_eq!(third.next().event, "product.created");
     assert_eq!(server.metric("kantoor_streams_open"), 2);
+}
+
+fn an_account_leaves_streams_to_others(db: Db) {
+    let server = Server::with(db, |config| config.max_streams = 4);
+    let (client, other) = (server.client(), server.client());
+    // Its other keys are of no use.
+    let second = server.with_scopes(&client, &["*"]);
+    let own = [Stream::open(&client, "", None), Stream::open(&second, "", None)];
+    for key in [&client, &second] {
+        let refused = key.get("/v1/events/stream");
+        assert_eq!((refused.code().as_str(), refused.header("retry-after")), ("too_many_requests", "15"));
+        assert!(refused.text.contains("Your account has 2 open streams"), "{refused:?}");
+    }
+    let mut stream = Stream::open(&other, "", None);
+    product(&other, "a");
+    assert_eq!(stream.next().event, "product.created");
+    drop(own);
+    until("a seat", || Stream::try_open(&second, "", None).ok());
 }
 
 /// 32 MB of events exceed the socket buffers on both sides.

@@ -7,24 +7,34 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use store::{Full, Place, Places};
+
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
 
 /// The size of the request bodies in progress.
-#[derive(Default)]
 pub struct Bodies {
     held: Mutex<Held>,
+    slow: Arc<Places>,
 }
 
 #[derive(Default)]
 struct Held {
     total: u64,
     of_account: HashMap<i64, u64>,
-    /// The number of slow bodies of each account.
-    slow: HashMap<i64, usize>,
 }
 
 impl Bodies {
+    /// Creates the limits of a server with this many connections.
+    pub fn new(connections: usize) -> Bodies {
+        Bodies { held: Mutex::default(), slow: Places::new("slow bodies", (connections / 2).max(2)) }
+    }
+
+    /// Returns the places of bodies that arrive slowly.
+    pub fn slow(&self) -> &Arc<Places> {
+        &self.slow
+    }
+
     /// Returns the total size, in bytes.
     pub fn total(&self) -> u64 {
         self.held().total
@@ -38,11 +48,10 @@ impl Bodies {
 /// Time after which an incomplete body counts as slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// Receives a body within `patience`. A slow one also needs one of a limited number of places: a quarter of
-/// `max_connections` for one account, and half for all. An account always has one place.
+/// Receives a body within `patience`. A slow one also needs one of a limited number of places: half of `max_connections`, of
+/// which an account that is alone takes half.
 pub async fn in_time<T>(
     bodies: &Arc<Bodies>,
-    config: &Config,
     account: i64,
     patience: Duration,
     receiving: impl Future<Output = Result<T>>,
@@ -51,50 +60,24 @@ pub async fn in_time<T>(
     if let Ok(received) = tokio::time::timeout(SLOW.min(patience), receiving.as_mut()).await {
         return received;
     }
-    let _place = SlowBody::new(bodies, config.max_connections, account)?;
+    let _place = slow_body(bodies, account)?;
     let received = tokio::time::timeout(patience.saturating_sub(SLOW), receiving).await;
     received.map_err(|_| Error::new(Code::RequestTimeout, "The body did not arrive in time."))?
 }
 
-/// The place of a slow body, released when it is dropped.
-struct SlowBody {
-    bodies: Arc<Bodies>,
-    account: i64,
-}
-
-impl SlowBody {
-    fn new(bodies: &Arc<Bodies>, connections: usize, account: i64) -> Result<SlowBody> {
-        let mut held = bodies.held();
-        let refused = |code, message: String| Err(Error { retry_after: Some(1), ..Error::new(code, message) });
-        let (most, most_of_account) = ((connections / 2).max(1), (connections / 4).max(1));
-        let own = held.slow.get(&account).copied().unwrap_or_default();
-        if own >= most_of_account {
+/// Takes the place of a slow body.
+fn slow_body(bodies: &Bodies, account: i64) -> Result<Place> {
+    let refused = |code, message: String| Error { retry_after: Some(1), ..Error::new(code, message) };
+    bodies.slow.try_take(account).map_err(|full| match full {
+        Full::Own(own) => {
             let message = format!(
-                "{most_of_account} request bodies of your account are incomplete after {} s, which is the limit (a quarter of max_connections). Send fewer bodies at a time.",
+                "{own} request bodies of your account are incomplete after {} s, which is its share of this server. Send fewer bodies at a time.",
                 SLOW.as_secs()
             );
-            return refused(Code::TooManyRequests, message);
+            refused(Code::TooManyRequests, message)
         }
-        // Two accounts can take all places, and nobody else may be shut out.
-        if own > 0 && held.slow.values().sum::<usize>() >= most {
-            return refused(Code::Overloaded, "Too many request bodies arrive slowly; retry shortly.".to_string());
-        }
-        *held.slow.entry(account).or_default() += 1;
-        drop(held);
-        Ok(SlowBody { bodies: bodies.clone(), account })
-    }
-}
-
-impl Drop for SlowBody {
-    fn drop(&mut self) {
-        let mut held = self.bodies.held();
-        if let Some(own) = held.slow.get_mut(&self.account) {
-            *own -= 1;
-            if *own == 0 {
-                held.slow.remove(&self.account);
-            }
-        }
-    }
+        Full::All => refused(Code::Overloaded, "Too many request bodies arrive slowly; retry shortly.".to_string()),
+    })
 }
 
 /// The memory reserved for a body, released when it is dropped.
@@ -162,16 +145,15 @@ mod tests {
 
     #[test]
     fn slow_bodies_are_limited_per_account_and_in_total() {
-        let bodies = Arc::<Bodies>::default();
-        let slow = |account| SlowBody::new(&bodies, 8, account);
-        let mut held: Vec<SlowBody> = [1, 1, 2].map(|account| slow(account).unwrap()).into();
+        let bodies = Bodies::new(8);
+        let slow = |account| slow_body(&bodies, account);
+        let mut held: Vec<Place> = [1, 1, 2].map(|account| slow(account).unwrap()).into();
         assert_eq!(slow(1).err().unwrap().code, Code::TooManyRequests);
-        held.push(slow(2).unwrap());
         held.push(slow(3).unwrap());
-        assert_eq!(slow(3).err().unwrap().code, Code::Overloaded);
+        assert_eq!(slow(4).err().unwrap().code, Code::Overloaded);
         held.truncate(3);
-        assert!(slow(2).is_ok());
+        assert!(slow(4).is_ok());
         drop(held);
-        assert!(bodies.held().slow.is_empty());
+        assert_eq!(bodies.slow.taken(), 0);
     }
 }

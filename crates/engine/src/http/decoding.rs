@@ -11,6 +11,7 @@ use crate::idempotency::Claim;
 use crate::json::Json;
 use crate::records::Work;
 use crate::resource::{RequestBody, Route};
+use crate::turns;
 
 /// Maximum cost of a body that is decoded on the thread of its request. A byte costs 1.
 const MAX_INLINE_COST: usize = 16 * 1024;
@@ -47,7 +48,7 @@ pub async fn decode(app: &App, account: i64, request: Undecoded) -> Result<Decod
     if cost(&request.bytes) <= MAX_INLINE_COST {
         return request.decode();
     }
-    let turn = app.decoding.take(account).await?;
+    let turn = turns::take(&app.decoding, account).await?;
     let decoding = tokio::task::spawn_blocking(move || {
         let decoded = request.decode();
         // Not earlier: the work continues even if the client disconnects.

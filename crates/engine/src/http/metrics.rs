@@ -42,7 +42,7 @@ pub async fn text(app: &App) -> String {
         ("http_bodies_bytes", "gauge", "Bytes of request bodies in progress", app.bodies.total()),
         ("http_responses_bytes", "gauge", "Bytes of responses that are not yet sent", app.responses.total()),
         ("log_dropped_total", "counter", "Log lines dropped", LOG_LINES_DROPPED.load(Ordering::Relaxed)),
-        ("streams_open", "gauge", "Open event streams", app.listeners.open() as u64),
+        ("streams_open", "gauge", "Open event streams", app.listeners.streams().taken() as u64),
     ];
     lines.extend(registry().gauges.iter().map(|gauge| gauge(app)));
     lines.extend(behind(app).await);

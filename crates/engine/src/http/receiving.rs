@@ -18,7 +18,7 @@ pub const MAX_BODY: usize = 2 * 1024 * 1024;
 /// Reads the body of a request, which is JSON if there is one.
 pub async fn read(app: &App, ctx: &Actor, room: &mut Room, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
     let patience = Duration::from_secs(app.config.body_timeout_seconds);
-    let body = bodies::in_time(&app.bodies, &app.config, ctx.account.number, patience, collect(room, body)).await?;
+    let body = bodies::in_time(&app.bodies, ctx.account.number, patience, collect(room, body)).await?;
     if !body.is_empty() && !is_json(headers) {
         return Err(Error::new(Code::UnsupportedMediaType, "Send JSON with 'Content-Type: application/json'."));
     }

@@ -56,9 +56,11 @@ pub struct Unsent {
 impl Responses {
     /// Creates the limits of the settings.
     pub fn new(config: &Config) -> Arc<Responses> {
-        // An account with many reads leaves some connections to the others. SQLite needs none.
+        // An account with many reads leaves some connections to the others, besides those of its slow reads. SQLite needs none.
         let on_postgres = !config.database_url.is_empty();
-        let most_reads = if on_postgres { (config.database_readers * 3 / 4).max(1) } else { Semaphore::MAX_PERMITS };
+        let (readers, slow) = (config.database_readers, config.database_readers / 4);
+        let most_reads = (readers * 3 / 4).min(readers.saturating_sub(slow + 1)).max(1);
+        let most_reads = if on_postgres { most_reads } else { Semaphore::MAX_PERMITS };
         Responses::with(config.responses_mib * MIB, config.responses_per_account_mib * MIB, most_reads, PATIENCE)
     }
 

@@ -112,7 +112,7 @@ pub async fn receive(
     let pieces = shared.clone();
     let pieces = poll_fn(move |cx| pieces.lock().unwrap_or_else(PoisonError::into_inner).poll_next_unpin(cx));
     let parts = read_parts(app, caller, boundary, pieces, lenient);
-    let received = bodies::in_time(&app.bodies, &app.config, caller.account.number, patience, parts).await;
+    let received = bodies::in_time(&app.bodies, caller.account.number, patience, parts).await;
     // What was not read, because the file could not be stored, is left to the caller.
     *body =
         Arc::into_inner(shared).map(|unread| Body::new(unread.into_inner().unwrap_or_else(PoisonError::into_inner)));

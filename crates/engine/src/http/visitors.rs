@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use axum::http::{Extensions, HeaderMap, HeaderValue};
+use store::Places;
 use web::Network;
 
 use super::keys::Limiter;
@@ -65,6 +66,12 @@ impl Visitors {
     /// Returns the network of the client of a request, if it is known.
     pub fn visitor(&self, extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
         extensions.get::<Peer>().map(|Peer(peer)| household(self.address(*peer, headers)))
+    }
+
+    /// Returns the key of the network of the client of a request, for the places that visitors share.
+    pub fn key(&self, extensions: &Extensions, headers: &HeaderMap) -> i64 {
+        let network = self.visitor(extensions, headers).map(|address| address.to_string());
+        Places::key_of(&network.unwrap_or_default())
     }
 
     /// Returns the address of the client: the other end, or the one that a trusted proxy forwards.

@@ -38,18 +38,34 @@ impl Claimant {
         kinds: &[&'static str],
         limit: i64,
     ) -> Result<Vec<Claimed>> {
+        self.claim_if(tx, now, lane, kinds, limit, &mut |_| true)
+    }
+
+    /// Does the work of [`Claimant::claim`], but passes over the accounts that `may` refuses.
+    pub fn claim_if(
+        &self,
+        tx: &mut Tx,
+        now: Moment,
+        lane: Lane,
+        kinds: &[&'static str],
+        limit: i64,
+        may: &mut dyn FnMut(i64) -> bool,
+    ) -> Result<Vec<Claimed>> {
         let turn = &self.turns[lane as usize];
         let last = turn.load(Ordering::Relaxed);
         let (mut after, mut around) = (last, false);
         loop {
             match next_account(tx, now, lane, kinds, after)? {
                 Some(account) if !around || account <= last => {
-                    let jobs = self.claim_of(tx, now, account, lane, kinds, limit)?;
+                    let jobs = match may(account) {
+                        true => self.claim_of(tx, now, account, lane, kinds, limit)?,
+                        false => Vec::new(),
+                    };
                     if !jobs.is_empty() {
                         turn.store(account, Ordering::Relaxed);
                         return Ok(jobs);
                     }
-                    // Another node has locked them.
+                    // Another node has locked them, or the account has its share of the workers.
                     after = account;
                 }
                 _ if around || last == NOBODY => return Ok(Vec::new()),

@@ -127,6 +127,15 @@ impl Lane {
     /// All lanes.
     pub const ALL: [Lane; 3] = [Lane::Printing, Lane::Outside, Lane::Other];
 
+    /// Returns the name of its workers.
+    pub fn workers(self) -> &'static str {
+        match self {
+            Lane::Printing => "printing workers",
+            Lane::Outside => "outside workers",
+            Lane::Other => "other workers",
+        }
+    }
+
     /// Returns its name in the database and in metrics.
     pub fn name(self) -> &'static str {
         match self {

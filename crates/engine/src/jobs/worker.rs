@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use store::Place;
 use tokio::time::Instant;
 use tracing::field::Empty;
 
@@ -27,7 +28,9 @@ pub fn start(app: &Arc<App>) -> Result<()> {
     nodes::start(app)?;
     keep_timetable(app)?;
     for lane in Lane::ALL {
-        for number in 1..=app.config.workers {
+        // The last ones are for accounts that the others leave waiting.
+        let many = if app.config.workers == 0 { 0 } else { app.workers[lane as usize].most() };
+        for number in 1..=many {
             let name = format!("jobs {} {number}", lane.name());
             loops::keep(app, name, loops::STALL_TIMEOUT, move |app, pulse| work(app, lane, pulse));
         }
@@ -81,17 +84,18 @@ async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> Result<bool> {
     app.compare_clocks().await?;
     let own = app.clone();
     let claimed = tokio::task::spawn_blocking(move || claim(&own, lane)).await;
-    let jobs = claimed.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())))?;
+    let (jobs, place) = claimed.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())))?;
     let any = !jobs.is_empty();
     for job in jobs {
         run(app, job, pulse).await;
     }
-    drop(busy);
+    drop((busy, place));
     Ok(any)
 }
 
-/// Recovers lost jobs and claims a job; each in its own transaction, and only if a query finds something to do.
-fn claim(app: &App, lane: Lane) -> Result<Vec<Claimed>> {
+/// Recovers lost jobs and claims a job, with the place of a worker for its account; each in its own transaction, and only if a
+/// query finds something to do.
+fn claim(app: &App, lane: Lane) -> Result<(Vec<Claimed>, Option<Place>)> {
     let (now, known) = (app.clock.now(), kinds(|_| true));
     let own = known.clone();
     let (lost, due) = app
@@ -101,10 +105,18 @@ fn claim(app: &App, lane: Lane) -> Result<Vec<Claimed>> {
         take_back(app)?;
     }
     if !lost && !due {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
-    let claimant = app.claimant.clone();
-    app.store.write_now(SHARED, move |tx| claimant.claim(tx, now, lane, &known, 1))
+    let (claimant, workers) = (app.claimant.clone(), app.workers[lane as usize].clone());
+    app.store.write_now(SHARED, move |tx| {
+        let mut place = None;
+        let mut may = |account| {
+            place = workers.try_take(account).ok();
+            place.is_some()
+        };
+        let jobs = claimant.claim_if(tx, now, lane, &known, 1, &mut may)?;
+        Ok((jobs, place))
+    })
 }
 
 fn take_back(app: &App) -> Result<()> {
