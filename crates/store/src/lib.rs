@@ -9,6 +9,7 @@
 mod address;
 mod apart;
 mod carried;
+mod checkpoint;
 mod client;
 mod copy;
 mod dialect;

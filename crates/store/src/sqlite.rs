@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
+use crate::checkpoint::Checkpoints;
 use crate::writer::Session;
 use crate::{Error, Result, Tx, faults};
 
@@ -16,10 +17,6 @@ const WRITER_STATEMENTS: usize = 1024;
 /// The size of the pages of a new file. A document and its log line have about two kilobytes each: of pages with four half
 /// would stay empty. A file that is there already keeps its size.
 const PAGE: i64 = 8192;
-
-/// A checkpoint after this many bytes, eight times SQLite's own: a page that many commits change is copied to the main file
-/// once per checkpoint.
-const CHECKPOINT: i64 = 32 * 1024 * 1024;
 
 /// The cache of the one connection that writes, in kilobytes. Each account has its own page of each index, so the writes of 16
 /// accounts change more pages in turn than 2 MB hold, and read them again for every commit. More than this would gain little for
@@ -113,6 +110,8 @@ fn wal_mode(conn: &Connection) -> Result<String> {
 
 /// The one connection that writes.
 pub(crate) struct Writing {
+    /// Ends before the connection does.
+    checkpoints: Checkpoints,
     conn: Connection,
     rested: Instant,
     /// Changes when another connection commits.
@@ -134,9 +133,8 @@ impl Writing {
         conn.set_prepared_statement_cache_capacity(WRITER_STATEMENTS);
         let level = if faults::is_broken("sync") { "off" } else { "full" };
         conn.pragma_update(None, "synchronous", level)?;
-        let page: i64 = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
-        conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT / page)?;
-        Ok(Writing { conn, rested: Instant::now(), version: 0 })
+        let checkpoints = Checkpoints::start(open(path)?, &conn)?;
+        Ok(Writing { conn, checkpoints, rested: Instant::now(), version: 0 })
     }
 }
 
@@ -170,6 +168,7 @@ impl Session for Writing {
     }
 
     fn rest(&mut self) {
+        self.checkpoints.committed(&self.conn);
         // Under full load the file would never be free for another process: let one in.
         if self.rested.elapsed() > Duration::from_millis(200) {
             std::thread::sleep(Duration::from_micros(600));
