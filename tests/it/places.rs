@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 use engine::turns;
 use futures_util::FutureExt;
 use kantoor::automation::{runner, worker};
 use serde_json::json;
+use store::{Error, Tx};
 use web::scripted::{Reply, Scripted};
 
 use crate::on_both;
@@ -18,6 +20,7 @@ on_both![
     an_account_leaves_a_place_in_every_pool,
     a_call_of_a_flow_does_not_wait_for_those_of_another_account,
     a_large_body_does_not_wait_for_those_of_another_account,
+    a_write_does_not_share_a_commit_with_an_expensive_one,
 ];
 
 /// Every pool of the program is in the list that ARCHITECTURE.md shows. Whatever an account takes, another one finds a place at
@@ -125,6 +128,33 @@ fn a_large_body_does_not_wait_for_those_of_another_account(db: Db) {
     let ticket = other.post("/v1/tickets", json!({"subject": "x"})).expect(201).id();
     other.post(&format!("/v1/tickets/{ticket}/messages"), json!({"html": "&".repeat(2000)})).expect(201);
     assert_eq!(server.app.decoding.waiting(busy.account), 0);
+}
+
+/// Whoever shares a commit with an expensive write waits for it.
+fn a_write_does_not_share_a_commit_with_an_expensive_one(db: Db) {
+    let server = Server::with(db, |config| config.database_writers = 1);
+    let accounts = [server.client().account, server.client().account, server.client().account];
+    let store = server.app.store.clone();
+    // Each returns how many commits came before its own.
+    let write = |milliseconds: u64| {
+        let own = store.clone();
+        move |_: &mut Tx| {
+            std::thread::sleep(Duration::from_millis(milliseconds));
+            Ok::<_, Error>(own.stats().commits.load(Ordering::Relaxed))
+        }
+    };
+    store.write_now(accounts[0], write(8)).unwrap();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let first = store.write(accounts[1], move |_| {
+        let _ = wait.lock().unwrap().recv();
+        Ok::<_, Error>(())
+    });
+    let (cheap, expensive) = (store.write(accounts[2], write(0)), store.write(accounts[0], write(8)));
+    let (first, cheap, expensive, ()) =
+        server.block_on(async { tokio::join!(first, cheap, expensive, async { go.send(()).unwrap() }) });
+    first.unwrap();
+    assert_ne!(cheap.unwrap(), expensive.unwrap());
 }
 
 #[track_caller]

@@ -21,6 +21,8 @@ use crate::{Error, Result, Stats, Tx, faults};
 /// Enough to share a sync well, and few enough that the first in a batch does not wait long.
 const BATCH: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(20);
+/// A closure that usually takes longer begins a transaction of its own, so that those before it do not wait for it.
+const MAX_JOINING: Duration = Duration::from_millis(5);
 
 /// How long writes are retried after a conflict or a lost connection.
 const WRITE_RETRY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -376,7 +378,7 @@ impl<'s, S: Session> Group<'s, S> {
         self.tasks.push((key, task));
         let full = self.begun.is_err() || self.tasks.len() >= BATCH;
         let room = if full { Duration::ZERO } else { BATCH_TIME.saturating_sub(self.started.elapsed()) };
-        (time, room)
+        (time, room.min(MAX_JOINING))
     }
 
     /// Commits and responds to all callers.
