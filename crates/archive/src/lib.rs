@@ -57,15 +57,18 @@ impl<W: Write> Writer<W> {
         Ok(Writer { tar: tar::Builder::new(compressed) })
     }
 
-    /// Adds a file that only its owner may read. `content` must have exactly `size` bytes.
+    /// Adds a file that only its owner may read. `content` must have exactly `size` bytes. A name that does not fit into a plain
+    /// header is an error: a [`Reader`] would refuse the archive.
     pub fn add(&mut self, name: &str, size: u64, seconds: u64, content: impl Read) -> io::Result<()> {
         let mut header = tar::Header::new_gnu();
         header.set_size(size);
         header.set_mode(0o600);
         header.set_mtime(seconds);
         header.set_entry_type(tar::EntryType::Regular);
+        header.set_path(name)?;
         let mut exact = Exact { content: content.take(size), left: size };
-        self.tar.append_data(&mut header, name, &mut exact)
+        header.set_cksum();
+        self.tar.append(&header, &mut exact)
     }
 
     /// Completes the archive and returns the output, which has received all bytes.
@@ -127,11 +130,14 @@ impl<'r> Reader<'r> {
 
     /// Calls `take` with the name, the size and the content of every file, in order, and checks that nothing is missing at
     /// the end.
+    ///
+    /// Only plain headers are accepted, as [`Writer`] writes them. Long names and extended headers of tar have any size: the
+    /// library would read them into memory as a whole, so a small compressed file could take all of it.
     pub fn each<E: From<Error>>(
         mut self,
         mut take: impl FnMut(&str, u64, &mut dyn Read) -> Result<(), E>,
     ) -> Result<(), E> {
-        for entry in self.tar.entries().map_err(Error::from)? {
+        for entry in self.tar.entries().map_err(Error::from)?.raw(true) {
             let mut entry = entry.map_err(Error::from)?;
             let name = String::from_utf8(entry.path_bytes().into_owned()).map_err(|_| Error::Foreign)?;
             if entry.header().entry_type() != tar::EntryType::Regular || !is_plain(&name) {

@@ -77,6 +77,62 @@ fn rejects_names_outside_the_archive_and_contents_that_are_too_short() {
     assert!(Recipients::parse(["age1x"]).err().unwrap().contains("not an age recipient"));
 }
 
+/// An archive whose first header says that a name or other headers of `size` bytes follow.
+fn with_large_header(kind: tar::EntryType, size: u64, recipients: &Recipients) -> Vec<u8> {
+    let output = BufWriter::new(Vec::new());
+    let output = match recipients.encryptor().unwrap() {
+        Some(encryptor) => Output::Encrypted(Box::new(encryptor.wrap_output(output).unwrap())),
+        None => Output::Plain(output),
+    };
+    let mut tar = tar::Builder::new(zstd::Encoder::new(output, 1).unwrap());
+    let mut header = tar::Header::new_gnu();
+    header.set_path("x").unwrap();
+    header.set_size(size);
+    header.set_entry_type(kind);
+    header.set_cksum();
+    tar.append(&header, io::repeat(b'a').take(size)).unwrap();
+    Writer { tar }.finish().unwrap()
+}
+
+/// Counts what is read.
+struct Counted<R>(R, std::rc::Rc<std::cell::Cell<u64>>);
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.0.read(buffer)?;
+        self.1.set(self.1.get() + length as u64);
+        Ok(length)
+    }
+}
+
+#[test]
+fn a_name_of_any_size_is_refused_before_it_is_read() {
+    let (recipients, identities, _folder) = pair();
+    let kinds = [
+        tar::EntryType::GNULongName,
+        tar::EntryType::GNULongLink,
+        tar::EntryType::XHeader,
+        tar::EntryType::XGlobalHeader,
+        tar::EntryType::GNUSparse,
+    ];
+    for kind in kinds {
+        for (recipients, identities) in [(&Recipients::default(), None), (&recipients, Some(&identities))] {
+            let archive = with_large_header(kind, 64 * 1024 * 1024, recipients);
+            assert!(archive.len() < 64 * 1024, "{}", archive.len());
+            let read = std::rc::Rc::<std::cell::Cell<u64>>::default();
+            let mut reader = Reader::open(Cursor::new(&archive), identities).unwrap();
+            // What is decompressed is what could be kept in memory.
+            let plain = reader.tar.into_inner();
+            reader.tar = tar::Archive::new(Box::new(Counted(plain, read.clone())));
+            let refused = reader.each(|_, _, _| Ok::<_, Error>(()));
+            assert!(matches!(refused, Err(Error::Foreign)), "{kind:?}: {refused:?}");
+            assert!(read.get() <= 1024, "{kind:?}: {} bytes", read.get());
+        }
+    }
+    let mut writer = Writer::new(Vec::new(), &Recipients::default()).unwrap();
+    assert!(writer.add(&"n".repeat(101), 0, 0, io::empty()).is_err(), "nothing is written that cannot be read");
+}
+
 #[test]
 fn an_identity_in_place_of_its_file_is_not_printed() {
     for text in ["AGE-SECRET-KEY-1HUSH", "age-secret-key-1hush", "# a comment\nAGE-SECRET-KEY-PQ-1HUSH"] {
