@@ -11,6 +11,7 @@ use engine::error::Result;
 use engine::jobs::SHARED;
 use engine::log::{self, Event};
 use engine::open;
+use engine::presence::Presence;
 use engine::quotas::Quotas;
 use engine::registry::registry;
 use engine::secrets::vault::Vault;
@@ -21,7 +22,7 @@ use store::Tx;
 
 use crate::keys::{old, operator};
 use crate::mail::link;
-use crate::people::sealing;
+use crate::people::{entrances, sealing};
 use crate::settings::{Language, Settings, account};
 use crate::{demo, registry};
 
@@ -46,6 +47,9 @@ fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     if app.carried.is_from_before(sealing::MIGRATION.number) {
         sign_rows(&app, &app.site.vault, true)?;
     }
+    if app.carried.is_from_before(entrances::MIGRATION.number) {
+        entrances::sign_all(&app, &app.site.vault, true)?;
+    }
     let newest = migrations::all().last().map_or(0, |migration| migration.number);
     app.carried.finish(app.site.vault.source(), newest);
     Ok(app)
@@ -54,6 +58,7 @@ fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
 /// Signs the rows again that are no records with log lines: those with a valid signature, or all if `trusts_all`.
 pub(crate) fn sign_rows(app: &App, vault: &Arc<Vault>, trusts_all: bool) -> Result<()> {
     sealing::sign_all(app, vault, trusts_all)?;
+    entrances::sign_all(app, vault, trusts_all)?;
     old::sign_all(app, vault, trusts_all)
 }
 
@@ -149,6 +154,7 @@ impl Opening {
             wakeup: self.wakeup.clone(),
             // Quotas do not apply to the defaults.
             quotas: Quotas::default(),
+            presence: Presence::default(),
         };
         let mut ctx = caller.writing(tx)?;
         if self.with_demo {

@@ -8,7 +8,7 @@ use engine::contents::hex;
 use engine::error::Error;
 use engine::open::unusable;
 use engine::takeover::{self, Alone, LOCK};
-use engine::{log, migrations, nodes, private};
+use engine::{log, migrations, nodes};
 use sha2::{Digest, Sha256};
 use store::{Database, Options, Store, Transfer, TransferStep};
 
@@ -33,6 +33,12 @@ struct Side {
 }
 
 impl Copy {
+    /// The data folders that are named.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        let named = [&self.to, &self.from].into_iter().filter(|side| !side.contains("://"));
+        named.map(|side| Path::new(folder(side)))
+    }
+
     pub fn run(&self, config: &Config) -> Result<ExitCode, String> {
         let (from, to) = (Side::parse("--from", &self.from, config)?, Side::parse("--to", &self.to, config)?);
         if same(&from.database, &to.database) {
@@ -43,12 +49,6 @@ impl Copy {
         let done = self.transfer(&from, &to);
         if done.is_err() {
             to.remove_new(&new);
-        }
-        // The service must be able to write what root created.
-        for side in [&from, &to] {
-            if matches!(side.database, Database::Sqlite(_)) {
-                private::hand_over_files(&side.config.data, &["kantoor.db", "kantoor.db-wal", "kantoor.db-shm", LOCK]);
-            }
         }
         done
     }
@@ -78,6 +78,11 @@ impl Copy {
     }
 }
 
+/// Returns the data folder that a side names.
+fn folder(text: &str) -> &str {
+    text.strip_prefix("sqlite:").unwrap_or(text)
+}
+
 impl Side {
     fn parse(flag: &'static str, text: &str, config: &Config) -> Result<Side, String> {
         let mut config = config.clone();
@@ -87,8 +92,7 @@ impl Side {
         } else if text.contains("://") {
             return Err(format!("{flag}: expected postgres://… or a data folder"));
         } else {
-            let folder = text.strip_prefix("sqlite:").unwrap_or(text);
-            (config.data, config.database_url) = (PathBuf::from(folder), String::new());
+            (config.data, config.database_url) = (PathBuf::from(folder(text)), String::new());
             Database::Sqlite(config.data.join(store::SQLITE_COPY))
         };
         Ok(Side { flag, database, config })

@@ -2,6 +2,7 @@
 
 mod image;
 mod proxies;
+mod root;
 mod upgrade;
 
 use std::os::unix::fs::MetadataExt;

@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use store::Store;
+use store::{Migration, Store, Stranger};
 
 use crate::clock::Clock;
 use crate::config::{BeforeMigration, Config};
@@ -33,6 +33,7 @@ pub struct Migrated {
 /// Migrates the database, and copies it before if there is something in it.
 pub fn migrate(store: &Store, config: &Config) -> Result<Migrated> {
     let all = migrations::all();
+    must_act_alone(store, &all)?;
     let copied = match store.pending_migrations(&all)? {
         Some((from, to)) if config.backup_before_migration != BeforeMigration::Skip => copy(store, config, from, to)?,
         _ => Copied::Nothing,
@@ -43,6 +44,15 @@ pub fn migrate(store: &Store, config: &Config) -> Result<Migrated> {
         Copied::Nothing | Copied::To(_) => None,
     };
     Ok(Migrated { applied, uncopied })
+}
+
+/// Rejects a database in which something acts that no migration made, such as a trigger that copies what is written.
+fn must_act_alone(store: &Store, all: &[Migration]) -> Result<()> {
+    let Some(Stranger { what, remedy }) = store.strangers(all)?.into_iter().next() else { return Ok(()) };
+    let message = format!(
+        "The database has {what}, which Kantoor did not make: it can change or copy what is stored. Find out who added it and what it did, remove it ({remedy}), and run `kantoor verify`."
+    );
+    Err(Error::new(Code::Unavailable, message))
 }
 
 /// What became of the copy.

@@ -2,10 +2,10 @@
 
 use std::fs::{DirBuilder, File, Metadata, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags};
 
 use crate::config::Config;
 use crate::secrets::key_file::KeySource;
@@ -23,17 +23,6 @@ pub fn create_privately() {
 /// Creates a folder with its parents.
 pub fn create_folder(folder: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Creates a folder with its parents. What root creates belongs to the owner of the folder `like`.
-pub fn create_folder_like(folder: &Path, like: &Path) -> std::io::Result<()> {
-    let is_new = |part: &&Path| !part.as_os_str().is_empty() && !part.exists();
-    let new: Vec<&Path> = folder.ancestors().take_while(is_new).collect();
-    create_folder(folder)?;
-    if let (true, Ok(owner)) = (rustix::process::geteuid().is_root(), std::fs::metadata(like)) {
-        new.iter().for_each(|part| give(part, (owner.uid(), owner.gid())));
-    }
-    Ok(())
 }
 
 /// Says that this user may not read a file, and who may; a sentence. None if it can be read or does not exist.
@@ -58,49 +47,84 @@ fn user_name(id: u32) -> String {
     own.unwrap_or_else(|| format!("#{id}"))
 }
 
-/// Gives everything in a folder to the owner of the folder, if this process runs as root: an administrator who runs a command
-/// must not leave files that the service cannot write. `skipped` is the name of a folder in it that is left as it is.
-pub fn hand_over(folder: &Path, skipped: &str) {
+/// A user as whom this process goes on.
+pub struct Owner {
+    /// The name, or `#` and the number.
+    pub name: String,
+}
+
+/// Takes on the user who owns a folder, if this process runs as root and the folder belongs to somebody else; for good. What root
+/// opens there could be a link that its owner has put in place, to a file of root, and what root creates there the owner could
+/// not use. Must be called before anything in the folder is opened, and before any thread is started: each has its own user.
+pub fn take_on_owner(folder: &Path) -> Result<Option<Owner>, String> {
     if !rustix::process::geteuid().is_root() {
-        return;
+        return Ok(None);
     }
-    if let Ok(owner) = std::fs::metadata(folder) {
-        hand_over_to((owner.uid(), owner.gid()), folder, skipped);
+    let Some(found) = owned(folder) else { return Ok(None) };
+    let owner = Owner { name: user_name(found.uid()) };
+    let failed = |why: String| {
+        format!(
+            "{} belongs to the user {}, as whom root cannot go on: {why}; run the command as that user",
+            folder.display(),
+            owner.name
+        )
+    };
+    become_user(found.uid(), found.gid()).map_err(failed)?;
+    Ok(Some(owner))
+}
+
+/// Returns what a folder belongs to: its owner, that of the link in its place, or, if it does not exist, that of the folder in which
+/// it would be created. `None` if that is root.
+fn owned(folder: &Path) -> Option<Metadata> {
+    let whole = std::path::absolute(folder).ok()?;
+    let there = whole.ancestors().find(|part| part.symlink_metadata().is_ok())?;
+    let found = [there.symlink_metadata(), there.metadata()];
+    found.into_iter().filter_map(Result::ok).find(|found| found.uid() != 0)
+}
+
+#[cfg(target_os = "linux")]
+fn become_user(user: u32, group: u32) -> Result<(), String> {
+    use rustix::thread::{Gid, Uid, set_thread_gid, set_thread_groups, set_thread_uid};
+
+    let threads = std::fs::read_dir("/proc/self/task").map(Iterator::count);
+    if threads.is_ok_and(|threads| threads != 1) {
+        return Err("the program has started threads already".to_string());
+    }
+    let groups: Vec<Gid> = groups_of(user, group).into_iter().map(Gid::from_raw).collect();
+    let first = groups.first().copied().unwrap_or(Gid::from_raw(group));
+    let changed = set_thread_groups(&groups).and_then(|()| set_thread_gid(first));
+    changed.and_then(|()| set_thread_uid(Uid::from_raw(user))).map_err(|error| error.to_string())?;
+    // Nobody may go back.
+    match rustix::process::geteuid().is_root() || set_thread_uid(Uid::ROOT).is_ok() {
+        true => Err("the user did not change".to_string()),
+        false => Ok(()),
     }
 }
 
-/// Gives some files in a folder to the owner of the folder, if this process runs as root.
-pub fn hand_over_files(folder: &Path, names: &[&str]) {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
-    let Ok(owner) = std::fs::metadata(folder) else { return };
-    for path in names.iter().map(|name| folder.join(name)) {
-        if std::fs::symlink_metadata(&path).is_ok_and(|found| found.uid() != owner.uid()) {
-            give(&path, (owner.uid(), owner.gid()));
-        }
-    }
+#[cfg(not(target_os = "linux"))]
+fn become_user(_: u32, _: u32) -> Result<(), String> {
+    Err("this system has no call for it".to_string())
 }
 
-fn give(path: &Path, owner: (u32, u32)) {
-    if let Err(why) = std::os::unix::fs::lchown(path, Some(owner.0), Some(owner.1)) {
-        tracing::warn!(place = %path.display(), %why, "The owner of a file could not be changed to that of the data folder.");
-    }
-}
-
-fn hand_over_to(owner: (u32, u32), folder: &Path, skipped: &str) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(std::io::Result::ok) {
-        let (path, Ok(found)) = (entry.path(), entry.metadata()) else { continue };
-        if entry.file_name() == skipped {
-            continue;
-        }
-        if found.uid() != owner.0 {
-            give(&path, owner);
-        }
-        if found.is_dir() {
-            hand_over_to(owner, &path, "");
-        }
-    }
+/// Returns the groups of a user, the one for new files first: those that the system knows, or else that of the folder.
+#[cfg(target_os = "linux")]
+fn groups_of(user: u32, group: u32) -> Vec<u32> {
+    let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+    let (users, groups) = (read("/etc/passwd"), read("/etc/group"));
+    let known = users.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let (name, number, primary) =
+            (*fields.first()?, fields.get(2)?.parse::<u32>().ok()?, fields.get(3)?.parse().ok()?);
+        (number == user).then_some((name, primary))
+    });
+    let Some((name, primary)) = known else { return vec![group] };
+    let mut all: Vec<u32> = vec![primary];
+    all.extend(groups.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let number = fields.get(2)?.parse::<u32>().ok().filter(|number| *number != primary)?;
+        fields.get(3)?.split(',').any(|member| member == name).then_some(number)
+    }));
+    all
 }
 
 /// Removes the permissions of others from an existing data folder, its database and its key. Earlier versions did not
@@ -121,23 +145,29 @@ pub fn tighten(config: &Config) {
 }
 
 fn tighten_one(path: &Path) {
-    let Ok(found) = std::fs::metadata(path) else { return };
+    let mut options = File::options();
+    // Root changes nothing behind a link, which somebody else may have put there.
+    let links = if rustix::process::geteuid().is_root() { OFlags::NOFOLLOW } else { OFlags::empty() };
+    options.read(true).custom_flags((links | OFlags::NONBLOCK).bits().cast_signed());
+    let Ok(file) = options.open(path) else { return };
+    let Ok(found) = file.metadata() else { return };
     let mode = found.mode() & 0o7777;
     if mode & OTHERS == 0 {
         return;
     }
     let place = path.display();
-    if let Err(why) = without_others(path, &found) {
+    if let Err(why) = without_others(path, &file, &found) {
         tracing::warn!(%place, mode = %format!("{mode:o}"), %why, "Other users of this machine may read data of Kantoor. Restrict the permissions to the user of the program.");
         return;
     }
     tracing::warn!(%place, mode = %format!("{mode:o}"), "Other users of this machine could access data of Kantoor; the permissions are now restricted to the user of the program.");
 }
 
-fn without_others(path: &Path, found: &Metadata) -> Result<(), String> {
+fn without_others(path: &Path, file: &File, found: &Metadata) -> Result<(), String> {
     if found.mode() & STICKY != 0 || path.parent().is_none() {
         return Err("the folder is shared with other programs".to_string());
     }
     let mode = found.mode() & 0o7777 & !OTHERS;
-    std::fs::set_permissions(path, Permissions::from_mode(mode)).map_err(|error| error.to_string())
+    // Of the file that was looked at, whatever has its name now.
+    file.set_permissions(Permissions::from_mode(mode)).map_err(|error| error.to_string())
 }

@@ -1,6 +1,6 @@
 //! `kantoor copy`: the same rows in the other database.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -49,6 +49,8 @@ fn a_database_moves_to_postgresql_and_back() {
     let back = tempfile::tempdir().unwrap();
     let target = back.path().join("back");
     std::fs::create_dir(&target).unwrap();
+    // The owner of the folder, as whom root goes on, must get there.
+    std::fs::set_permissions(back.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     // Only root can give a folder away.
     let owner = if std::os::unix::fs::chown(&target, Some(65534), Some(65534)).is_ok() { Some(65534) } else { None };
     let done = copy(&db, &there.url, target.to_str().unwrap());
@@ -56,6 +58,11 @@ fn a_database_moves_to_postgresql_and_back() {
     for name in ["kantoor.db", "kantoor.lock"] {
         let uid = target.join(name).metadata().unwrap().uid();
         assert!(owner.is_none_or(|owner| owner == uid), "{name} belongs to {uid}");
+    }
+    if owner.is_some() {
+        for name in ["", "kantoor.db", "kantoor.lock"] {
+            std::os::unix::fs::chown(target.join(name), Some(0), Some(0)).unwrap();
+        }
     }
     let mut own = Db::sqlite();
     own.data = target;

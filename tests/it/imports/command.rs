@@ -99,9 +99,9 @@ fn what_root_stores_belongs_to_the_service(db: Db) {
     }
     const SERVICE: u32 = 4321;
     let account = account(&db);
-    own(&db.data, SERVICE);
     let file = db.folder.path().join("x.csv");
     std::fs::write(&file, "name\nHosting\n").unwrap();
+    own(db.folder.path(), SERVICE);
     let done = kantoor(&db, &["import", "--account", &account, "products", file.to_str().unwrap(), "--run"]);
     assert!(done.status.success(), "{done:?}");
     let mut found = Vec::new();
@@ -112,7 +112,7 @@ fn what_root_stores_belongs_to_the_service(db: Db) {
     assert!(kantoor(&db, &["backup", backup.to_str().unwrap(), "--with-key"]).status.success());
     let restored = crate::backups::empty_like(&db);
     std::fs::create_dir_all(&restored.data).unwrap();
-    own(&restored.data, SERVICE);
+    own(restored.folder.path(), SERVICE);
     let done = kantoor(&restored, &["restore", backup.to_str().unwrap()]);
     assert!(done.status.success(), "{done:?}");
     let mut found = Vec::new();
