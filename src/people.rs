@@ -5,7 +5,9 @@ pub(crate) mod access;
 pub(crate) mod assigned;
 pub mod enrolling;
 pub mod entering;
+pub mod entrances;
 pub mod factor;
+pub mod failures;
 pub(crate) mod here;
 pub mod inviting;
 pub mod issuer;
@@ -31,6 +33,9 @@ pub mod totp;
 pub mod user;
 
 use engine::error_codes;
+
+/// The tables of what opens the console without a password: sessions, and links that work once.
+pub(crate) const ENTRANCES: [&str; 2] = ["sessions", "one_time_tokens"];
 
 error_codes! {
     /// The user is the last active owner of the account. Make another user an owner first.

@@ -22,8 +22,11 @@ pub struct Restore {
     /// Restore to a temporary place, verify everything, and delete it again
     #[arg(long)]
     check: bool,
+    /// Accept a backup although nothing proves who made it: it is not signed, or the key that signed it is gone
+    #[arg(long)]
+    trust_unsigned: bool,
     /// Record that the last scheduled backup, with this name, was checked on another machine
-    #[arg(long, conflicts_with_all = ["check", "identity"])]
+    #[arg(long, conflicts_with_all = ["check", "identity", "trust_unsigned"])]
     checked_elsewhere: bool,
 }
 
@@ -39,8 +42,13 @@ impl Restore {
         let mut printer = Printer::new();
         printer.chains = false;
         let runtime = runtime()?;
-        let mut restoring =
-            Restoring { config, runtime: runtime.handle(), identities: identities.as_ref(), witness: &mut printer };
+        let mut restoring = Restoring {
+            config,
+            runtime: runtime.handle(),
+            identities: identities.as_ref(),
+            trusts_unsigned: self.trust_unsigned,
+            witness: &mut printer,
+        };
         let done = if self.check { restoring.check(&place) } else { restoring.restore(&place) };
         printer.progress.clear();
         let done = done?;

@@ -110,7 +110,7 @@ fn invite(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str, shows_link: bool) -
     token::withdraw(tx, ctx.account, Purpose::SecondStep, &user.base.id)?;
     // A test account can record its mail before it leaves, and show it.
     if shows_link || ctx.has_test_clock {
-        token::show(tx, secret)?;
+        token::show(tx, ctx, secret)?;
     }
     letters::invite(tx, ctx, user, secret)?;
     records::happened(tx, ctx, user, "invited")

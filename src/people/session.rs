@@ -7,8 +7,10 @@ use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::record::Kind;
 use engine::registry::Sessions;
+use engine::secrets::vault::Vault;
 use store::{Row, Tx};
 
+use crate::people::entrances;
 use crate::people::role::Role;
 use crate::people::status::{Language, Status};
 use crate::people::{CONFIRMATION_REQUIRED, TWO_FACTOR_REQUIRED};
@@ -89,7 +91,7 @@ pub fn create(tx: &mut Tx, ctx: &Ctx, user: &str, person: &str, new: &New) -> Re
             new.confirmed_at.0.into(),
         ],
     )?;
-    Ok(())
+    entrances::SESSIONS.mark(tx, &ctx.site.vault, &accounts::hash(new.secret))
 }
 
 /// A session with what its person proved.
@@ -200,9 +202,15 @@ fn check_recent(confirmed_at: Moment, now: Moment) -> Result<()> {
 }
 
 /// Records that the person of a session entered the password again.
-pub fn confirm(tx: &mut Tx, id: &str, now: Moment) -> Result<()> {
-    tx.execute("UPDATE sessions SET confirmed_at = $1 WHERE id = $2", &[now.0.into(), id.into()])?;
-    Ok(())
+pub fn confirm(tx: &mut Tx, vault: &Vault, id: &str, now: Moment) -> Result<()> {
+    let sql = "SELECT hash FROM sessions WHERE id = $1";
+    let Some(hash) = tx.first(sql, &[id.into()], |row: &Row| Ok::<_, Error>(row.bytes(0)?.to_vec()))? else {
+        return Ok(());
+    };
+    entrances::SESSIONS.change(tx, vault, &hash, |tx| {
+        tx.execute("UPDATE sessions SET confirmed_at = $1 WHERE id = $2", &[now.0.into(), id.into()])?;
+        Ok(())
+    })
 }
 
 /// Returns what an active user may do, as a key: for flows and endpoints, which act for their author without a session.

@@ -12,8 +12,8 @@ use engine::record::Kind;
 use engine::site::Site;
 use store::{Migration, Row, Tx};
 
-use crate::people::LINK_INVALID;
 use crate::people::status::Status;
+use crate::people::{LINK_INVALID, entrances};
 
 choice! {
     /// The purpose of a link.
@@ -173,14 +173,16 @@ pub fn create_with(
             new_password.into(),
         ],
     )?;
-    Ok(())
+    entrances::LINKS.mark(tx, &ctx.site.vault, &accounts::hash(secret))
 }
 
 /// Records that somebody else can read this link.
-pub fn show(tx: &mut Tx, secret: &str) -> Result<()> {
+pub fn show(tx: &mut Tx, ctx: &Ctx, secret: &str) -> Result<()> {
     let hash = accounts::hash(secret);
-    tx.execute("UPDATE one_time_tokens SET shown = 1 WHERE hash = $1", &[hash.as_slice().into()])?;
-    Ok(())
+    entrances::LINKS.change(tx, &ctx.site.vault, &hash, |tx| {
+        tx.execute("UPDATE one_time_tokens SET shown = 1 WHERE hash = $1", &[hash.as_slice().into()])?;
+        Ok(())
+    })
 }
 
 /// Deletes the tokens of a user with this purpose that can no longer be used.
@@ -199,9 +201,9 @@ const WITHDRAWN: i64 = -1;
 /// Ends the unused tokens of a user with this purpose. They are kept, so that their page can tell what happened to them.
 pub fn withdraw(tx: &mut Tx, account: i64, purpose: Purpose, user: &str) -> Result<()> {
     tx.execute(
-        "UPDATE one_time_tokens SET used_at = $1, new_password = ''
-         WHERE account_id = $2 AND user_id = $3 AND purpose = $4 AND used_at = 0",
-        &[WITHDRAWN.into(), account.into(), user.into(), purpose.wire().into()],
+        "UPDATE one_time_tokens SET used_at = $1, new_password = '', mark = $2
+         WHERE account_id = $3 AND user_id = $4 AND purpose = $5 AND used_at = 0",
+        &[WITHDRAWN.into(), entrances::NONE.into(), account.into(), user.into(), purpose.wire().into()],
     )?;
     Ok(())
 }
@@ -209,8 +211,9 @@ pub fn withdraw(tx: &mut Tx, account: i64, purpose: Purpose, user: &str) -> Resu
 /// Marks the unused tokens of a user with this purpose as used.
 pub fn use_up_all(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str) -> Result<()> {
     tx.execute(
-        "UPDATE one_time_tokens SET used_at = $1 WHERE account_id = $2 AND user_id = $3 AND purpose = $4 AND used_at = 0",
-        &[ctx.machine_now.0.into(), ctx.account.into(), user.into(), purpose.wire().into()],
+        "UPDATE one_time_tokens SET used_at = $1, mark = $2
+         WHERE account_id = $3 AND user_id = $4 AND purpose = $5 AND used_at = 0",
+        &[ctx.machine_now.0.into(), entrances::NONE.into(), ctx.account.into(), user.into(), purpose.wire().into()],
     )?;
     Ok(())
 }
@@ -329,8 +332,9 @@ impl Token {
 
     /// Marks the token as used. Of two requests with the same token, the second is rejected.
     pub fn use_up(&self, tx: &mut Tx, purpose: Purpose, now: Moment) -> Result<()> {
-        let sql = "UPDATE one_time_tokens SET used_at = $1, new_password = '' WHERE hash = $2 AND used_at = 0";
-        match tx.execute(sql, &[now.0.into(), self.hash.as_slice().into()])? {
+        let sql = "UPDATE one_time_tokens SET used_at = $1, new_password = '', mark = $2
+                   WHERE hash = $3 AND used_at = 0";
+        match tx.execute(sql, &[now.0.into(), entrances::NONE.into(), self.hash.as_slice().into()])? {
             0 => Err(refused(Dead::Used, purpose)),
             _ => Ok(()),
         }

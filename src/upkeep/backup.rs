@@ -182,6 +182,7 @@ impl Making<'_> {
         }
         let manifest = Manifest::describe(self.store, database, staged.started, self.keys, checked)?;
         manifest.write(unfinished)?;
+        manifest.sign(unfinished, self.keys.vault)?;
         File::open(database)?.sync_all()?;
         File::open(unfinished)?.sync_all()?;
         std::fs::rename(unfinished, folder)?;
@@ -293,6 +294,7 @@ impl Making<'_> {
             staged: unfinished,
             contents,
             manifest: &manifest.map_err(|error| error.to_string())?,
+            vault: self.keys.vault,
             seconds: (started.0 / 1000).unsigned_abs(),
             recipients: self.recipients,
         };

@@ -8,6 +8,7 @@ pub mod heads;
 mod numbers;
 mod records;
 mod revenue;
+pub mod schema;
 mod secrets;
 
 use std::collections::HashMap;
@@ -130,6 +131,7 @@ impl<'i> Inspection<'i> {
             self.database();
             self.vault.into_iter().for_each(|vault| self.own_secrets(vault));
             self.vault.into_iter().for_each(|vault| self.people(vault));
+            self.vault.into_iter().for_each(|vault| self.entrances(vault));
         }
         let heads = self.read_heads();
         let accounts = match only {
@@ -218,6 +220,7 @@ impl<'i> Inspection<'i> {
             self.problem("", &unsound.table, "", unsound.what);
         }
         missed.iter().for_each(|what| self.witness.misses(what));
+        self.schema();
     }
 
     /// Verifies the audit chain; returns the last line about each record, and the verdict if the chain is intact. A broken line

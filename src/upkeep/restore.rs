@@ -1,5 +1,6 @@
 //! Restores a backup: beside the place where it belongs, verified there, and then moved. `check` throws it away instead.
 
+mod authenticity;
 mod placing;
 mod scratch;
 mod source;
@@ -18,8 +19,10 @@ use engine::{heads, secrets};
 use store::{Database, Options, Store, TemporaryDatabase};
 use tokio::runtime::Handle;
 
+use crate::people::ENTRANCES;
 use crate::upkeep::backup::manifest::{FILES, Manifest, newest_schema};
 use crate::upkeep::backup::place::Place;
+use crate::upkeep::integrity::schema;
 use crate::upkeep::integrity::{Checked, Inspection, Problem, Witness};
 use crate::upkeep::scheduled::proof;
 use crate::upkeep::scheduled::retention::DatabaseId;
@@ -35,9 +38,14 @@ pub struct Restoring<'r> {
     pub runtime: &'r Handle,
     /// What decrypts the backup.
     pub identities: Option<&'r Identities>,
+    /// Whether a backup is accepted that is not signed, or signed with a key that is not there.
+    pub trusts_unsigned: bool,
     /// Receives the progress and the problems.
     pub witness: &'r mut dyn Witness,
 }
+
+/// What a restore says about those who were signed in.
+const ENDED: &str = "Everybody who was signed in signs in again, and links that had been sent to accept an invitation, set a password or sign in no longer work. API keys still do.";
 
 /// A backup that was restored, or could be.
 pub struct Restored {
@@ -75,18 +83,23 @@ impl Restoring<'_> {
             kind: Some(kind),
         };
         let unpacked = unpacking.run(place, self.witness)?;
-        let verified = match self.config.database_url.as_str() {
-            "" => self.verify(&Database::Sqlite(unpacked.database.clone()), &contents, &unpacked, false),
+        // Before anything is done with the database: loading a dump does what the dump says.
+        let unproven = self.prove(place, &unpacked)?;
+        let database = match self.config.database_url.as_str() {
+            "" => Database::Sqlite(unpacked.database.clone()),
             url => {
                 store::load_dump(url, &unpacked.database).map_err(|error| error.to_string())?;
                 target.loaded();
-                self.verify(&Database::Postgres(url.to_string()), &contents, &unpacked, false)
+                Database::Postgres(url.to_string())
             }
         };
-        let Verified { checked, id, mut notes, has_other_key } = verified?;
+        let Verified { checked, id, mut notes, has_other_key } = self.verify(&database, &contents, &unpacked, false)?;
         if checked.problems > 0 {
             return Err(format!("{place} failed verification, and nothing was restored; use another backup"));
         }
+        store::clear(&database, &ENTRANCES).map_err(|error| error.to_string())?;
+        notes.extend(unproven);
+        notes.push(ENDED.to_string());
         notes.extend(target.place(&unpacked, has_other_key)?);
         Ok(Restored { manifest: unpacked.manifest, checked, id, notes })
     }
@@ -100,7 +113,8 @@ impl Restoring<'_> {
         let (identities, folder, runtime) = (self.identities, scratch.path(), self.runtime);
         let unpacking = Unpacking { identities, folder, contents: &contents, runtime, kind: None };
         let unpacked = unpacking.run(place, self.witness)?;
-        let Verified { checked, id, notes, .. } = match unpacked.manifest.database.kind.as_str() {
+        let unproven = self.prove(place, &unpacked)?;
+        let Verified { checked, id, mut notes, .. } = match unpacked.manifest.database.kind.as_str() {
             "sqlite" => self.verify(&Database::Sqlite(unpacked.database.clone()), &contents, &unpacked, true)?,
             _ if self.config.database_url.is_empty() => {
                 return Err(format!(
@@ -115,7 +129,13 @@ impl Restoring<'_> {
                 self.verify(&Database::Postgres(own.url().to_string()), &contents, &unpacked, true)?
             }
         };
+        notes.extend(unproven);
         Ok(Restored { manifest: unpacked.manifest, checked, id, notes })
+    }
+
+    /// Refuses a backup of which nothing shows who made it; returns what the operator should know.
+    fn prove(&self, place: &Place, unpacked: &Unpacked) -> Result<Option<String>, String> {
+        authenticity::prove(self.config, unpacked, self.trusts_unsigned).map_err(|why| format!("{place}: {why}"))
     }
 
     /// Does the checks of `kantoor verify` on what was unpacked. Without the key of its secrets a database can be restored,
@@ -177,6 +197,7 @@ impl Restoring<'_> {
         let (manifest, witness) = (&unpacked.manifest, &mut *self.witness);
         let mut found = Vec::new();
         store.check(&mut |what| witness.sees(what, 0), &mut |unsound| found.push(unsound));
+        found.extend(schema::strangers(store));
         for unsound in found {
             problems += 1;
             let (account, id) = (String::new(), String::new());

@@ -245,10 +245,6 @@ fn make(
     };
     match making.run(&place)? {
         BackupOutcome::Made { checked, bytes } => {
-            if let Place::File(path) = &place {
-                // The server checks and deletes what root made.
-                private::hand_over_files(path.parent().unwrap_or(Path::new(".")), &[name.as_str()]);
-            }
             let undeleted = delete_expired(source, schedule, &id).err();
             Ok(Made { place, name, bytes, checked, undeleted })
         }
@@ -269,7 +265,7 @@ fn prepare(folder: &Path, source: &Source, schedule: &Schedule) -> std::result::
         ));
     }
     backup::must_have_parent(folder)?;
-    private::create_folder_like(folder, &source.config.data).map_err(|error| backup::plainly(folder, &error))
+    private::create_folder(folder).map_err(|error| backup::plainly(folder, &error))
 }
 
 /// Restores the newest backup beside, and verifies it.
@@ -278,8 +274,13 @@ fn check(app: &App, schedule: &Schedule, made: &State) -> std::result::Result<(S
     let identities = schedule.identity.as_deref().map(Identities::read).transpose();
     let identities = identities.map_err(|why| format!("backup_identity: {why}"))?;
     let mut told = Told::new("Checking a backup.");
-    let mut restoring =
-        Restoring { config: &app.config, runtime: &runtime, identities: identities.as_ref(), witness: &mut told };
+    let mut restoring = Restoring {
+        config: &app.config,
+        runtime: &runtime,
+        identities: identities.as_ref(),
+        trusts_unsigned: false,
+        witness: &mut told,
+    };
     tracing::info!(%place, "The newest backup is restored to a temporary place and verified.");
     let restored = restoring.check(&place)?;
     match restored.checked.problems {

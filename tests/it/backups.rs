@@ -5,6 +5,7 @@ mod moving;
 mod objects;
 pub mod scheduled;
 mod sentences;
+mod signed;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,9 @@
 //! Each kind of tampering with the database, and what `kantoor verify` calls it.
 
+mod entrances;
 mod outside;
 mod rows;
+mod schema;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -111,6 +111,12 @@ pub(crate) fn must_be_direct(address: &Address, name: &str) -> Result<()> {
 
 pub(crate) fn run(command: &mut Command, name: &str, address: &Address) -> Result<()> {
     must_be_direct(address, name)?;
+    // Certificates and passwords are looked for there, and a folder that may not be entered is an error. Without it, the home
+    // is that of the user: root takes on the owner of the data folder, but not the environment.
+    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".postgresql").metadata());
+    if home.is_some_and(|found| found.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)) {
+        command.env_remove("HOME");
+    }
     let done = command.envs(address.environment()).stdin(Stdio::null()).output();
     let done = done.map_err(|error| match error.kind() {
         ErrorKind::NotFound => Error::Copy(format!(

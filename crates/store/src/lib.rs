@@ -9,6 +9,7 @@
 mod address;
 mod apart;
 mod carried;
+mod catalogue;
 mod checkpoint;
 mod client;
 mod copy;
@@ -44,10 +45,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use address::{check_standby_url, check_url};
+pub use catalogue::{Stranger, TableDigest};
 pub use copy::{POSTGRES_COPY, SQLITE_COPY};
 pub use dialect::{Dialect, like_all, placed};
 pub use error::{Error, Result};
-pub use load::{TemporaryDatabase, empty, load_dump};
+pub use load::{TemporaryDatabase, clear, empty, load_dump};
 pub use migrate::Migration;
 pub use pending::{Gathered, Merge};
 pub use places::{Full, Place, Places};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::address::Address;
 use crate::copy::run;
-use crate::{Error, Result, postgres};
+use crate::{Database, Error, Result, Tx, postgres, sqlite};
 
 /// Time limit of a statement; nothing waits for it.
 const TIMEOUT: Duration = Duration::from_secs(3600);
@@ -39,6 +39,28 @@ pub fn empty(url: &str) -> Result<()> {
             END LOOP;
          END $$",
     )
+}
+
+/// Deletes all rows of some tables of a database that nobody uses; those that it does not have yet are left out.
+pub fn clear(database: &Database, tables: &[&str]) -> Result<()> {
+    match database {
+        Database::Sqlite(path) => {
+            let conn = sqlite::open(path)?;
+            clear_in(&mut Tx::sqlite(&conn), tables)?;
+            // The file is moved without its WAL.
+            Ok(conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+        }
+        Database::Postgres(url) => {
+            let mut conn = postgres::Connection::open(&Address::parse(url)?, TIMEOUT, TIMEOUT)?;
+            clear_in(&mut Tx::postgres(&mut conn), tables)
+        }
+    }
+}
+
+fn clear_in(tx: &mut Tx, tables: &[&str]) -> Result<()> {
+    let present = tx.tables()?;
+    let own = tables.iter().filter(|table| present.iter().any(|one| one == *table));
+    own.map(|table| format!("DELETE FROM {table}")).try_for_each(|sql| tx.script(&sql))
 }
 
 /// A database that is deleted with this value.

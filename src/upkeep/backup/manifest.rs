@@ -7,6 +7,7 @@ use std::path::Path;
 use engine::clock::{Clock, Moment};
 use engine::contents::hex;
 use engine::migrations;
+use engine::secrets::key_file;
 use engine::secrets::vault::Vault;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -18,6 +19,8 @@ use crate::upkeep::integrity::Checked;
 pub const MANIFEST: &str = "backup.json";
 /// The list of contents with their hashes, in the format of `sha256sum --check`.
 pub const LIST: &str = "files.sha256";
+/// The signature of the backup, in hexadecimal digits. It comes last: it covers the list of contents, which is complete then.
+pub const SIGNATURE: &str = "backup.signature";
 /// The folder of contents.
 pub const FILES: &str = "files";
 
@@ -88,6 +91,25 @@ pub struct Key {
     pub included: bool,
 }
 
+/// What the signature of a backup covers: the description with the hash of the database, the list with the hashes of all
+/// contents, and the key of the secrets if it is included. All are SHA-256, in hexadecimal digits.
+#[derive(Clone, Debug, Default)]
+pub struct Signed {
+    /// Of the description.
+    pub manifest: String,
+    /// Of the list of contents.
+    pub list: String,
+    /// Of the key; empty if it is not included.
+    pub key: String,
+}
+
+impl Signed {
+    /// The text that is signed. No other text that is signed with the same keys starts like this.
+    pub fn text(&self) -> String {
+        format!("backup of Kantoor\n{}\n{}\n{}\n", self.manifest, self.list, self.key)
+    }
+}
+
 impl Manifest {
     /// Describes a backup of `store` whose copy of the database is the file `database`.
     pub fn describe(
@@ -121,6 +143,22 @@ impl Manifest {
     /// Its text.
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Signs the backup whose parts are in a folder. Without a key, which a database gets with its first account, it stays
+    /// unsigned.
+    pub fn sign(&self, folder: &Path, vault: Option<&Vault>) -> std::io::Result<()> {
+        let Some(vault) = vault else { return Ok(()) };
+        let key = folder.join(key_file::NAME);
+        let signed = Signed {
+            manifest: hex(&Sha256::digest(self.text())),
+            list: sha256_of(&folder.join(LIST))?,
+            key: if key.exists() { sha256_of(&key)? } else { String::new() },
+        };
+        let signature = vault.sign(signed.text().as_bytes()).map_err(|error| std::io::Error::other(error.message))?;
+        let mut file = File::create(folder.join(SIGNATURE))?;
+        writeln!(file, "{}", hex(&signature))?;
+        file.sync_all()
     }
 
     /// Writes it to a folder.

@@ -9,6 +9,7 @@ use archive::{Recipients, Writer};
 use blobs::Blobs;
 use bytes::Bytes;
 use engine::contents::hex;
+use engine::secrets::vault::Vault;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use sha2::{Digest, Sha256};
@@ -16,7 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::contents::{about, listed};
-use super::manifest::{FILES, LIST, MANIFEST, Manifest};
+use super::manifest::{FILES, LIST, MANIFEST, Manifest, SIGNATURE};
 use crate::upkeep::integrity::Witness;
 use crate::upkeep::integrity::files::Kept;
 
@@ -33,6 +34,8 @@ pub(super) struct Packing<'p> {
     pub staged: &'p Path,
     pub contents: &'p Path,
     pub manifest: &'p Manifest,
+    /// The keys that sign the backup.
+    pub vault: Option<&'p Vault>,
     /// When the backup was started, in seconds.
     pub seconds: u64,
     pub recipients: &'p Recipients,
@@ -64,6 +67,10 @@ impl Packing<'_> {
         }
         list.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         self.add_file(&mut writer, LIST)?;
+        self.manifest.sign(self.staged, self.vault)?;
+        if self.staged.join(SIGNATURE).exists() {
+            self.add_file(&mut writer, SIGNATURE)?;
+        }
         Ok((writer.finish()?, problems))
     }
 

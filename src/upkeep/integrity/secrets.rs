@@ -11,7 +11,7 @@ use store::Tx;
 
 use super::Inspection;
 use crate::keys::old;
-use crate::people::sealing;
+use crate::people::{entrances, sealing};
 
 impl Inspection<'_> {
     /// Checks the secrets of an account.
@@ -56,6 +56,30 @@ impl Inspection<'_> {
                 return;
             }
             after = last;
+        }
+    }
+
+    /// Checks what lets people in without a password.
+    pub(super) fn entrances(&mut self, vault: &Vault) {
+        for entrance in [entrances::SESSIONS, entrances::LINKS] {
+            let mut after = Vec::new();
+            loop {
+                let from = after.clone();
+                let (last, wrong) = match self.store.read_now(|tx| entrance.check_some(tx, vault, &from)) {
+                    Ok(found) => found,
+                    Err(error) => {
+                        self.problem("", entrance.table, "", super::unreadable(&error));
+                        break;
+                    }
+                };
+                for id in wrong {
+                    self.problem("", entrance.table, &id, "It was added or changed outside the program");
+                }
+                if last.is_empty() {
+                    break;
+                }
+                after = last;
+            }
         }
     }
 

@@ -135,10 +135,6 @@ impl<'t> Target<'t> {
             sync_parent(&path).map_err(told)?;
         }
         self.is_placed = true;
-        private::hand_over(&self.config.data, "");
-        if !self.config.files.is_empty() && !self.config.files.starts_with("s3://") {
-            private::hand_over(&self.config.files_folder(), "");
-        }
         Ok(note)
     }
 }

@@ -12,11 +12,15 @@ use engine::secrets::key_file;
 use futures_util::StreamExt;
 use tokio::runtime::Handle;
 
-use crate::upkeep::backup::manifest::{LIST, MANIFEST, Manifest};
+use crate::upkeep::backup::manifest::{LIST, MANIFEST, Manifest, SIGNATURE};
 use crate::upkeep::backup::place::{Place, unreachable};
 
 /// How many pieces of a download may wait.
 const WAITING: usize = 4;
+/// The most bytes of a description, a signature or a key.
+pub const MAX_TEXT: u64 = 1024 * 1024;
+/// The most bytes of a line of the list of contents: a hash and a name.
+const MAX_LINE: u64 = 4096;
 
 /// Receives the name, the size and the content of a file.
 pub type Take<'t> = dyn FnMut(&str, u64, &mut dyn Read) -> Result<(), Failure> + 't;
@@ -62,7 +66,9 @@ fn of_folder(folder: &Path, take: &mut Take) -> Result<(), Failure> {
         let opened = File::open(folder.join(name)).and_then(|file| Ok((file.metadata()?.len(), file)));
         opened.map_err(|error| damaged(name, error))
     };
-    let text = std::fs::read_to_string(folder.join(MANIFEST)).map_err(|error| match error.kind() {
+    let mut text = String::new();
+    let read = File::open(folder.join(MANIFEST)).and_then(|file| file.take(MAX_TEXT).read_to_string(&mut text));
+    read.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::from(Error::Foreign),
         _ => damaged(MANIFEST, error),
     })?;
@@ -74,9 +80,14 @@ fn of_folder(folder: &Path, take: &mut Take) -> Result<(), Failure> {
         let (size, mut key) = open(key_file::NAME)?;
         take(key_file::NAME, size, &mut key)?;
     }
-    let (_, list) = open(LIST)?;
-    for line in BufReader::new(list).lines() {
-        let line = line.map_err(|error| damaged(LIST, error))?;
+    let mut list = BufReader::new(open(LIST)?.1);
+    loop {
+        let mut line = String::new();
+        if list.by_ref().take(MAX_LINE).read_line(&mut line).map_err(|error| damaged(LIST, error))? == 0 {
+            break;
+        }
+        // A line that is cut off at the limit names a file that is missing.
+        let line = line.trim_end_matches('\n');
         let (_, name) = line.split_once("  ").ok_or(Error::Damaged(format!("{LIST} has a line without a name")))?;
         if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(Error::Foreign.into());
@@ -85,7 +96,12 @@ fn of_folder(folder: &Path, take: &mut Take) -> Result<(), Failure> {
         take(name, size, &mut content)?;
     }
     let (size, mut list) = open(LIST)?;
-    take(LIST, size, &mut list)
+    take(LIST, size, &mut list)?;
+    if folder.join(SIGNATURE).exists() {
+        let (size, mut signature) = open(SIGNATURE)?;
+        take(SIGNATURE, size, &mut signature)?;
+    }
+    Ok(())
 }
 
 /// Downloads an object. Waits for the reader, so it needs a thread of its own.

@@ -1,7 +1,7 @@
 //! Unpacks a backup into a folder, and checks that it is complete and unaltered.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,12 @@ use engine::secrets::key_file;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
 
-use super::source::{self, Failure};
-use crate::upkeep::backup::manifest::{FILES, LIST, MANIFEST, Manifest, newest_schema};
+use super::source::{self, Failure, MAX_TEXT};
+use crate::upkeep::backup::manifest::{FILES, LIST, MANIFEST, Manifest, SIGNATURE, Signed, newest_schema};
 use crate::upkeep::backup::place::Place;
 use crate::upkeep::backup::{FULL, plain};
 use crate::upkeep::integrity::Witness;
 
-/// The most bytes of a description or of a key.
-const MAX_TEXT: u64 = 1024 * 1024;
 /// Size of the pieces of contents.
 const PIECE: usize = 256 * 1024;
 /// The list of what was unpacked.
@@ -48,6 +46,10 @@ pub struct Unpacked {
     pub database: PathBuf,
     /// The key of its secrets, if the backup includes it.
     pub key: Option<PathBuf>,
+    /// What its signature is about.
+    pub signed: Signed,
+    /// The signature; none if nobody signed it.
+    pub signature: Option<Vec<u8>>,
 }
 
 /// The state of unpacking.
@@ -58,7 +60,11 @@ struct State<'u, 'w> {
     key: Option<PathBuf>,
     list: BufWriter<File>,
     count: u64,
+    /// The bytes of the contents.
+    bytes: u64,
     is_complete: bool,
+    signed: Signed,
+    signature: Option<Vec<u8>>,
     witness: &'w mut dyn Witness,
 }
 
@@ -80,7 +86,10 @@ impl Unpacking<'_> {
             key: None,
             list: BufWriter::new(list),
             count: 0,
+            bytes: 0,
             is_complete: false,
+            signed: Signed::default(),
+            signature: None,
             witness,
         };
         source::each(place, self.runtime, self.identities, &mut |name, size, content| state.take(name, size, content))
@@ -88,7 +97,7 @@ impl Unpacking<'_> {
         match state.manifest {
             Some(manifest) if state.has_database && state.is_complete => {
                 let database = self.folder.join(&manifest.database.file);
-                Ok(Unpacked { manifest, database, key: state.key })
+                Ok(Unpacked { manifest, database, key: state.key, signed: state.signed, signature: state.signature })
             }
             _ => Err(told(damaged("a part of it is missing").0)),
         }
@@ -98,19 +107,30 @@ impl Unpacking<'_> {
 impl State<'_, '_> {
     fn take(&mut self, name: &str, size: u64, content: &mut dyn Read) -> Result<(), Failure> {
         if self.is_complete {
-            return Err(foreign());
+            return self.keep_signature(name, size, content);
         }
         let Some(manifest) = self.manifest.clone() else {
             return self.describe(name, size, content);
         };
         let key = name.strip_prefix(FILES).and_then(|rest| rest.strip_prefix('/'));
         match key {
-            Some(key) => self.content(name, key, content),
+            Some(key) => self.content(&manifest, name, key, content),
             None if name == manifest.database.file => self.database(&manifest, size, content),
             None if name == LIST => self.compare(&manifest, content),
             None if name == key_file::NAME && size <= MAX_TEXT => self.save_key(content),
             None => Err(foreign()),
         }
+    }
+
+    /// Keeps the signature, which comes last.
+    fn keep_signature(&mut self, name: &str, size: u64, content: &mut dyn Read) -> Result<(), Failure> {
+        if name != SIGNATURE || size > MAX_TEXT || self.signature.is_some() {
+            return Err(foreign());
+        }
+        let mut text = String::new();
+        content.take(MAX_TEXT).read_to_string(&mut text).map_err(archive::Error::from)?;
+        self.signature = Some(key_file::unhex(text.trim_end()).ok_or_else(foreign)?);
+        Ok(())
     }
 
     /// Reads the description, which comes first.
@@ -119,7 +139,8 @@ impl State<'_, '_> {
             return Err(foreign());
         }
         let mut text = String::new();
-        content.read_to_string(&mut text).map_err(archive::Error::from)?;
+        content.take(MAX_TEXT).read_to_string(&mut text).map_err(archive::Error::from)?;
+        self.signed.manifest = hex(&Sha256::digest(&text));
         let manifest: Manifest = serde_json::from_str(&text).map_err(|_| foreign())?;
         let (own, newest) = (manifest.schema, newest_schema());
         if own > newest {
@@ -148,6 +169,9 @@ impl State<'_, '_> {
     }
 
     fn database(&mut self, manifest: &Manifest, size: u64, content: &mut dyn Read) -> Result<(), Failure> {
+        if size != manifest.database.bytes {
+            return Err(damaged("the database is not the one that was backed up"));
+        }
         let path = self.unpacking.folder.join(&manifest.database.file);
         let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let mut file = created.map_err(|error| Failure(plain(&error)))?;
@@ -174,13 +198,22 @@ impl State<'_, '_> {
         let path = self.unpacking.folder.join(key_file::NAME);
         let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let mut file = created.map_err(|error| Failure(plain(&error)))?;
-        io::copy(content, &mut file).map_err(|error| Failure(plain(&error)))?;
+        let mut bytes = Vec::new();
+        content.take(MAX_TEXT).read_to_end(&mut bytes).map_err(archive::Error::from)?;
+        file.write_all(&bytes).map_err(|error| Failure(plain(&error)))?;
         file.sync_all().map_err(|error| Failure(plain(&error)))?;
+        self.signed.key = hex(&Sha256::digest(&bytes));
         self.key = Some(path);
         Ok(())
     }
 
-    fn content(&mut self, name: &str, key: &str, content: &mut dyn Read) -> Result<(), Failure> {
+    fn content(&mut self, manifest: &Manifest, name: &str, key: &str, content: &mut dyn Read) -> Result<(), Failure> {
+        // A small file can unpack to any number of contents of any size.
+        if self.count >= manifest.files.count {
+            return Err(damaged("the files are not those that were backed up"));
+        }
+        let most = manifest.files.bytes.saturating_sub(self.bytes);
+        let mut content = content.take(most.saturating_add(1));
         let (mut hash, mut broken) = (Sha256::new(), None);
         let pieces = std::iter::from_fn(|| {
             let mut piece = vec![0; PIECE];
@@ -204,6 +237,12 @@ impl State<'_, '_> {
             (None, Err(error)) => return Err(Failure(error.to_string())),
             (None, Ok(())) => {}
         }
+        // One byte more than there may be shows that there are too many.
+        let read = most.saturating_add(1) - content.limit();
+        if read > most {
+            return Err(damaged("the files are not those that were backed up"));
+        }
+        self.bytes += read;
         self.count += 1;
         self.witness.copies("files", self.count);
         let written = writeln!(self.list, "{}  {name}", hex(&hash.finalize()));
@@ -214,8 +253,8 @@ impl State<'_, '_> {
     fn compare(&mut self, manifest: &Manifest, content: &mut dyn Read) -> Result<(), Failure> {
         self.list.flush().map_err(|error| Failure(plain(&error)))?;
         let own = File::open(self.unpacking.folder.join(OWN_LIST)).map_err(|error| Failure(plain(&error)))?;
-        let mut own = BufReader::new(own).bytes();
-        for byte in BufReader::new(content).bytes() {
+        let (mut own, mut hash) = (BufReader::new(own).bytes(), Sha256::new());
+        for byte in BufReader::new(Hashed { content, hash: &mut hash }).bytes() {
             let byte = byte.map_err(archive::Error::from)?;
             match own.next() {
                 Some(Ok(mine)) if mine == byte => {}
@@ -225,8 +264,23 @@ impl State<'_, '_> {
         if own.next().is_some() || self.count != manifest.files.count {
             return Err(damaged("the files are not those that were backed up"));
         }
+        self.signed.list = hex(&hash.finalize());
         self.is_complete = true;
         Ok(())
+    }
+}
+
+/// Hashes what is read.
+struct Hashed<'h> {
+    content: &'h mut dyn Read,
+    hash: &'h mut Sha256,
+}
+
+impl Read for Hashed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.content.read(buffer)?;
+        self.hash.update(&buffer[..length]);
+        Ok(length)
     }
 }
 

@@ -302,7 +302,9 @@ fn a_check_by_hand_counts_too(db: Db) {
     assert!(kantoor(&other, &["account", "create", "Other"]).status.success());
     let foreign = folder.path().join("other.kantoor");
     assert!(kantoor(&other, &["backup", "--with-key", foreign.to_str().unwrap()]).status.success());
-    let checked = check(&own, &foreign);
+    let refused = complained(&check(&own, &foreign));
+    assert!(refused.contains("has another one") && refused.contains("--trust-unsigned"), "{refused}");
+    let checked = kantoor(&own, &["restore", "--check", "--trust-unsigned", foreign.to_str().unwrap()]);
     assert!(checked.status.success(), "{checked:?}");
     assert!(!said(&checked).contains("The server knows") && !said(&checked).contains("not recorded"), "{checked:?}");
     assert_eq!(server.metric(PROVEN), 0);

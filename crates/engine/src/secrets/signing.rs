@@ -27,6 +27,11 @@ pub enum Proof {
     Forged,
 }
 
+/// Returns the key that a signature names.
+pub fn signer(signature: &[u8]) -> Option<KeyId> {
+    signature.split_first_chunk::<ID>().map(|(id, _)| KeyId(*id))
+}
+
 impl Signer {
     pub(super) fn new(key: &[u8; 32]) -> Result<Signer> {
         let derived = |purpose: &[u8]| hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), purpose);

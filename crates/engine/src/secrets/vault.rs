@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::key_file::{KeySource, unhex};
 pub use super::key_id::KeyId;
 use super::key_id::LENGTH as ID;
-use super::signing::{MARK, Proof, Signer};
+use super::signing::{MARK, Proof, Signer, signer};
 use crate::config::Config;
 use crate::contents::hex;
 use crate::error::{Code, Error, Result};
@@ -121,8 +121,7 @@ impl Vault {
 
     /// Returns what a signature proves about a text.
     pub fn proof(&self, text: &[u8], signature: &[u8]) -> Result<Proof> {
-        let Some((id, _)) = signature.split_first_chunk::<ID>() else { return Ok(Proof::Forged) };
-        let id = KeyId(*id);
+        let Some(id) = signer(signature) else { return Ok(Proof::Forged) };
         Ok(match self.find(id)? {
             None => Proof::UnknownKey(id),
             Some(key) if key.signer.proves(text, signature) => Proof::Signed,

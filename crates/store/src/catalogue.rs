@@ -1,0 +1,177 @@
+//! What the schema of a database consists of, to be compared with what the migrations make, and what in it acts on its own:
+//! triggers, rules, views and the like, which are nowhere to be seen in the rows.
+
+use sha2::{Digest, Sha256};
+
+use crate::{Dialect, Error, Migration, Result, Store, Tx};
+
+/// Something in the schema that acts when rows are read or written, and that no migration made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// What it is, such as `the trigger x on people`.
+    pub what: String,
+    /// How to remove it; a statement.
+    pub remedy: String,
+}
+
+/// A table as the schema describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDigest {
+    /// Its name.
+    pub name: String,
+    /// A digest of its columns, defaults and constraints.
+    pub digest: String,
+    /// Its indexes, besides those of constraints: the name and a digest of each, in the order of their names.
+    pub indexes: Vec<(String, String)>,
+}
+
+/// Everything that a PostgreSQL schema can have besides tables and indexes and that changes what statements do. What belongs to
+/// an extension is left out, and so are the triggers of foreign keys.
+const STRANGERS: &str = "
+SELECT 'the trigger ' || tgname::TEXT || ' on ' || relname::TEXT,
+       'DROP TRIGGER ' || quote_ident(tgname::TEXT) || ' ON ' || quote_ident(relname::TEXT)
+FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+WHERE NOT tgisinternal AND relnamespace = current_schema()::REGNAMESPACE
+UNION ALL
+SELECT 'the rule ' || rulename::TEXT || ' on ' || relname::TEXT,
+       'DROP RULE ' || quote_ident(rulename::TEXT) || ' ON ' || quote_ident(relname::TEXT)
+FROM pg_rewrite JOIN pg_class ON pg_class.oid = ev_class
+WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::REGNAMESPACE
+UNION ALL
+SELECT CASE relkind WHEN 'v' THEN 'the view ' ELSE 'the materialized view ' END || relname::TEXT,
+       CASE relkind WHEN 'v' THEN 'DROP VIEW ' ELSE 'DROP MATERIALIZED VIEW ' END || quote_ident(relname::TEXT)
+FROM pg_class
+WHERE relkind IN ('v', 'm') AND relnamespace = current_schema()::REGNAMESPACE
+    AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE classid = 'pg_class'::REGCLASS AND objid = pg_class.oid AND deptype = 'e')
+UNION ALL
+SELECT 'row security on ' || relname::TEXT, 'ALTER TABLE ' || quote_ident(relname::TEXT) || ' DISABLE ROW LEVEL SECURITY'
+FROM pg_class
+WHERE relkind IN ('r', 'p') AND (relrowsecurity OR relforcerowsecurity)
+    AND relnamespace = current_schema()::REGNAMESPACE
+UNION ALL
+SELECT 'the table ' || child.relname::TEXT || ', whose rows are read as those of ' || parent.relname::TEXT,
+       'ALTER TABLE ' || quote_ident(child.relname::TEXT) || ' NO INHERIT ' || quote_ident(parent.relname::TEXT)
+FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid JOIN pg_class AS parent ON parent.oid = inhparent
+WHERE parent.relkind = 'r' AND parent.relnamespace = current_schema()::REGNAMESPACE
+UNION ALL
+SELECT 'the function ' || proname::TEXT || ' in the ' || pg_describe_object(used.classid, used.objid, used.objsubid),
+       'DROP FUNCTION ' || used.refobjid::REGPROCEDURE::TEXT || ' CASCADE'
+FROM pg_depend AS used JOIN pg_proc ON used.refclassid = 'pg_proc'::REGCLASS AND pg_proc.oid = used.refobjid
+WHERE COALESCE(
+        (SELECT adrelid FROM pg_attrdef WHERE used.classid = 'pg_attrdef'::REGCLASS AND pg_attrdef.oid = used.objid),
+        (SELECT conrelid FROM pg_constraint WHERE used.classid = 'pg_constraint'::REGCLASS AND pg_constraint.oid = used.objid),
+        (SELECT indrelid FROM pg_index WHERE used.classid = 'pg_class'::REGCLASS AND indexrelid = used.objid)
+    ) IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema()::REGNAMESPACE)
+    AND NOT EXISTS (SELECT 1 FROM pg_depend AS of_extension WHERE of_extension.classid = 'pg_proc'::REGCLASS
+        AND of_extension.objid = pg_proc.oid AND of_extension.deptype = 'e')";
+
+/// The columns of a table, then its constraints, without their names. Not-null constraints are with the columns: only some
+/// versions list them besides.
+const DEFINITIONS: &str = "
+SELECT relname::TEXT,
+       attname::TEXT || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull::TEXT || ' ' || attgenerated::TEXT
+           || attidentity::TEXT || ' ' || COALESCE(collname::TEXT, '') || ' ' || COALESCE(pg_get_expr(adbin, adrelid), '')
+FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+    LEFT JOIN pg_collation ON pg_collation.oid = attcollation
+    LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::REGNAMESPACE AND attnum > 0 AND NOT attisdropped
+UNION ALL
+SELECT relname::TEXT, pg_get_constraintdef(pg_constraint.oid)
+FROM pg_class JOIN pg_constraint ON conrelid = pg_class.oid
+WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::REGNAMESPACE AND contype IN ('p', 'u', 'f', 'c', 'x')";
+
+/// Indexes: the table, the name and the definition.
+const INDEXES: &str = "
+SELECT owner.relname::TEXT, own.relname::TEXT, pg_get_indexdef(indexrelid)
+FROM pg_index JOIN pg_class AS own ON own.oid = indexrelid JOIN pg_class AS owner ON owner.oid = indrelid
+WHERE owner.relnamespace = current_schema()::REGNAMESPACE
+    AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u', 'x'))";
+
+impl Store {
+    /// Returns what acts in the schema although no migration made it.
+    pub fn strangers(&self, migrations: &[Migration]) -> Result<Vec<Stranger>> {
+        let dialect = self.dialect();
+        let found = self.read_now(|tx| match dialect {
+            Dialect::Postgres => {
+                tx.all(STRANGERS, &[], |row| Ok::<_, Error>((stranger(row.text(0)?, row.text(1)?), String::new())))
+            }
+            Dialect::Sqlite => {
+                let sql = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema
+                           WHERE type IN ('trigger', 'view') ORDER BY name";
+                tx.all(sql, &[], |row| {
+                    let (kind, name) = (row.text(0)?, row.text(1)?);
+                    let on = if kind == "trigger" { format!(" on {}", row.text(2)?) } else { String::new() };
+                    let remedy = format!("DROP {} \"{}\"", kind.to_uppercase(), name.replace('"', "\"\""));
+                    Ok((stranger(&format!("the {kind} {name}{on}"), &remedy), plain(row.text(3)?)))
+                })
+            }
+        })?;
+        // SQLite keeps the text of the statement.
+        let own: Vec<String> = match found.is_empty() {
+            true => Vec::new(),
+            false => {
+                let makes = migrations.iter().filter(|migration| migration.sql.contains("CREATE TRIGGER"));
+                makes.map(|migration| plain(&dialect.schema(migration.sql))).collect()
+            }
+        };
+        let is_own = |text: &str| !text.is_empty() && own.iter().any(|migration| migration.contains(text));
+        Ok(found.into_iter().filter(|(_, text)| !is_own(text)).map(|(stranger, _)| stranger).collect())
+    }
+}
+
+fn stranger(what: &str, remedy: &str) -> Stranger {
+    Stranger { what: what.to_string(), remedy: remedy.to_string() }
+}
+
+impl Tx<'_> {
+    /// Describes the tables and their indexes, in the order of their names. Tables that the database itself makes, such as those
+    /// behind an index of texts, are left out.
+    pub fn catalogue(&mut self) -> Result<Vec<TableDigest>> {
+        let (definitions, indexes) = match self.dialect() {
+            Dialect::Sqlite => (
+                "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+                 AND name NOT IN (SELECT name FROM pragma_table_list WHERE type = 'shadow')",
+                "SELECT tbl_name, name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL",
+            ),
+            Dialect::Postgres => (DEFINITIONS, INDEXES),
+        };
+        let schema = match self.dialect() {
+            Dialect::Sqlite => String::new(),
+            Dialect::Postgres => {
+                let own = self.all("SELECT ' ON ' || quote_ident(current_schema()::TEXT) || '.'", &[], |row| {
+                    Ok::<_, Error>(row.text(0)?.to_string())
+                })?;
+                own.into_iter().next().unwrap_or_default()
+            }
+        };
+        let mut lines =
+            self.all(definitions, &[], |row| Ok::<_, Error>((row.text(0)?.to_string(), plain(row.text(1)?))))?;
+        let mut indexes = self.all(indexes, &[], |row| {
+            let text = plain(row.text(2)?);
+            let text = if schema.is_empty() { text } else { text.replace(&schema, " ON ") };
+            Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string(), digest([text.as_str()])))
+        })?;
+        lines.sort_unstable();
+        indexes.sort_unstable();
+        let of_one = lines.chunk_by(|(one, _), (other, _)| one == other);
+        Ok(of_one
+            .map(|lines| {
+                let name = lines[0].0.clone();
+                let own = indexes.iter().filter(|(table, ..)| *table == name);
+                let indexes = own.map(|(_, index, digest)| (index.clone(), digest.clone())).collect();
+                TableDigest { name, digest: digest(lines.iter().map(|(_, text)| text.as_str())), indexes }
+            })
+            .collect())
+    }
+}
+
+/// Returns a text with single spaces.
+fn plain(sql: &str) -> String {
+    sql.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn digest<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
+    let mut hash = Sha256::new();
+    lines.into_iter().for_each(|line| hash.update(format!("{line}\n")));
+    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
