@@ -9,7 +9,7 @@ import { useMails } from "../history.js";
 import { useKeys } from "../keys.js";
 import { Refusal } from "../mailed.js";
 import { showOnce } from "../once.js";
-import { Button, Empty, Head, Menu, Moment, Pill, Problem, Skeleton, say } from "../parts.js";
+import { Button, Card, Empty, Head, Menu, Moment, Pill, Problem, Skeleton, say } from "../parts.js";
 import { can, may, me } from "../schema.js";
 import { initials } from "../shell.js";
 import { choiceName, language, t, tableName, word } from "../words.js";
@@ -36,7 +36,20 @@ export function Users({ table }) {
       thead(null, tr(null, th({ scope: "col" }, t("field.name")), th({ scope: "col", class: "status" }, t("field.role")), th({ scope: "col", class: "status" }, t("field.status")), th({ scope: "col", class: "when" }, t("users.since")), th({ scope: "col", class: "when moment" }, t("users.seen")), may("users.write") ? th({ scope: "col", class: "moment" }, t("users.two_step")) : null, th({ scope: "col", class: "menu-column" }, span({ class: "hidden" }, t("more"))))),
       tbody(null, users.map((user) => h(Row, { key: user.id, table, user, mail: mails.find((mail) => user.status === "invited" && mail.recipient === user.email), access: access.find((one) => one.user_id === user.id) ?? {} }))))) : null,
     users.length === 1 && invites ? div({ class: "card" }, h(Empty, { icon: "clients", title: t("users.alone"), text: t("users.alone_text") }, h(Button, { icon: "plus", onClick: invite }, t("users.invite")))) : null,
+    may("users.write") ? h(Failed, { users }) : null,
     h(Roles, null));
+}
+
+/** Sign-ins that failed lately, if any.
+ * @param {{ users: Item[] }} properties */
+function Failed({ users }) {
+  const failed = /** @type {Item[]} */ (useLoad("/v1/users/failed-sign-ins").answer?.data ?? []);
+  if (failed.length === 0) return null;
+  const nameOf = (/** @type {string} */ id) => { const user = users.find((one) => one.id === id); return user?.name || user?.email || ""; };
+  return h(Card, { title: t("users.failed"), class: "list" }, tableElement({ class: "table plain-rows" },
+    thead(null, tr(null, th({ scope: "col" }, t("field.name")), th({ scope: "col" }, t("users.failed_with")), th({ scope: "col" }, t("users.failed_from")), th({ scope: "col", class: "number" }, t("users.failed_count")), th({ scope: "col", class: "when moment" }, t("users.failed_last")))),
+    tbody(null, failed.map((one) => tr({ key: `${one.user_id} ${one.reason} ${one.address} ${one.last_at}` },
+      td({ class: "card-title" }, nameOf(one.user_id)), td({ class: "card-none" }, t(one.reason === "code" ? "users.failed_code" : "users.failed_password")), td({ class: "card-line-2" }, one.address || t("users.failed_anywhere")), td({ class: "number card-end" }, String(one.count)), td({ class: "when card-status" }, h(Moment, { at: one.last_at })))))));
 }
 
 /** @param {{ table: Table, user: Item, mail?: Item, access: Item }} properties */

@@ -11,6 +11,7 @@ use store::Tx;
 
 use crate::people::entering::Visit;
 use crate::people::factor::{self, Factor, Method};
+use crate::people::failures::Reason;
 use crate::people::session::{self, Held};
 use crate::people::throttle::Attempt;
 use crate::people::user::User;
@@ -51,12 +52,13 @@ impl Visit {
             let message = "You have no password. Sign out, then sign in again in the same way as before.";
             return Err(Error::new(Code::Forbidden, message));
         }
-        if !self.passwords().matches(&self.device.address, password, person.password).await? {
+        if !self.passwords().matches(attempt.line(), password, person.password).await? {
+            self.failed(attempt, Reason::Password, person.id);
             return Err(Error::new(Code::Forbidden, "The password is wrong."));
         }
         attempt.forgive(&self.app).await;
-        let (session, now) = (held.key.session.clone(), self.app.clock.now());
-        self.app.store.write(held.account.number, move |tx| session::confirm(tx, &session, now)).await
+        let (session, now, vault) = (held.key.session.clone(), self.app.clock.now(), self.app.site.vault.clone());
+        self.app.store.write(held.account.number, move |tx| session::confirm(tx, &vault, &session, now)).await
     }
 
     /// Starts the enrolment of an authenticator app.

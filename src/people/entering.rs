@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::accounts::Account;
+use engine::accounts::{Account, SHARED};
 use engine::app::App;
 use engine::clock::Moment;
 use engine::context::{Actor, Ctx};
@@ -13,6 +13,7 @@ use engine::records;
 use engine::who::Who;
 use store::Tx;
 
+use crate::people::failures::{self, Reason};
 use crate::people::password::{self, Passwords};
 use crate::people::person::Person;
 use crate::people::role::Role;
@@ -136,7 +137,8 @@ impl Visit {
         let own = email.to_string();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &own)).await?;
         let (id, hash) = person.map(|person| (person.id, person.password)).unwrap_or_default();
-        if !self.passwords().matches(&self.device.address, password, hash.clone()).await? {
+        if !self.passwords().matches(attempt.line(), password, hash.clone()).await? {
+            self.failed(attempt, Reason::Password, id);
             return Err(wrong());
         }
         let mut accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
@@ -247,11 +249,12 @@ impl Visit {
         let person = self.person(held).await?;
         let mut attempt = Attempt::admitted(&person.email, &self.device.address);
         attempt.count(&self.app).await?;
-        if !self.passwords().matches(&self.device.address, current, person.password.clone()).await? {
+        if !self.passwords().matches(attempt.line(), current, person.password.clone()).await? {
+            self.failed(attempt, Reason::Password, person.id);
             return Err(Error::new(Code::Forbidden, "The current password is wrong."));
         }
         check_password(&password, &person.email)?;
-        let hash = self.passwords().hash(&self.device.address, password).await?;
+        let hash = self.passwords().hash(password).await?;
         attempt.forgive(&self.app).await;
         let (acting, key) = (self.acting(held.account.clone(), Who::of_key(&held.key)), held.key.clone());
         let replaced = person.password;
@@ -284,6 +287,24 @@ impl Visit {
             active(tx, ctx, &own.base.id)?.ok_or_else(missing)
         });
         entered.await
+    }
+
+    /// Notes that an attempt failed; the person is empty if nobody has the e-mail address. What is stored about somebody is
+    /// stored after the response, which would otherwise take longer for those who exist.
+    pub(crate) fn failed(&self, attempt: Attempt, reason: Reason, person: String) {
+        failures::note(&self.app, reason, &self.device.address, &person, &self.request_id);
+        if person.is_empty() {
+            return;
+        }
+        let (app, address, now) = (self.app.clone(), self.device.address.clone(), self.app.clock.now());
+        tokio::spawn(async move {
+            let kept = app.store.write(SHARED, move |tx| failures::keep(tx, reason, &address, &person, now));
+            if let Err(cause) = kept.await {
+                tracing::warn!(%cause, "A failed sign-in is not shown to the owners.");
+            }
+            // Its turns bound how many are stored at a time.
+            drop(attempt);
+        });
     }
 
     /// Finds the person of a session.
@@ -351,12 +372,13 @@ impl Visit {
         match person.filter(|person| !person.password.is_empty()) {
             None => {
                 check_password(&password, email)?;
-                self.passwords().hash(&self.device.address, password).await
+                self.passwords().hash(password).await
             }
             Some(person) => {
                 let mut attempt = Attempt::admitted(email, &self.device.address);
                 attempt.count(&self.app).await?;
-                if !self.passwords().matches(&self.device.address, password, person.password.clone()).await? {
+                if !self.passwords().matches(attempt.line(), password, person.password.clone()).await? {
+                    self.failed(attempt, Reason::Password, person.id.clone());
                     let message = "The password is wrong. Use the password that you have on this server already, or request a link for a new one.";
                     return Err(Error::new(Code::Unauthorized, message));
                 }
@@ -481,7 +503,7 @@ fn second_step(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str, proof: &Proof)
         return token::create(tx, ctx, Purpose::SecondStep, &user.base.id, secret);
     };
     token::create_with(tx, ctx, Purpose::SecondStep, &user.base.id, secret, new_password)?;
-    if *shown { token::show(tx, secret) } else { Ok(()) }
+    if *shown { token::show(tx, ctx, secret) } else { Ok(()) }
 }
 
 /// Makes an invited user active.

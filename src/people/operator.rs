@@ -40,7 +40,7 @@ pub fn set_up(app: &App, account: Account) -> Result<String> {
 pub async fn create_owner(app: &App, account: Account, email: &str, name: &str) -> Result<String> {
     let secret = token::new_secret()?;
     let password = [&secret[..4], &secret[4..8], &secret[8..12], &secret[12..16]].join("-");
-    let hash = app.services.get::<Passwords>().hash("", password.clone()).await?;
+    let hash = app.services.get::<Passwords>().hash(password.clone()).await?;
     let new = User {
         email: Email(email.to_string()),
         name: name.to_string(),

@@ -163,7 +163,7 @@ impl Person {
         if tx.int("SELECT count(*) FROM users WHERE person_id = $1", &[id.into()])? > 0 {
             return Ok(());
         }
-        for table in ["recovery_codes", "second_factors", "sessions"] {
+        for table in ["recovery_codes", "second_factors", "sessions", "sign_in_failures"] {
             tx.execute(&format!("DELETE FROM {table} WHERE person_id = $1"), &[id.into()])?;
         }
         tx.execute("DELETE FROM people WHERE id = $1", &[id.into()])?;

@@ -33,7 +33,7 @@ impl Visit {
         });
         let user = read.await?;
         check_password(&password, &user.email.0)?;
-        let hash = self.passwords().hash(&self.device.address, password).await?;
+        let hash = self.passwords().hash(password).await?;
         let (number, own, new) = (account.number, secret.to_string(), hash.clone());
         let proof = Proof::Link { new_password: hash, shown: token.shown };
         let entered = self.enter(account, proof, move |tx, ctx| {
@@ -168,7 +168,7 @@ impl MailReset {
                     create_reset(tx, &ctx, &user, &secret)?;
                     // Whoever may read the mail of the account may see the link.
                     if ctx.has_test_clock || !ctx.quotas.provided.mail {
-                        token::show(tx, &secret)?;
+                        token::show(tx, &ctx, &secret)?;
                     }
                     letters::reset(tx, &ctx, &user, &secret)
                 }

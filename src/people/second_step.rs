@@ -7,6 +7,7 @@ use engine::records;
 use store::Tx;
 
 use crate::people::entering::{Outcome, Proof, Visit, activate, user_of_link};
+use crate::people::failures::Reason;
 use crate::people::passkey::{self, Used};
 use crate::people::person::Person;
 use crate::people::resetting::replace_password;
@@ -70,7 +71,13 @@ impl Visit {
             }
             Ok(user)
         });
-        let entered = entered.await?;
+        let entered = match entered.await {
+            Err(error) if error.code == Code::Unauthorized => {
+                self.failed(attempt, Reason::Code, user.person_id);
+                return Err(error);
+            }
+            entered => entered?,
+        };
         attempt.forgive(&self.app).await;
         if sets_password {
             self.replaced_password(&user, number).await;

@@ -24,6 +24,7 @@ use engine::services::Services;
 use store::Tx;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::people::failures::{self, Reason};
 use crate::people::password::Line;
 use crate::people::person::folded;
 
@@ -178,6 +179,15 @@ impl Attempt {
     /// Counts the attempt as a failure until it is forgiven, or rejects it if there were too many. An attempt that is
     /// rejected before it is written does not count.
     pub async fn count(&mut self, app: &App) -> Result<()> {
+        let counted = self.admit(app).await;
+        counted.inspect_err(|error| {
+            if error.code == Code::TooManyRequests {
+                app.metrics.add(failures::FAILED.name, Reason::TooMany.wire());
+            }
+        })
+    }
+
+    async fn admit(&mut self, app: &App) -> Result<()> {
         let now = app.clock.now();
         let own = self.clone();
         let (subjects, is_known) = app.store.read(move |tx| own.subjects(tx, now)).await?;

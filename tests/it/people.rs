@@ -5,6 +5,7 @@ mod bounds;
 pub mod commands;
 mod confirmation;
 mod factors;
+mod failures;
 mod flooded;
 mod granted;
 mod issuer;

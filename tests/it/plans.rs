@@ -142,8 +142,17 @@ fn every_table_has_an_account(db: Db) {
         // Trigrams of all accounts are counted together, since they share the search index; nodes work for all
         // accounts, and a person may have several.
         assert!(
-            ["accounts", "secrets", "search_pieces", "nodes", "people", "sign_in_attempts", "recovery_codes"]
-                .contains(&name.as_str())
+            [
+                "accounts",
+                "secrets",
+                "search_pieces",
+                "nodes",
+                "people",
+                "sign_in_attempts",
+                "recovery_codes",
+                "sign_in_failures"
+            ]
+            .contains(&name.as_str())
                 || columns.contains("account_id BIGINT NOT NULL")
                 || columns.contains("account_id INTEGER NOT NULL"),
             "{name} has no account"

