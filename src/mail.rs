@@ -1,6 +1,8 @@
 //! The outbox: mail is written in the transaction of its cause, and a job per recipient delivers it. Each attempt is
 //! recorded before it starts, so that a mail that may have arrived twice is known.
 
+mod attempt;
+mod delivery;
 pub(crate) mod from;
 pub(crate) mod hours;
 pub(crate) mod link;
@@ -19,13 +21,13 @@ use std::time::Instant;
 use engine::app::App;
 use engine::call::Content;
 use engine::clock::Moment;
-use engine::context::{Actor, Ctx};
+use engine::context::Ctx;
 use engine::error::{Error, Result};
 use engine::faults;
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use engine::leases::Confirmed;
 use engine::perform;
-use engine::record::{Kind, Record};
+use engine::record::Record;
 use engine::registry::registry;
 use mail::{Attachment, Failure, Mail, NamedAddress, Sender};
 use serde::{Deserialize, Serialize};
@@ -118,7 +120,7 @@ pub struct Letter {
     pub source: String,
     /// Whether to attach the PDF of the document.
     pub attach_pdf: bool,
-    /// The name of the identity or the channel that it is from; see [`MailFrom`].
+    /// The name of the identity or the channel that it is from; see `from.rs`.
     pub from_name: String,
     /// The address of that.
     pub reply_to: String,
@@ -227,30 +229,6 @@ pub(crate) fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String
     (to, new(cc))
 }
 
-/// A delivery in progress.
-pub(crate) struct Delivery {
-    id: String,
-    mail_id: String,
-    recipient: String,
-    status: Standing,
-    attempts: i64,
-}
-
-impl Delivery {
-    fn find(tx: &mut Tx, account: i64, id: &str) -> Result<Option<Delivery>> {
-        let sql = "SELECT mail_id, recipient, status, attempts FROM deliveries WHERE account_id = $1 AND id = $2";
-        tx.first(sql, &[account.into(), id.into()], |row| {
-            Ok::<_, Error>(Delivery {
-                id: id.to_string(),
-                mail_id: row.text(0)?.to_string(),
-                recipient: row.text(1)?.to_string(),
-                status: Standing::from_db(row, 2).map_err(|error| error.at("deliveries", id, "status"))?,
-                attempts: row.int(3)?,
-            })
-        })
-    }
-}
-
 /// The job that delivers a mail to one recipient.
 #[derive(Serialize, Deserialize)]
 pub struct Deliver {
@@ -286,7 +264,7 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
     }
     let caller = app.acting_in(account, "outbox")?;
     let confirmed = Confirmed::now();
-    let Some((delivery, mail)) = start_try(app, &caller, claimed, &id)? else { return Ok(Ending::Done) };
+    let Some((delivery, mail)) = attempt::start_try(app, &caller, claimed, &id)? else { return Ok(Ending::Done) };
     let sent = match build(app, account, &mail) {
         Ok((from, bytes)) => {
             let started = Instant::now();
@@ -319,70 +297,15 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
     let mut told = outcome::Told::of(&delivery, &mail, &reason);
     told.next_attempt = claimed.retry_at(app.clock.now());
     outcome.report(app, &caller.account.uid, &told);
-    match end_try(app, &caller, outcome, twice, &told, true) {
+    match attempt::end_try(app, &caller, outcome, twice, &told, true) {
         // A mail that was handed over is not sent again because its record cannot be told.
         Err(error) if !error.code.may_pass() => {
             tracing::error!(delivery = %id, %error, cause = error.internal.as_deref().unwrap_or(""), "Cannot record a mail in its document.");
-            end_try(app, &caller, outcome, twice, &told, false)?;
+            attempt::end_try(app, &caller, outcome, twice, &told, false)?;
         }
         ended => ended?,
     }
     Ok(ending)
-}
-
-/// Records the outcome of an attempt, and tells the record that the mail is about. If this process was paused, another may have
-/// begun a further attempt, whose outcome counts; but a mail that was handed over is not sent again.
-fn end_try(
-    app: &App,
-    caller: &Actor,
-    outcome: outcome::Outcome,
-    twice: bool,
-    told: &outcome::Told,
-    tells: bool,
-) -> Result<()> {
-    let followers = *app.services.get::<outcome::Followers>();
-    let (caller, told) = (caller.clone(), told.clone());
-    app.store.write_now(caller.account.number, move |tx| {
-        let ctx = caller.writing(tx)?;
-        let Some(current) = Delivery::find(tx, ctx.account, &told.delivery)? else { return Ok(()) };
-        let is_accepted = matches!(outcome, outcome::Outcome::Sent | outcome::Outcome::Stored);
-        let has_failed = current.status == Standing::Failed;
-        let is_over = Standing::OVER.contains(&current.status) && !(is_accepted && has_failed);
-        if is_over || (current.attempts != told.attempts && !is_accepted) {
-            return match is_accepted || twice {
-                true => mark(tx, &ctx, &told.delivery),
-                false => Ok(()),
-            };
-        }
-        if tells {
-            outcome.tell(tx, &ctx, &followers, &told)?;
-        }
-        let sql = "UPDATE deliveries SET status = $1, reason = $2,
-                          maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END, changed_at = $4, next_attempt_at = $5
-                   WHERE account_id = $6 AND id = $7";
-        let values = [
-            outcome.status().wire().into(),
-            (&told.reason).into(),
-            i64::from(twice).into(),
-            ctx.now.0.into(),
-            told.next_attempt.0.into(),
-            ctx.account.into(),
-            (&told.delivery).into(),
-        ];
-        tx.execute(sql, &values)?;
-        // A mail that failed can be sent again.
-        if told.has_link && is_accepted {
-            link::forget(tx, ctx.account, &told.mail)?;
-        }
-        Ok::<_, Error>(())
-    })
-}
-
-/// Records that a mail may have arrived twice.
-fn mark(tx: &mut Tx, ctx: &Ctx, delivery: &str) -> Result<()> {
-    let sql = "UPDATE deliveries SET maybe_twice = 1 WHERE account_id = $1 AND id = $2";
-    tx.execute(sql, &[ctx.account.into(), delivery.into()])?;
-    Ok(())
 }
 
 /// Records a mail that was queued before its account stopped sending; returns whether it did.
@@ -431,40 +354,6 @@ fn awaits_print(tx: &mut Tx, account: i64, delivery: &str, now: Moment) -> Resul
 fn printed(payload: &str) -> usize {
     let size = serde_json::from_str::<Value>(payload).ok().and_then(|job| job["size"].as_u64());
     size.map_or(payload.len(), |size| usize::try_from(size).unwrap_or(usize::MAX))
-}
-
-/// Records that an attempt starts, if the job is still ours. An earlier attempt without an outcome may have been delivered. The
-/// account is locked, so that two nodes do not both find a mail that nobody is sending.
-fn start_try(app: &App, caller: &Actor, claimed: &Claimed, id: &str) -> Result<Option<(Delivery, Queued)>> {
-    let (id, caller, account) = (id.to_string(), caller.clone(), caller.account.number);
-    let claimed = claimed.clone();
-    app.store.write_now(account, move |tx| {
-        let ctx = caller.writing(tx)?;
-        let now = ctx.now;
-        if !claimed.renew(tx, ctx.machine_now)? {
-            return Ok(None);
-        }
-        let found = Delivery::find(tx, account, &id)?;
-        let Some(delivery) = found.filter(|found| !Standing::OVER.contains(&found.status)) else {
-            return Ok(None);
-        };
-        let cut_off = i64::from(delivery.status == Standing::Sending);
-        tx.execute(
-            "UPDATE deliveries SET status = $1, attempts = $2, changed_at = $3,
-                    maybe_twice = CASE WHEN $4 = 1 THEN 1 ELSE maybe_twice END
-             WHERE account_id = $5 AND id = $6",
-            &[
-                Standing::Sending.wire().into(),
-                (delivery.attempts + 1).into(),
-                now.0.into(),
-                cut_off.into(),
-                account.into(),
-                (&id).into(),
-            ],
-        )?;
-        let queued = Queued::find(tx, account, &delivery.mail_id)?;
-        Ok::<_, Error>(queued.map(|queued| (delivery, queued)))
-    })
 }
 
 /// A mail in the outbox.

@@ -9,7 +9,8 @@ use engine::jobs::{self, Job};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
 
-use super::{Deliver, Delivery, Queued, Standing};
+use super::delivery::Delivery;
+use super::{Deliver, Queued, Standing};
 
 /// The counter of deliveries.
 pub const MAILS: CounterInfo = CounterInfo {

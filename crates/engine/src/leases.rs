@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use store::{Tx, Value};
 
 use crate::backoff::Backoff;
-use crate::clock::{self, Moment};
+use crate::clock::{Moment, machine};
 use crate::error::Result;
 
 /// How many times in a row a worker may die before its work is given up.
@@ -36,12 +36,12 @@ pub struct Confirmed(i64);
 impl Confirmed {
     /// A confirmation that begins now.
     pub fn now() -> Confirmed {
-        Confirmed(clock::running())
+        Confirmed(machine::running())
     }
 
     /// Whether no other worker can have taken over since.
     pub fn is_certain(self) -> bool {
-        clock::running() - self.0 < CERTAIN
+        machine::running() - self.0 < CERTAIN
     }
 }
 

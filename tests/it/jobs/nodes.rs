@@ -135,8 +135,9 @@ fn a_paused_node_repeats_nothing() {
     let client = first.client.clone();
     flow(&client, json!([{"type": "http", "url": outside.url("/")}, {"type": "create_task", "title": "once"}]));
     until("the call begins", LONG, || outside.received().len() == 1);
-    let second = start(&db, &client.key, &smtp.settings());
+    // Before the other one, whose start may take longer than the call.
     first.signal(Signal::STOP);
+    let second = start(&db, &client.key, &smtp.settings());
     until("another takes over", SOON, || ask(&db, "SELECT count(*) FROM runs WHERE status = 'success'") == 1);
     first.signal(Signal::CONT);
     let alive = "SELECT count(*) FROM nodes";

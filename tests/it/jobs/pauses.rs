@@ -2,8 +2,10 @@
 //! another node to take over waits for the heartbeats that it has to miss.
 
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use mail::sink::Sink;
+use mail::sink::{Act, Rule, Sink, Verb};
 use rustix::process::Signal;
 use serde_json::json;
 use web::scripted::{Reply, Scripted};
@@ -17,11 +19,19 @@ use crate::support::{Client, Db};
 struct Outside {
     sink: Sink,
     receiver: Scripted,
+    /// Whether a receiver takes its time.
+    is_slow: Arc<AtomicBool>,
 }
 
 impl Outside {
     fn start() -> Outside {
-        Outside { sink: Sink::start().unwrap(), receiver: Scripted::start(|_| Reply::new(200)).unwrap() }
+        let is_slow = Arc::new(AtomicBool::new(false));
+        let slow = is_slow.clone();
+        let answer = move |_: &_| match slow.load(Ordering::Relaxed) {
+            true => Reply::new(200).after(Duration::from_millis(700)),
+            false => Reply::new(200),
+        };
+        Outside { sink: Sink::start().unwrap(), receiver: Scripted::start(answer).unwrap(), is_slow }
     }
 
     /// Starts a node whose clock is wrong by this many seconds, and which is paused at this point.
@@ -42,6 +52,48 @@ impl Outside {
         let endpoint = json!({"url": self.receiver.url("/hook"), "events": ["product.created"]});
         client.post("/v1/webhook-endpoints", endpoint).expect(201);
     }
+}
+
+/// One clock is ten minutes ahead, the other as much behind. Leases of the one would have expired for the other, and retries of
+/// the one would be due much later for the other.
+#[test]
+fn nodes_with_different_clocks_send_once() {
+    let Some(db) = Db::postgres() else { return };
+    let outside = Outside::start();
+    outside.is_slow.store(true, Ordering::Relaxed);
+    outside.sink.rule(Rule::new(Verb::Rcpt, Act::answer("451 4.3.0 Later")).times(1));
+    outside.sink.rule(Rule::new(Verb::End, Act::Wait(Duration::from_millis(700))));
+    let ahead = outside.node(&db, "", 600, "");
+    let behind = outside.node(&db, &ahead.client.key, -600, "");
+    until("it is told", LONG, || behind.said().matches("differs from that of the database").count() == 2);
+    let client = &ahead.client;
+    let made = client.post("/v1/products", json!({"name": "x"})).expect(201).data();
+    let created = Moment::parse(made["meta"]["created_at"].as_str().unwrap()).unwrap();
+    let apart = (created.0 - Clock::System.now().0).abs();
+    assert!(apart < 300_000, "records have the time of the database: {created}");
+    outside.webhook(client);
+    for _ in 0..4 {
+        mail(client);
+        flow(&behind.client, json!([{"type": "http", "url": outside.receiver.url("/flow")}]));
+        client.post("/v1/products", json!({"name": "x"})).expect(201);
+    }
+    // The first mail is refused; its next attempt is due in ten seconds and not in ten minutes.
+    let retried = "SELECT count(*) FROM deliveries WHERE status = 'retrying' AND attempts = 1";
+    until("a refused mail", LONG, || ask(&db, retried) == 1);
+    let due = "run_at <= CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) + 15000";
+    let soon = format!("SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'ready' AND NOT {due}");
+    assert_eq!(ask(&db, &soon), 0, "every retry is due soon");
+    until("all work", LONG, || {
+        let mails = ask(&db, "SELECT count(*) FROM deliveries WHERE status = 'sent'") == 4;
+        let calls = ask(&db, "SELECT count(*) FROM runs WHERE status <> 'success'") == 0;
+        let webhooks = ask(&db, "SELECT count(*) FROM webhook_deliveries WHERE status = 'delivered'") == 4;
+        mails && calls && webhooks
+    });
+    // Every flow answers the event of each later one.
+    let runs = ask(&db, "SELECT count(*) FROM runs");
+    assert_eq!((outside.sink.mails().len(), outside.calls("/flow"), outside.calls("/hook")), (4, runs as usize, 4));
+    assert_eq!(ask(&db, "SELECT count(*) FROM deliveries WHERE maybe_twice = 1"), 0);
+    assert_eq!(ask(&db, "SELECT count(*) FROM webhook_deliveries WHERE attempts > 1"), 0);
 }
 
 /// A node is stopped at this point, another takes over, and the first goes on.

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use store::{Store, Tx};
 
+use super::machine;
+
 /// A comparison that is older than this is repeated before work is claimed, in milliseconds. The heartbeat makes one every two
 /// seconds.
 const STALE: i64 = 10_000;
@@ -30,7 +32,7 @@ struct Machine {
 
 impl Machine {
     fn now() -> Machine {
-        Machine { running: super::running(), wall: super::wall() }
+        Machine { running: machine::running(), wall: machine::wall() }
     }
 }
 
@@ -45,9 +47,9 @@ pub struct Comparison {
 impl Comparison {
     /// Asks the database for its time; none if it has no other clock than this machine.
     pub fn make(tx: &mut Tx) -> store::Result<Option<Comparison>> {
-        let asked = super::running();
+        let asked = machine::running();
         let shown = tx.database_time()?;
-        Ok(shown.map(|shown| Comparison { asked, shown, answered: super::running() }))
+        Ok(shown.map(|shown| Comparison { asked, shown, answered: machine::running() }))
     }
 
     /// The smallest and the largest difference that it allows. The database rounds to milliseconds, and so do we.
@@ -93,7 +95,7 @@ impl SharedTime {
 
     /// Returns the time.
     pub fn now(&self) -> i64 {
-        super::running() + self.offset.load(Ordering::Relaxed)
+        machine::running() + self.offset.load(Ordering::Relaxed)
     }
 
     /// Changes the time by as little as a comparison requires. One that took long allows much and changes nothing.
@@ -118,7 +120,7 @@ impl SharedTime {
 
     /// By how many seconds the machine's clock is ahead of the database's; negative if it is behind.
     pub fn seconds_ahead(&self) -> i64 {
-        (super::wall() - self.now()) / 1000
+        (machine::wall() - self.now()) / 1000
     }
 }
 
@@ -147,7 +149,7 @@ mod tests {
     fn a_comparison_is_doubtful_when_it_is_old_or_the_clock_was_moved() {
         let time = time(0);
         assert!(time.is_doubtful(), "none was made yet");
-        let now = super::super::running();
+        let now = machine::running();
         time.correct(Comparison { asked: now, shown: 7, answered: now });
         assert!(!time.is_doubtful());
         time.wall.fetch_add(2 * MOVED, Ordering::Relaxed);
