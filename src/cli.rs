@@ -16,6 +16,7 @@ mod key;
 mod logging;
 mod notify;
 mod progress;
+mod read_worker;
 mod restore;
 mod secrets;
 mod serve;
@@ -125,6 +126,9 @@ enum Command {
     /// Typeset documents for a server
     #[command(hide = true)]
     TypesetWorker(typeset_worker::TypesetWorker),
+    /// Read a file for a server
+    #[command(hide = true)]
+    ReadWorker(read_worker::ReadWorker),
     /// Print completions for your shell: source <(kantoor completions bash)
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -160,6 +164,13 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         named => named.clone(),
     };
     let (config, mut wrong) = Config::read(file.as_deref(), environment.into_iter(), &flags)?;
+    let owner = match &cli.command {
+        Command::Copy(copy) => {
+            copy.folders().find_map(|folder| private::take_on_owner(folder).transpose()).transpose()?
+        }
+        command if command.uses_data() => private::take_on_owner(&config.data)?,
+        _ => None,
+    };
     if cli.command.runs_the_server() {
         settings::check(&config, &mut wrong);
     }
@@ -170,10 +181,14 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         open::must_have_data(&config).map_err(error_line)?;
     }
     let data = config.data.clone();
-    let done = perform(&cli.command, config);
-    // The contents of files get their owner when they are stored; there may be very many.
-    private::hand_over(&data, "files");
-    done
+    perform(&cli.command, config).map_err(|why| match owner {
+        Some(owner) if why.contains("ermission denied") || why.contains("may not write") => format!(
+            "{why}\nas root, the command goes on as the user {}, to whom {} belongs: name a place that this user may use",
+            owner.name,
+            data.display()
+        ),
+        _ => why,
+    })
 }
 
 fn perform(command: &Command, config: Config) -> Result<ExitCode, String> {
@@ -199,6 +214,7 @@ fn perform(command: &Command, config: Config) -> Result<ExitCode, String> {
         Command::Verify(verify) => verify.run(&config),
         Command::Secrets(secrets) => secrets.run(config).map(|()| ExitCode::SUCCESS),
         Command::TypesetWorker(worker) => worker.run().map(|()| ExitCode::SUCCESS),
+        Command::ReadWorker(worker) => worker.run().map(|()| ExitCode::SUCCESS),
         Command::Openapi => {
             let text = serde_json::to_string_pretty(&*openapi::DOCUMENT).map_err(|error| error.to_string())?;
             say(&text).map(|()| ExitCode::SUCCESS)
@@ -239,7 +255,8 @@ impl Command {
     /// the package names its settings.
     fn means_the_installed(&self) -> bool {
         match self {
-            Command::Serve(_) | Command::Copy(_) | Command::TypesetWorker(_) => false,
+            Command::Serve(_) | Command::Copy(_) => false,
+            Command::TypesetWorker(_) | Command::ReadWorker(_) => false,
             Command::Openapi | Command::Completions { .. } | Command::Config { default: true } => false,
             Command::Import(import) => import.fields.is_none(),
             _ => true,
@@ -252,7 +269,8 @@ impl Command {
         match self {
             Command::Serve(_) | Command::Migrate | Command::Doctor(_) => true,
             Command::Restore(_) | Command::Copy(_) => true,
-            Command::Openapi | Command::Config { .. } | Command::TypesetWorker(_) | Command::Completions { .. } => true,
+            Command::Openapi | Command::Config { .. } | Command::Completions { .. } => true,
+            Command::TypesetWorker(_) | Command::ReadWorker(_) => true,
             Command::Import(import) => import.fields.is_some(),
             Command::Account(_)
             | Command::Key(_)
@@ -265,6 +283,18 @@ impl Command {
             | Command::Verify(_)
             | Command::Secrets(_)
             | Command::Erase(_) => false,
+        }
+    }
+}
+
+impl Command {
+    /// Whether the command opens the data folder.
+    fn uses_data(&self) -> bool {
+        match self {
+            Command::Openapi | Command::Config { .. } | Command::Completions { .. } => false,
+            Command::TypesetWorker(_) | Command::ReadWorker(_) => false,
+            Command::Import(import) => import.fields.is_none(),
+            _ => true,
         }
     }
 }

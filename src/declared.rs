@@ -198,7 +198,12 @@ struct Api {
 
 impl Api {
     fn open(folder: &std::path::Path, database_url: &str) -> Api {
-        let flags = [("data", folder.to_str().unwrap()), ("database_url", database_url), ("typeset_apart", "false")];
+        let flags = [
+            ("data", folder.to_str().unwrap()),
+            ("database_url", database_url),
+            ("typeset_apart", "false"),
+            ("read_apart", "false"),
+        ];
         let flags = flags.map(|(name, value)| (name.to_string(), value.to_string()));
         let app = crate::opening::open(Config::load(None, std::iter::empty(), &flags).unwrap()).unwrap();
         let (account, _) = crate::opening::create_account(&app, "Test", None).unwrap();

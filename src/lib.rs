@@ -16,6 +16,7 @@ pub mod overview;
 mod pages;
 pub mod payments;
 pub mod people;
+mod reading;
 pub mod registry;
 mod relations;
 mod sales;

@@ -42,9 +42,10 @@ use crate::payments::{awaiting_file, batch, mandate, payment, providers};
 use crate::people::resetting::MailReset;
 use crate::people::role::Role;
 use crate::people::{
-    access, assigned, factor, here, inviting, issuer, me, password, person, preferences, sealing, session, throttle,
-    token, user,
+    access, assigned, entrances, factor, failures, here, inviting, issuer, me, password, person, preferences, sealing,
+    session, throttle, token, user,
 };
+use crate::reading;
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
@@ -120,6 +121,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         me::resource(),
         me::own_sessions(),
         access::resource(),
+        failures::resource(),
         here::resource(),
         overview::search::resource(),
         overview::attention::resource(),
@@ -210,6 +212,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         automation::metrics::CALLS,
         webhooks::metrics::DELIVERIES,
         mail::outcome::MAILS,
+        failures::FAILED,
     ],
     histograms: &[webhooks::metrics::SECONDS, mail::outcome::SECONDS],
     gauges: &[typesetting::typeset_count, automation::metrics::calls_open, disk::free, scheduled::is_scheduled],
@@ -225,6 +228,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     ],
     services: &[
         turns::open,
+        reading::open,
         mail::open,
         |_, _, services| {
             services.add(FOLLOWERS);
@@ -316,9 +320,11 @@ fn migrations() -> Vec<Migration> {
         token::SHOWN,
         factor::MIGRATION,
         sealing::MIGRATION,
+        entrances::MIGRATION,
         assigned::MIGRATION,
         preferences::MIGRATION,
         here::MIGRATION,
+        failures::MIGRATION,
         LISTED,
         ADDRESSES,
         SETS,
@@ -441,6 +447,7 @@ static PURGES: &[Purge] = &[
     session::purge,
     token::purge,
     throttle::purge,
+    failures::purge,
     factor::purge,
     mail::link::purge,
 ];

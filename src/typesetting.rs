@@ -3,11 +3,11 @@
 pub mod memory;
 pub mod turns;
 
-use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
+use confined::Program;
 use engine::accounts::Account;
 use engine::app::App;
 use engine::config::Config;
@@ -162,20 +162,12 @@ pub fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
     };
     let memory = Memory::of(config);
     let opened = if config.typeset_apart {
-        let program = pdf::Program {
-            path: own_program(),
-            arguments: vec!["typeset-worker".into(), memory.most.to_string().into()],
-            patience: Duration::from_secs(config.typeset_timeout_seconds.max(1)),
-        };
-        pdf::Typesetter::apart(&own, program).and_then(|typesetter| typesetter.with_presses(memory.presses))
+        let arguments = ["typeset-worker".to_string(), memory.most.to_string()];
+        let patience = Duration::from_secs(config.typeset_timeout_seconds.max(1));
+        pdf::Typesetter::apart(&own, Program::own(arguments, patience))
+            .and_then(|typesetter| typesetter.with_presses(memory.presses))
     } else {
         pdf::Typesetter::new(&own)
     };
     opened.map_err(|error| Error::new(Code::Unavailable, format!("The document template is invalid: {error}.")))
-}
-
-/// Returns the path of this program, also when another version has replaced it on disk.
-fn own_program() -> PathBuf {
-    let running = PathBuf::from("/proc/self/exe");
-    if running.exists() { running } else { std::env::current_exe().unwrap_or(running) }
 }

@@ -91,7 +91,7 @@ impl Import {
     fn import(&self, app: &App, account: Account, resource: &str, path: &Path) -> Result<(), String> {
         let resource = subject::to_import(resource).map_err(named)?;
         sources::named(&self.source).map_err(|error| format!("--{}", named(error)))?;
-        let file = OwnFile { name: file_name(path), bytes: read(path)? };
+        let file = OwnFile { name: file_name(path), bytes: read(path)?.into() };
         let pdfs = self.pdfs.as_deref().map(pack).transpose()?;
         let import = self.record(resource.shape.table)?;
         let checked = operator::check(app, account.clone(), &import, &file, pdfs.as_ref());
@@ -221,7 +221,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 fn pack(path: &Path) -> Result<OwnFile, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     if !path.is_dir() {
-        return Ok(OwnFile { name: file_name(path), bytes: read(path)? });
+        return Ok(OwnFile { name: file_name(path), bytes: read(path)?.into() });
     }
     let mut pdfs = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)? {
@@ -231,7 +231,7 @@ fn pack(path: &Path) -> Result<OwnFile, String> {
         }
     }
     let bytes = sheets::archive::pack(pdfs).map_err(|problem| problem.to_string())?;
-    Ok(OwnFile { name: "pdfs.zip".to_string(), bytes })
+    Ok(OwnFile { name: "pdfs.zip".to_string(), bytes: bytes.into() })
 }
 
 /// Describes what the check found.

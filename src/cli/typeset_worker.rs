@@ -1,5 +1,5 @@
 use clap::Args;
-use rustix::process::{Resource, Rlimit, nice, setrlimit};
+use confined::Limits;
 
 /// Typesets documents for the server that started it, so that it can run out of memory, stack or time without affecting that server.
 #[derive(Args)]
@@ -10,11 +10,9 @@ pub struct TypesetWorker {
 
 impl TypesetWorker {
     pub fn run(&self) -> Result<(), String> {
-        let most = Some(self.memory_mib.saturating_mul(1024 * 1024));
-        setrlimit(Resource::Data, Rlimit { current: most, maximum: most }).map_err(|error| error.to_string())?;
-        // Requests have priority, and when the machine runs out of memory this process is killed before the server.
-        let _ = nice(5);
-        let _ = std::fs::write("/proc/self/oom_score_adj", "500");
+        // It typesets one document after the other: the server limits the time of each.
+        let limits = Limits { memory_mib: self.memory_mib, processor_seconds: None };
+        confined::confine(limits).map_err(|error| error.to_string())?;
         match pdf::work(std::io::stdin().lock(), std::io::stdout().lock()) {
             // The server has stopped, and nobody waits for the document.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,29 +1,30 @@
 //! Checks the file of an import: recognizes how it is written, and tries every line without creating anything.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use engine::app::App;
-use engine::contents::hex;
 use engine::context::Actor;
-use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::error::{Error, FieldCode, Result, violation};
 use engine::input::Input;
 use engine::text::not_allowed;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use sheets::archive::Archive;
-use sheets::{Cell, Dates, Decimal, Encoding, Format, Found, MAX_UNPACKED, Problem};
+use sheets::{Cell, Dates, Decimal, Encoding, Format, Found, Line};
 
 use super::checking::{Checking, MAX_PROBLEMS};
 use super::import::{DateOrder, DecimalSign, FileEncoding, Import, Objects, Separator};
 use super::mapping::{BesideKind, ID, Plan, Target};
 use super::{convert, sources, subject, sums};
 use crate::files::File;
+use crate::reading::archive::{self, Archive};
+use crate::reading::table::{self, Table, Wishes};
+use crate::reading::{Reader, Source, Trouble};
 
 /// Number of lines from which the decimal sign and the order of dates are recognized; notes say it.
 const SAMPLED: usize = 2000;
+/// Maximum memory of these lines, in bytes; fewer are recognized if they are long.
+const SAMPLED_BYTES: usize = 16 * 1024 * 1024;
 
 /// What the caller of a check chose, so that it needs no note.
 #[derive(Clone, Copy)]
@@ -53,45 +54,39 @@ impl Chosen {
     }
 }
 
-/// Reads the content of a file.
-pub fn content(app: &App, file: &File) -> Result<Vec<u8>> {
-    let read = tokio::runtime::Handle::current().block_on(app.blobs.read(&file.content));
-    read.map(|bytes| bytes.to_vec()).map_err(|error| Error::internal(format!("the file {}: {error}", file.base.id)))
+/// The files of an import.
+pub struct Files {
+    /// The file with the lines.
+    pub file: Source,
+    /// Its hash.
+    pub sha256: String,
+    /// The zip file with the original PDFs.
+    pub pdfs: Option<Source>,
 }
 
-/// Converts an error of the reader.
-pub fn unreadable(problem: Problem) -> Error {
-    match problem {
-        Problem::TooLarge(sentence) => Error::new(Code::BodyTooLarge, sentence),
-        Problem::Malformed(sentence) => {
-            let error = Error::field("file_id", violation(FieldCode::InvalidFormat, sentence.clone()));
-            Error { message: sentence, ..error }
-        }
-        Problem::Io(error) => Error::internal(error.to_string()),
+impl Files {
+    /// Describes stored files.
+    pub fn of(file: &File, pdfs: Option<&File>) -> Files {
+        Files { file: Source::of(file), sha256: file.sha256.clone(), pdfs: pdfs.map(Source::of) }
     }
 }
 
-/// Returns how the file of an import is read: as recognized, or as the caller chose.
-pub fn found(import: &Import, bytes: &[u8]) -> Result<Found> {
-    let mut found = sheets::detect(bytes).map_err(unreadable)?;
-    if let Some(encoding) = Encoding::named(import.encoding.wire()).filter(|_| found.format != Format::Xlsx) {
-        if encoding != found.encoding && !sheets::is_readable(bytes, encoding) {
-            let (chosen, seems) = (encoding.name(), found.encoding.name());
-            let message = format!(
-                "is {chosen}, but some characters of the file are not valid in it; the file seems to be {seems}"
-            );
-            return Err(Error::field("encoding", violation(FieldCode::InvalidChoice, message)));
-        }
-        found.encoding = encoding;
-    }
-    found.separator = match import.separator {
-        Separator::Auto => found.separator,
-        Separator::Comma => ',',
-        Separator::Semicolon => ';',
-        Separator::Tab => '\t',
-        Separator::Bar => '|',
+/// Converts an error of the reader about the file with the lines.
+pub fn unreadable(trouble: Trouble) -> Error {
+    trouble.in_field("file_id")
+}
+
+/// Starts to read the file of an import: as recognized, or as the caller chose.
+pub fn open(app: &App, caller: &Actor, import: &Import, file: &Source) -> Result<Table> {
+    let separator = match import.separator {
+        Separator::Auto => None,
+        Separator::Comma => Some(','),
+        Separator::Semicolon => Some(';'),
+        Separator::Tab => Some('\t'),
+        Separator::Bar => Some('|'),
     };
-    Ok(found)
+    let wishes = Wishes { encoding: Encoding::named(import.encoding.wire()), separator };
+    table::open(app, caller, file, &wishes).map_err(unreadable)
 }
 
 /// Number of years ahead that a document can be dated.
@@ -122,10 +117,14 @@ pub fn plan(app: &App, import: &Import, header: &[String]) -> Result<Plan> {
 }
 
 /// Opens the zip file with the original PDFs.
-pub fn open_pdfs(bytes: Vec<u8>) -> Result<Archive> {
-    Archive::open(bytes, MAX_UNPACKED).map_err(|problem| {
-        let message = format!("must be a zip file with the original PDFs. {problem}");
-        Error::field("pdfs_file_id", violation(FieldCode::InvalidFormat, message))
+pub fn open_pdfs(app: &App, caller: &Actor, pdfs: Option<&Source>) -> Result<Option<Archive>> {
+    let opened = pdfs.map(|pdfs| archive::open(app, caller, pdfs)).transpose();
+    opened.map_err(|trouble| match trouble {
+        Trouble::TooLarge(sentence) | Trouble::Malformed(sentence) | Trouble::Encoding(sentence) => {
+            let message = format!("must be a zip file with the original PDFs. {sentence}");
+            Error::field("pdfs_file_id", violation(FieldCode::InvalidFormat, message))
+        }
+        Trouble::Ours(error) => error,
     })
 }
 
@@ -145,39 +144,33 @@ fn note_format(import: &mut Import, found: &Found) {
     }
 }
 
-/// Checks all lines of a file; returns the import with what was found. Nothing is stored.
-pub fn check(
-    app: &App,
-    caller: &Actor,
-    import: &Import,
-    chosen: Chosen,
-    bytes: &[u8],
-    pdfs: Option<&mut Archive>,
-) -> Result<Import> {
+/// Checks all lines of a file, when it is the account's turn; returns the import with what was found. Nothing is stored. The
+/// file is read once, and in the memory of this process are only the first lines and those that are being tried.
+pub fn check(app: &App, caller: &Actor, import: &Import, chosen: Chosen, files: &Files) -> Result<Import> {
+    let turn = app.services.get::<Reader>().turn(caller)?;
     let mut import = import.clone();
-    let found = found(&import, bytes)?;
-    let header = sheets::header(bytes, &found).map_err(unreadable)?;
-    note_format(&mut import, &found);
-    let first = plan(app, &import, &header)?;
+    let mut table = open(app, caller, &import, &files.file)?;
+    let mut pdfs = open_pdfs(app, caller, files.pdfs.as_ref())?;
+    note_format(&mut import, &table.found);
+    let first = plan(app, &import, &table.columns)?;
     let stored = Chosen::of(&import);
-    let (mut sampled, is_longer) = recognize(&mut import, &first, bytes, &found)?;
+    let (sample, next) = first_lines(&mut table)?;
+    let mut sampled = recognize(&mut import, &first, &sample, &table.found);
     settle(&mut sampled, &first, chosen, stored, &import.columns);
-    let plan = Arc::new(plan(app, &import, &header)?);
-    import.columns = shown_columns(&plan, &sampled, is_longer);
+    let plan = Arc::new(plan(app, &import, &table.columns)?);
+    import.columns = shown_columns(&plan, &sampled, next.as_ref().map(|_| sample.len()));
     let own = import.clone();
-    let mut checking = Checking::blank(app, caller, plan, &own, pdfs);
-    let mut failed = None;
-    let lines = sheets::read(bytes, &found, &mut |line| match checking.take(line) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
-    });
-    let lines = lines.map_err(unreadable)?;
-    if let Some(error) = failed {
-        return Err(error);
+    let mut checking = Checking::blank(app, caller, plan, &own, pdfs.as_mut());
+    let mut lines = 0;
+    for line in sample.into_iter().chain(next) {
+        lines += 1;
+        checking.take(line)?;
     }
+    while let Some(line) = table.next_line().map_err(unreadable)? {
+        lines += 1;
+        checking.take(line)?;
+    }
+    drop(table);
     checking.ask()?;
     let Checking { mut problems, mut problem_count, bad, preview, sums, mut warnings, mut warning_count, .. } =
         checking;
@@ -187,7 +180,7 @@ pub fn check(
         problems.insert(0, json!({"line": 1, "column": "", "field": "", "code": "", "message": message}));
         problem_count += 1;
     }
-    if let Some(warning) = again(app, caller, &import, bytes)? {
+    if let Some(warning) = again(app, caller, &import, &files.sha256)? {
         warnings.insert(0, warning);
         warning_count += 1;
     }
@@ -201,6 +194,7 @@ pub fn check(
     import.warnings = Objects::from(warnings);
     import.preview = Objects::from(preview);
     import.report = sums::report(&sums, None, &BTreeMap::new());
+    drop(turn);
     Ok(import)
 }
 
@@ -221,11 +215,11 @@ fn nothing(import: &Import, lines: usize) -> Option<String> {
 }
 
 /// Returns a warning if the same file was imported before.
-fn again(app: &App, caller: &Actor, import: &Import, bytes: &[u8]) -> Result<Option<Value>> {
+fn again(app: &App, caller: &Actor, import: &Import, sha256: &str) -> Result<Option<Value>> {
     if !import.doubles() {
         return Ok(None);
     }
-    let (own, resource, sha256) = (caller.clone(), import.resource.clone(), hex(&Sha256::digest(bytes)));
+    let (own, resource, sha256) = (caller.clone(), import.resource.clone(), sha256.to_string());
     app.store.read_now(move |tx| {
         let ctx = own.reading(tx)?;
         let earlier = super::again::earlier(tx, &ctx, &resource, &sha256)?;
@@ -260,27 +254,30 @@ fn written(target: &Target) -> Option<Written> {
     }
 }
 
-/// Recognizes the decimal sign and the order of dates from the first lines; returns these by column, and whether the file has
-/// more. A column keeps the texts that can be read in two ways, if no other text of these lines decides.
-fn recognize(import: &mut Import, plan: &Plan, bytes: &[u8], found: &Found) -> Result<(Vec<Sampled>, bool)> {
+/// Returns the first lines, and the next one if there are more.
+fn first_lines(table: &mut Table) -> Result<(Vec<Line>, Option<Line>)> {
+    let (mut lines, mut weight) = (Vec::new(), 0);
+    while lines.len() < SAMPLED && weight < SAMPLED_BYTES {
+        let Some(line) = table.next_line().map_err(unreadable)? else { return Ok((lines, None)) };
+        weight += line.weight();
+        lines.push(line);
+    }
+    Ok((lines, table.next_line().map_err(unreadable)?))
+}
+
+/// Recognizes the decimal sign and the order of dates from the first lines; returns these by column. A column keeps the texts that
+/// can be read in two ways, if no other text of these lines decides.
+fn recognize(import: &mut Import, plan: &Plan, sample: &[Line], found: &Found) -> Vec<Sampled> {
     let start = |(_, target): &(String, Target)| Sampled { written: written(target), ..Sampled::default() };
-    let (mut columns, mut seen): (Vec<Sampled>, usize) = (plan.columns.iter().map(start).collect(), 0);
-    let mut is_longer = false;
-    sheets::read(bytes, found, &mut |line| {
-        if seen == SAMPLED {
-            is_longer = true;
-            return ControlFlow::Break(());
-        }
-        for (column, cell) in columns.iter_mut().zip(line.cells).filter(|(_, cell)| !cell.is_empty()) {
-            if let (Some(_), Cell::Text(text)) = (column.written, &cell) {
+    let mut columns: Vec<Sampled> = plan.columns.iter().map(start).collect();
+    for line in sample {
+        for (column, cell) in columns.iter_mut().zip(&line.cells).filter(|(_, cell)| !cell.is_empty()) {
+            if let (Some(_), Cell::Text(text)) = (column.written, cell) {
                 column.texts.push(text.clone());
             }
-            column.first.get_or_insert(cell);
+            column.first.get_or_insert_with(|| cell.clone());
         }
-        seen += 1;
-        ControlFlow::Continue(())
-    })
-    .map_err(unreadable)?;
+    }
     let texts = |written: Written| {
         let own = columns.iter().filter(move |column| column.written == Some(written));
         own.flat_map(|column| &column.texts).map(String::as_str)
@@ -311,7 +308,7 @@ fn recognize(import: &mut Import, plan: &Plan, bytes: &[u8], found: &Found) -> R
             None => false,
         });
     }
-    Ok((columns, is_longer))
+    columns
 }
 
 /// Forgets the texts that can be read in two ways if the caller chose how: now, or earlier. A choice that is stored may also have
@@ -332,28 +329,30 @@ fn settle(sampled: &mut [Sampled], plan: &Plan, chosen: Chosen, stored: Chosen, 
     }
 }
 
-fn shown_columns(plan: &Plan, sampled: &[Sampled], is_longer: bool) -> Objects {
+/// Describes the columns; `beyond` is the number of lines that were looked at, if the file has more.
+fn shown_columns(plan: &Plan, sampled: &[Sampled], beyond: Option<usize>) -> Objects {
     let short = |text: String| -> String { text.chars().take(100).collect() };
     let shown = plan.columns.iter().zip(sampled).map(|((name, target), column)| {
         let first = column.first.as_ref();
         let sample = short(first.map(Cell::text).unwrap_or_default());
         let read = short(first.map(|cell| plan.shown(target, cell)).unwrap_or_default());
         let name: String = name.chars().take(200).collect();
-        let note = note(plan, target, column, is_longer);
+        let note = note(plan, target, column, beyond);
         json!({"column": name, "field": target.name(), "sample": sample, "read": read, "note": note})
     });
     Objects::from(shown.collect::<Vec<_>>())
 }
 
 /// Says how a value is read that could be read in another way; otherwise empty.
-fn note(plan: &Plan, target: &Target, column: &Sampled, is_longer: bool) -> String {
+fn note(plan: &Plan, target: &Target, column: &Sampled, beyond: Option<usize>) -> String {
     let Some(value) = column.texts.first() else { return String::new() };
     let read = plan.shown(target, &Cell::Text(value.clone()));
-    let why = match (column.written, is_longer) {
-        (Some(Written::Date), false) => "no date in the file tells which it is",
-        (Some(Written::Date), true) => "none of the first 2,000 lines tells which it is",
-        (_, false) => "no number in the file tells its decimal sign",
-        (_, true) => "none of the first 2,000 lines tells its decimal sign",
+    let looked_at = |lines: usize| if lines == SAMPLED { "2,000".to_string() } else { lines.to_string() };
+    let why = match (column.written, beyond.map(looked_at)) {
+        (Some(Written::Date), None) => "no date in the file tells which it is".to_string(),
+        (Some(Written::Date), Some(lines)) => format!("none of the first {lines} lines tells which it is"),
+        (_, None) => "no number in the file tells its decimal sign".to_string(),
+        (_, Some(lines)) => format!("none of the first {lines} lines tells its decimal sign"),
     };
     match (column.written, plan.dates) {
         _ if read.is_empty() => String::new(),

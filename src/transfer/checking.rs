@@ -1,7 +1,9 @@
 //! A check in progress: tries every line of a file. Lines are also run in a transaction that is rolled back, so that a line that
 //! the check calls valid can be imported.
 
+use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use engine::app::App;
@@ -11,7 +13,6 @@ use engine::json::Json;
 use engine::record::FieldInfo;
 use serde_json::{Value, json};
 use sheets::Line;
-use sheets::archive::Archive;
 use store::Tx;
 
 use super::built::Built;
@@ -20,6 +21,7 @@ use super::make::{is_ours, make};
 use super::mapping::{ID, Plan};
 use super::sums::{SUMMED, Sums, add_up};
 use super::{old, subject};
+use crate::reading::archive::Archive;
 
 /// The code of a value that another line or another record has.
 const DUPLICATE: &str = "duplicate";
@@ -27,12 +29,14 @@ const DUPLICATE: &str = "duplicate";
 pub const MAX_PROBLEMS: usize = 100;
 /// Number of records that are shown before the import runs.
 const PREVIEWED: usize = 5;
-/// Number of lines that are tried in one transaction: others wait for it.
+/// Number of lines that are tried in one transaction, and of their bytes: others wait for it.
 const TOGETHER: usize = 50;
+const TOGETHER_BYTES: usize = 1024 * 1024;
 /// Number of values that are looked up together.
 const LOOKED_UP: usize = 500;
-/// The values of a field in the file, with their lines and by what those are matched.
-type SeenValues = HashMap<String, (usize, String)>;
+/// The values of a field in the file, with their lines and by what those are matched. There may be a million of them, so only their
+/// hashes are kept.
+type SeenValues = HashMap<u64, (u32, u64)>;
 
 /// The records that the database has nothing to say about, except for what they refer to and what must be unique. Trying
 /// a hundred thousand of them would take as long as importing them.
@@ -47,10 +51,13 @@ pub struct Checking<'c> {
     pdfs: Option<&'c mut Archive>,
     /// The fields that must be unique, with the values of the file, their lines and by what those are matched.
     unique: Vec<(&'static FieldInfo, SeenValues)>,
+    /// Hashes these values, with keys of this check.
+    hashes: RandomState,
     /// Whether lines are tried in the database.
     tries: bool,
-    /// Lines to try.
+    /// Lines to try, and how many bytes they have.
     untried: Vec<(usize, Built)>,
+    untried_bytes: usize,
     /// Values that no other record may have.
     wanted: Vec<Wanted>,
     /// The lines with a problem.
@@ -110,8 +117,10 @@ impl<'c> Checking<'c> {
             import,
             pdfs,
             unique,
+            hashes: RandomState::new(),
             tries,
             untried: Vec::new(),
+            untried_bytes: 0,
             wanted: Vec::new(),
             bad: HashSet::new(),
             problem_count: 0,
@@ -125,6 +134,7 @@ impl<'c> Checking<'c> {
 
     /// Checks a line.
     pub fn take(&mut self, line: Line) -> Result<()> {
+        self.untried_bytes += line.weight();
         let mut built = self.plan.build_line(&line);
         if self.preview.len() < PREVIEWED {
             let mut shown = Vec::new();
@@ -139,9 +149,9 @@ impl<'c> Checking<'c> {
             return Ok(());
         }
         if let Some(pdfs) = &mut self.pdfs
-            && let Err(error) = old::original(pdfs, &built)
+            && let Err(wrong) = old::original(pdfs, &built, true)?
         {
-            built.faults.0.extend(error.faults);
+            built.faults.add("pdf", wrong);
         }
         match self.plan.prepare(&built).map(drop) {
             // What a new record lacks, the existing one may have: only the database knows which it is.
@@ -156,7 +166,8 @@ impl<'c> Checking<'c> {
                 }
             }
         }
-        if self.untried.len() >= TOGETHER || self.wanted.len() >= LOOKED_UP { self.ask() } else { Ok(()) }
+        let is_enough = self.untried.len() >= TOGETHER || self.wanted.len() >= LOOKED_UP;
+        if is_enough || self.untried_bytes >= TOGETHER_BYTES { self.ask() } else { Ok(()) }
     }
 
     fn failed(&mut self, line: usize, error: &Error) {
@@ -190,15 +201,18 @@ impl<'c> Checking<'c> {
         let mut twice = Vec::new();
         let (table, match_by) = (self.plan.resource.shape.table, self.import.match_by.as_str());
         let matched = text(built, match_by).to_lowercase();
+        // Equal texts have equal hashes, and that of nothing is that of no other text of the file.
+        let (nothing, matched) = (self.hashes.hash_one(""), self.hashes.hash_one(matched));
         for (field, seen) in &mut self.unique {
             let value = text(built, field.name);
             if value.is_empty() {
                 continue;
             }
-            let earlier = seen.insert(format!("{} {value}", built.parent), (line, matched.clone()));
+            let number = u32::try_from(line).unwrap_or(u32::MAX);
+            let earlier = seen.insert(self.hashes.hash_one((&built.parent, &value)), (number, matched));
             // A line that is about the same record as an earlier one has the same values.
-            let is_same = |own: &str| !match_by.is_empty() && !own.is_empty() && own == matched;
-            if let Some((earlier, _)) = earlier.filter(|(_, own)| !is_same(own)) {
+            let is_same = |own: u64| !match_by.is_empty() && own != nothing && own == matched;
+            if let Some((earlier, _)) = earlier.filter(|(_, own)| !is_same(*own)) {
                 twice.push((field.name, earlier));
             }
             if !self.tries {
@@ -212,6 +226,7 @@ impl<'c> Checking<'c> {
 
     /// Asks the database about the lines that were collected.
     pub fn ask(&mut self) -> Result<()> {
+        self.untried_bytes = 0;
         self.look_up()?;
         self.attempt()
     }

@@ -13,7 +13,6 @@ use engine::perform::completed;
 use engine::record::Record as _;
 use engine::records;
 use engine::resource::Resource;
-use sheets::archive::Archive;
 use store::{Tx, Value};
 
 use super::built::Built;
@@ -21,6 +20,7 @@ use super::lines::{Outcome, version_of};
 use super::{lines, subject};
 use crate::mail::IMPORT;
 use crate::payments::payment::{Payment, Status};
+use crate::reading::archive::{Archive, Wanted};
 
 /// Whether the records of a resource are documents.
 pub fn is_document(resource: &Resource) -> bool {
@@ -247,23 +247,32 @@ fn total(body: &Body) -> Option<i128> {
     })
 }
 
-/// Returns the original PDF of a document with its name, if the archive has one.
-pub fn original(archive: &mut Archive, built: &Built) -> Result<Option<(String, Vec<u8>)>> {
-    let wrong = |message: String| Error::field("pdf", violation(FieldCode::InvalidFormat, message));
-    let name = match (built.pdf.as_str(), text_of(&built.body, "number")) {
-        ("", Some(number)) => archive.named_after(&number).map(str::to_string),
-        ("", None) => None,
-        (name, _) if archive.has(name) => Some(name.to_string()),
-        (name, _) => return Err(wrong(format!("names {name}, which is not in the zip file"))),
+/// The name of an original PDF, and its content.
+type Original = Option<(String, Vec<u8>)>;
+
+/// Returns the original PDF of a document with its name, if the archive has one, or what is wrong with it; with only its first
+/// bytes if these are enough.
+pub fn original(archive: &mut Archive, built: &Built, only_start: bool) -> Result<Result<Original, Violation>> {
+    let wrong = |message: String| Ok(Err(violation(FieldCode::InvalidFormat, message)));
+    let number = text_of(&built.body, "number");
+    let wanted = match (built.pdf.as_str(), &number) {
+        ("", Some(number)) => Wanted::Numbered(number),
+        ("", None) => return Ok(Ok(None)),
+        (name, _) => Wanted::Named(name),
     };
-    let Some(name) = name else { return Ok(None) };
-    let content =
-        archive.file(&name, MAX_SIZE as u64).map_err(|problem| wrong(format!("cannot be used: {problem}")))?;
-    match content {
-        Some(bytes) if !bytes.starts_with(b"%PDF-") => {
-            Err(wrong(format!("cannot be used: {name} in the zip file is not a PDF")))
+    let found = archive.file(wanted, MAX_SIZE, only_start).map_err(|trouble| trouble.in_field("pdfs_file_id"))?;
+    let Some(entry) = found else {
+        return match wanted {
+            Wanted::Named(name) => wrong(format!("names {name}, which is not in the zip file")),
+            Wanted::Numbered(_) => Ok(Ok(None)),
+        };
+    };
+    match entry.content {
+        Err(problem) => wrong(format!("cannot be used: {problem}")),
+        Ok(bytes) if !bytes.starts_with(b"%PDF-") => {
+            wrong(format!("cannot be used: {} in the zip file is not a PDF", entry.name))
         }
-        content => Ok(content.map(|bytes| (name, bytes))),
+        Ok(bytes) => Ok(Ok(Some((entry.name, bytes)))),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Imports and exports by the operator of the server, on the command line.
 
+use bytes::Bytes;
 use engine::accounts::Account;
 use engine::app::App;
 use engine::contents::hex;
@@ -9,18 +10,19 @@ use engine::record::{Link, Record as _};
 use engine::records;
 use sha2::{Digest, Sha256};
 
-use super::check::Chosen;
+use super::check::{Chosen, Files};
 use super::import::{Import, ImportStatus};
 use super::routes::start_undo;
 use super::{check, routes, run, undo};
 use crate::files::{self, File};
+use crate::reading::Source;
 
 /// A file of the operator.
 pub struct OwnFile {
     /// Its name.
     pub name: String,
     /// Its content.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
 }
 
 /// Stores a file, with its record.
@@ -36,8 +38,10 @@ fn keep(app: &App, caller: &Actor, file: OwnFile) -> Result<File> {
 /// Checks a file without storing anything.
 pub fn check(app: &App, account: Account, import: &Import, file: &OwnFile, pdfs: Option<&OwnFile>) -> Result<Import> {
     let caller = app.acting(account, "operator");
-    let mut pdfs = pdfs.map(|pdfs| check::open_pdfs(pdfs.bytes.clone())).transpose()?;
-    check::check(app, &caller, import, Chosen::of(import), &file.bytes, pdfs.as_mut())
+    let source = |file: &OwnFile| Source::Here(file.bytes.clone());
+    let sha256 = hex(&Sha256::digest(&file.bytes));
+    let files = Files { file: source(file), sha256, pdfs: pdfs.map(source) };
+    check::check(app, &caller, import, Chosen::of(import), &files)
 }
 
 /// Undoes an import, or continues to undo it; `seen` is told the number of removed records.

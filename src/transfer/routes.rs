@@ -1,8 +1,7 @@
 //! Imports: a file whose lines become records. It is checked first, and runs when somebody says so.
 
-use engine::app::App;
 use engine::call::{Answer, Call};
-use engine::context::{Actor, Ctx};
+use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::input;
 use engine::input::Input;
@@ -15,12 +14,12 @@ use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::tables::Logged;
 use store::Tx;
 
-use super::check::Chosen;
+use super::check::{Chosen, Files};
 use super::import::{Import, ImportStatus, MIGRATIONS, PROGRESS};
 use super::run::RunImport;
 use super::undo::UndoImport;
 use super::{again, check, lines, sources, subject};
-use crate::files::File;
+use crate::files::{self, File};
 use crate::settings::corporate_identity::CorporateIdentity;
 
 /// The resource of imports.
@@ -57,7 +56,7 @@ fn create(call: Call) -> Result<Work> {
         import.signed(ctx);
         let (files, warnings) = (files_of(tx, ctx, &import)?, input.warnings.clone());
         Ok(Answer::after(move |app, caller| {
-            let checked = checked(app, caller, &import, Chosen::of(&import), &files)?;
+            let checked = check::check(app, caller, &import, Chosen::of(&import), &files)?;
             let mut warnings = warnings.clone();
             warnings.extend(checked.notes());
             Ok(Box::new(move |tx, ctx| {
@@ -86,23 +85,11 @@ fn readable(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<File> {
 }
 
 /// Returns the file of an import, and that with its PDFs.
-fn files_of(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<(File, Option<File>)> {
+fn files_of(tx: &mut Tx, ctx: &Ctx, import: &Import) -> Result<Files> {
     let file = file_of(tx, ctx, import)?;
     let pdfs = import.pdfs_file_id.0.as_str();
-    Ok((file, if pdfs.is_empty() { None } else { Some(readable(tx, ctx, pdfs)?) }))
-}
-
-/// Reads the files and checks all lines.
-fn checked(
-    app: &App,
-    caller: &Actor,
-    import: &Import,
-    chosen: Chosen,
-    (file, pdfs): &(File, Option<File>),
-) -> Result<Import> {
-    let bytes = check::content(app, file)?;
-    let mut pdfs = pdfs.as_ref().map(|pdfs| check::open_pdfs(check::content(app, pdfs)?)).transpose()?;
-    check::check(app, caller, import, chosen, &bytes, pdfs.as_mut())
+    let pdfs: Option<File> = if pdfs.is_empty() { None } else { Some(readable(tx, ctx, pdfs)?) };
+    Ok(Files::of(&file, pdfs.as_ref()))
 }
 
 fn patch(call: Call) -> Result<Work> {
@@ -115,7 +102,7 @@ fn patch(call: Call) -> Result<Work> {
         input.merge_into(&mut import);
         let (files, id) = (files_of(tx, ctx, &import)?, import.base.id.clone());
         Ok(Answer::after(move |app, caller| {
-            let checked = checked(app, caller, &import, Chosen::by(&import, &input), &files)?;
+            let checked = check::check(app, caller, &import, Chosen::by(&import, &input), &files)?;
             let (id, version, mut warnings) = (id.clone(), before.base.version, input.warnings.clone());
             warnings.extend(checked.notes());
             Ok(Box::new(move |tx, ctx| {

@@ -2,9 +2,9 @@
 //! crash it continues with the first line that was not committed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use engine::app::App;
 use engine::authors::Authority;
 use engine::contents::{Upload, content_type, hex};
@@ -17,8 +17,7 @@ use engine::who::Who;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use sheets::archive::Archive;
-use sheets::{Found, Line};
+use sheets::Line;
 use store::Tx;
 
 use super::built::Built;
@@ -31,9 +30,13 @@ use super::sums::{self, SUMMED};
 use super::{old, subject};
 use crate::files::{self, File};
 use crate::mail::IMPORT;
+use crate::reading::Source;
+use crate::reading::archive::Archive;
+use crate::reading::table::Table;
 
-/// Number of lines per transaction: others wait for it.
+/// Number of lines per transaction, and of their bytes: others wait for it.
 const TOGETHER: usize = 100;
+const TOGETHER_BYTES: usize = 1024 * 1024;
 /// The tables that grow with most imports, beside that of the records.
 const GROWING: &[&str] = &["clients", "import_lines", "log", "payments", "search_texts", "timers"];
 /// Number of errors that are listed.
@@ -81,43 +84,13 @@ pub fn run(app: &App, account: i64, id: &str, seen: &mut dyn FnMut(i64)) -> Resu
     }
     let caller = acting(app, account, &import)?;
     let Some(file) = file else { return end(app, &caller, id, "The file of the import was deleted.") };
-    let opened = match open(app, &import, &file, pdfs.as_ref()) {
+    let opened = match open(app, &caller, &import, &file, pdfs.as_ref()) {
         Err(error) if !is_ours(&error) => return end(app, &caller, id, &failure(&error)),
         opened => opened?,
     };
-    let Opened { bytes, found, plan, pdfs } = opened;
+    let Opened { mut table, plan, pdfs } = opened;
     let mut running = Running { app, caller, plan, import, pdfs, batch: Vec::new(), stopped: None };
-    let (mut place, mut failed) = (0, None);
-    let read = sheets::read(&bytes, &found, &mut |line| {
-        place += 1;
-        // An earlier attempt has committed these.
-        if place <= running.import.processed {
-            return ControlFlow::Continue(());
-        }
-        running.batch.push(line);
-        if running.batch.len() < TOGETHER {
-            return ControlFlow::Continue(());
-        }
-        let done = running.commit();
-        running.update_statistics();
-        seen(running.import.processed);
-        match done {
-            Ok(()) if running.stopped.is_none() => ControlFlow::Continue(()),
-            Ok(()) => ControlFlow::Break(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    });
-    read.map_err(check::unreadable)?;
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    if running.stopped.is_none() && !running.batch.is_empty() {
-        running.commit()?;
-        seen(running.import.processed);
-    }
+    running.take_all(&mut table, seen)?;
     match running.stopped {
         Some(Stop::Taken) => Ok(false),
         Some(Stop::Failure(why)) => end(app, &running.caller, id, &why),
@@ -127,23 +100,21 @@ pub fn run(app: &App, account: i64, id: &str, seen: &mut dyn FnMut(i64)) -> Resu
 
 /// The files of an import, and how they are read.
 struct Opened {
-    bytes: Vec<u8>,
-    found: Found,
+    table: Table,
     plan: Arc<Plan>,
     pdfs: Option<Archive>,
 }
 
-fn open(app: &App, import: &Import, file: &File, pdfs: Option<&File>) -> Result<Opened> {
-    let bytes = check::content(app, file)?;
-    let found = check::found(import, &bytes)?;
-    let header = sheets::header(&bytes, &found).map_err(check::unreadable)?;
-    let pdfs = pdfs.map(|pdfs| check::open_pdfs(check::content(app, pdfs)?)).transpose()?;
-    Ok(Opened { plan: Arc::new(check::plan(app, import, &header)?), bytes, found, pdfs })
+fn open(app: &App, caller: &Actor, import: &Import, file: &File, pdfs: Option<&File>) -> Result<Opened> {
+    let table = check::open(app, caller, import, &Source::of(file))?;
+    let pdfs = check::open_pdfs(app, caller, pdfs.map(Source::of).as_ref())?;
+    Ok(Opened { plan: Arc::new(check::plan(app, import, &table.columns)?), table, pdfs })
 }
 
 /// Returns why an import cannot run, in one sentence.
 fn failure(error: &Error) -> String {
     match error.faults.first() {
+        Some(fault) if fault.wrong.message == error.message => error.message.clone(),
         Some(fault) => format!("The import cannot run: {} {}", fault.field, fault.wrong.message),
         None => error.message.clone(),
     }
@@ -153,7 +124,7 @@ fn failure(error: &Error) -> String {
 enum Stop {
     /// Another process runs it.
     Taken,
-    /// Its author may not do this any more.
+    /// Its author may not do this any more, or its file cannot be read.
     Failure(String),
 }
 
@@ -189,12 +160,58 @@ struct Done {
 }
 
 impl Running<'_> {
+    /// Creates the records of all lines, in batches; `seen` is told the number of processed lines.
+    fn take_all(&mut self, table: &mut Table, seen: &mut dyn FnMut(i64)) -> Result<()> {
+        let (mut place, mut weight) = (0, 0);
+        loop {
+            let line = match table.next_line() {
+                Err(trouble) => return self.stop(check::unreadable(trouble)),
+                Ok(None) => break,
+                Ok(Some(line)) => line,
+            };
+            place += 1;
+            // An earlier attempt has committed these.
+            if place <= self.import.processed {
+                continue;
+            }
+            weight += line.weight();
+            self.batch.push(line);
+            if self.batch.len() < TOGETHER && weight < TOGETHER_BYTES {
+                continue;
+            }
+            weight = 0;
+            self.commit()?;
+            self.update_statistics();
+            seen(self.import.processed);
+            if self.stopped.is_some() {
+                return Ok(());
+            }
+        }
+        if !self.batch.is_empty() {
+            self.commit()?;
+            seen(self.import.processed);
+        }
+        Ok(())
+    }
+
+    /// Stops because a file cannot be read; what is wrong with the server is an error, after which the job is retried.
+    fn stop(&mut self, error: Error) -> Result<()> {
+        if is_ours(&error) {
+            return Err(error);
+        }
+        self.stopped = Some(Stop::Failure(failure(&error)));
+        Ok(())
+    }
+
     /// Creates the records of the collected lines, in one transaction with the progress of the import.
     fn commit(&mut self) -> Result<()> {
         let lines = std::mem::take(&mut self.batch);
         let mut built: Vec<(i64, Built)> =
             lines.iter().map(|line| (line.number as i64, self.plan.build_line(line))).collect();
-        let pdfs = self.store_pdfs(&mut built)?;
+        let pdfs = match self.store_pdfs(&mut built) {
+            Err(error) if error.faults.iter().any(|fault| fault.field == "pdfs_file_id") => return self.stop(error),
+            stored => stored?,
+        };
         let (own, plan, before) = (self.caller.clone(), self.plan.clone(), self.import.clone());
         let done = self.app.store.write_now(self.caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
@@ -230,12 +247,12 @@ impl Running<'_> {
         let mut uploads = HashMap::new();
         let Some(archive) = &mut self.pdfs else { return Ok(uploads) };
         for (line, built) in built.iter_mut().filter(|(_, built)| built.left_out.is_none()) {
-            match old::original(archive, built) {
+            match old::original(archive, built, false)? {
                 Ok(None) => {}
                 Ok(Some((name, bytes))) => {
-                    uploads.insert(*line, upload(self.app, &self.caller, &name, bytes)?);
+                    uploads.insert(*line, upload(self.app, &self.caller, &name, bytes.into())?);
                 }
-                Err(error) => built.faults.0.extend(error.faults),
+                Err(wrong) => built.faults.add("pdf", wrong),
             }
         }
         Ok(uploads)
@@ -243,7 +260,7 @@ impl Running<'_> {
 }
 
 /// Stores a content that waits for its record.
-pub fn upload(app: &App, caller: &Actor, name: &str, bytes: Vec<u8>) -> Result<Upload> {
+pub fn upload(app: &App, caller: &Actor, name: &str, bytes: Bytes) -> Result<Upload> {
     let content = format!("{}/{}", caller.account.uid, app.ids.next());
     let name = engine::contents::clean_name(name);
     let upload = Upload {
@@ -259,7 +276,7 @@ pub fn upload(app: &App, caller: &Actor, name: &str, bytes: Vec<u8>) -> Result<U
         let ctx = own.writing(tx)?;
         files::announce(tx, &ctx, &key)
     })?;
-    let pieces = futures_util::stream::iter([Ok::<_, blobs::Error>(bytes::Bytes::from(bytes))]);
+    let pieces = futures_util::stream::iter([Ok::<_, blobs::Error>(bytes)]);
     let kept = tokio::runtime::Handle::current().block_on(app.blobs.keep(&content, pieces));
     kept.map_err(|error| Error::internal(format!("a file cannot be stored: {error}")))?;
     Ok(upload)

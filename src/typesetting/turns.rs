@@ -34,7 +34,7 @@ pub struct Turns {
 /// Opens the typesetter, and the turns to use it.
 pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     services.add(typesetting::open_typesetter(config)?);
-    let turns = Turns::new();
+    let turns = Turns::new(Memory::of(config).presses);
     services.pool(turns.presses.clone());
     services.pool(turns.large_press.clone());
     services.add(turns);
@@ -73,7 +73,7 @@ impl Turns {
     /// Creates empty queues for this number of concurrent documents.
     pub fn new(presses: usize) -> Turns {
         Turns {
-            presses: Places::capped("documents", pdf::presses(), 1),
+            presses: Places::capped("documents", presses, 1),
             large_press: Places::capped("large documents", 1, 1),
             kept: Mutex::default(),
         }
@@ -104,11 +104,6 @@ impl Turns {
         Ok(made)
     }
 
-    /// Takes the account's place for work of similar cost.
-    pub async fn turn_of(&self, account: i64) -> Result<Place> {
-        self.turn(account, false).await
-    }
-
     async fn turn(&self, account: i64, large: bool) -> Result<Place> {
         let (press, most) = if large { (&self.large_press, WAITING_LARGE) } else { (&self.presses, WAITING) };
         if press.waiting(account) >= most {
@@ -118,12 +113,6 @@ impl Turns {
             return Err(error);
         }
         Ok(press.take(account).await)
-    }
-}
-
-impl Default for Turns {
-    fn default() -> Turns {
-        Turns::new()
     }
 }
 
@@ -165,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn queues_are_limited_and_others_have_their_own() {
-        let turns = Turns::new();
+        let turns = Turns::new(2);
         let first = turns.turn(1, false).await.unwrap();
         let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(turns.turn(1, false))).collect();
         waiting.iter_mut().for_each(|turn| assert!(turn.now_or_never().is_none()));

@@ -341,9 +341,9 @@ fn mail_of_an_unverified_identity_is_from_the_account(db: Db) {
     let (path, body) = trial();
     assert_eq!(sent(path, body), (own, "Loodgieters Jansen <bert@a.example>".to_string()));
     // A verified domain is the proof of both.
-    named("Jansen & Zn", "info@jansen.example");
+    named("Jansen en Zoon", "info@jansen.example");
     client.post("/v1/email-domains", json!({"domain": "jansen.example"})).expect(201);
     server.execute("UPDATE email_domains SET status = 'verified', verified_by = 'operator'");
     let (path, body) = trial();
-    assert_eq!(sent(path, body), ("Jansen & Zn <info@jansen.example>".to_string(), String::new()));
+    assert_eq!(sent(path, body), ("Jansen en Zoon <info@jansen.example>".to_string(), String::new()));
 }

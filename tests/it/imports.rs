@@ -3,6 +3,7 @@
 mod again;
 mod command;
 mod documents;
+mod hostile;
 mod killed;
 mod moving;
 mod problems;

@@ -151,7 +151,7 @@ fn the_html_of_a_mail_shows_the_logo(db: Db) {
 #[test]
 fn an_image_that_exceeds_the_limits_does_not_crash_the_server() {
     let db = Db::sqlite();
-    let binary = Binary::start(&db, "", &["--set", "typeset_memory_mib=96", "--set", "workers=0"]);
+    let binary = Binary::start(&db, "", &["--set", "read_memory_mib=96", "--set", "workers=0"]);
     let client = &binary.client;
     let path = identity(client);
     let huge = client.upload("huge.png", &black(5000, 5000)).expect(201).id();

@@ -105,8 +105,9 @@ impl Db {
             ("rate_limit_per_minute", "0"),
             ("trigger_limit_per_minute", "0"),
             ("quota_endpoints_per_host", "0"),
-            // The typesetting program is not the one that runs the tests.
+            // The program that typesets and reads is not the one that runs the tests.
             ("typeset_apart", "false"),
+            ("read_apart", "false"),
             // Nothing listens there; a test of domains has its own.
             ("dns_server", "127.0.0.1:9"),
         ];

@@ -21,6 +21,7 @@ use crate::http::visitors::Visitors;
 use crate::jobs::claims::Claimant;
 use crate::listeners::Listeners;
 use crate::loops::state::Loops;
+use crate::presence::Presence;
 use crate::quotas::Quotas;
 use crate::services::Services;
 use crate::site::Site;
@@ -97,6 +98,7 @@ impl App {
             site: self.site.clone(),
             wakeup: self.wakeup.clone(),
             quotas: Quotas::of(&self.config),
+            presence: Presence::default(),
         }
     }
 

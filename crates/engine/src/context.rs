@@ -8,6 +8,7 @@ use store::Tx;
 use crate::accounts::{Account, Key};
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
+use crate::presence::Presence;
 use crate::quotas::Quotas;
 use crate::site::Site;
 use crate::wakeup::Wakeup;
@@ -81,6 +82,8 @@ pub struct Actor {
     pub wakeup: Arc<Wakeup>,
     /// The quotas of the account.
     pub quotas: Quotas,
+    /// Whether the caller still waits.
+    pub presence: Presence,
 }
 
 impl Actor {

@@ -166,6 +166,7 @@ pub mod once;
 pub mod open;
 pub mod perform;
 pub mod precaution;
+pub mod presence;
 pub mod private;
 pub mod query;
 pub mod quotas;

@@ -69,7 +69,7 @@ INSERT INTO search_pieces (piece, texts) VALUES ('', 0);
 
 /// A search looks through the pending texts of its own account.
 pub const PENDING: Migration = Migration {
-    number: 134,
+    number: 135,
     name: "texts that wait for the search index, by account",
     sql: "
 DROP INDEX search_texts_pending;

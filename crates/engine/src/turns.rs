@@ -8,7 +8,7 @@ use store::{Place, Places};
 use crate::app::App;
 use crate::error::{Code, Error, Result};
 
-/// How long a request waits for its turn, at most.
+/// How long a request waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Creates a pool for work that uses a processor for milliseconds or longer. An account uses half of the processors at most.

@@ -15,6 +15,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use confined::Program;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use typst::World;
@@ -25,10 +26,10 @@ use typst::syntax::DiagSpan;
 use typst_layout::PagedDocument;
 use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
-pub use apart::{Program, work};
+pub use apart::work;
 pub use press::presses;
 pub use qr::qr_svg;
-pub use redraw::Refusal;
+pub use redraw::{Refusal, accept as redraw};
 
 use fonts::Fonts;
 use press::TypesetPool;
@@ -210,19 +211,6 @@ impl Typesetter {
                     *press = None;
                     made
                 })
-            }
-        }
-    }
-}
-
-impl Typesetter {
-    /// Decodes a PNG or JPEG within limits and re-encodes it without profiles and other metadata; in another process if
-    /// documents are typeset there.
-    pub fn redraw(&self, picture: &[u8]) -> Result<Result<Vec<u8>, Refusal>, Error> {
-        match &self.place {
-            Runtime::Here(here) => Ok(here.presses.run(|press| press.install(|| redraw::accept(picture)))),
-            Runtime::Apart { program, template, presses } => {
-                presses.run(|press| apart::redraw(press, program, template, picture))
             }
         }
     }

@@ -26,9 +26,9 @@ pub enum Refusal {
     Colours,
 }
 
-/// Re-encodes an image with all checks, for a new logo. An image that was accepted before only has to be decodable, see
-/// [`redraw`].
-pub(crate) fn accept(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+/// Re-encodes a PNG or JPEG with all checks, for a new logo: decodes it within limits and writes it without profiles and other
+/// metadata.
+pub fn accept(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
     match image::guess_format(bytes) {
         Ok(ImageFormat::Png) => {}
         Ok(ImageFormat::Jpeg) => check_jpeg(bytes)?,
@@ -77,7 +77,7 @@ fn check_jpeg(bytes: &[u8]) -> Result<(), Refusal> {
     if rest.windows(2).any(|pair| pair == [0xff, 0xd9]) { Ok(()) } else { Err(Refusal::Unreadable) }
 }
 
-/// Re-encodes an image; `None` if it cannot be decoded within the limits.
+/// Re-encodes an image that was accepted before, which only has to be decodable; `None` if it cannot be within the limits.
 pub(crate) fn redraw(bytes: &[u8]) -> Option<Vec<u8>> {
     let format = image::guess_format(bytes).ok()?;
     let plain;

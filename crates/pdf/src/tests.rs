@@ -197,7 +197,7 @@ fn a_separate_process_creates_the_same_documents() {
     let here = typesetter().typeset(input).unwrap();
     // The protocol between the two processes, without the pipes.
     let mut asked = Vec::new();
-    apart::put(&mut asked, TEMPLATE.as_bytes()).unwrap();
+    confined::put(&mut asked, TEMPLATE.as_bytes()).unwrap();
     apart::ask(&mut asked, input).unwrap();
     apart::ask(&mut asked, Input { data: b"no JSON", ..Input::default() }).unwrap();
     let mut said = Vec::new();
@@ -249,33 +249,11 @@ fn rejects_an_incomplete_image() {
     ::image::DynamicImage::new_rgb8(40, 30)
         .write_to(&mut std::io::Cursor::new(&mut jpeg), ::image::ImageFormat::Jpeg)
         .unwrap();
-    let typesetter = typesetter();
     for whole in [&png, &jpeg] {
-        assert!(typesetter.redraw(whole).unwrap().is_ok());
+        assert!(redraw::accept(whole).is_ok());
         for length in [0, 1, 8, 20, 33, whole.len() / 2, whole.len() - 14, whole.len() - 2] {
-            let cut = typesetter.redraw(&whole[..length]).unwrap();
-            assert_eq!(cut, Err(Refusal::Unreadable), "{length} of {}", whole.len());
+            assert_eq!(redraw::accept(&whole[..length]), Err(Refusal::Unreadable), "{length} of {}", whole.len());
         }
     }
     assert_eq!(redraw::accept(b"GIF89a"), Err(Refusal::Unreadable));
-
-    // The protocol between the server and the other process.
-    let mut asked = Vec::new();
-    apart::put(&mut asked, TEMPLATE.as_bytes()).unwrap();
-    apart::ask_to_redraw(&mut asked, &png).unwrap();
-    apart::ask_to_redraw(&mut asked, b"no picture").unwrap();
-    apart::ask_to_redraw(&mut asked, &cmyk(false, [0; 4])).unwrap();
-    let mut said = Vec::new();
-    work(&asked[..], &mut said).unwrap();
-    let mut said = &said[..];
-    assert_eq!(apart::hear_redrawn(&mut said).unwrap(), redraw::accept(&png));
-    assert_eq!(apart::hear_redrawn(&mut said).unwrap(), Err(Refusal::Unreadable));
-    assert_eq!(apart::hear_redrawn(&mut said).unwrap(), Err(Refusal::Colours));
-
-    let path = "/bin/false".into();
-    let program = Program { path, arguments: Vec::new(), patience: std::time::Duration::from_secs(60) };
-    let ended = Typesetter::apart(TEMPLATE, program.clone()).unwrap().redraw(&png);
-    assert_eq!(ended, Ok(Err(Refusal::Unreadable)), "the image crashes the process");
-    let missing = Typesetter::apart(TEMPLATE, Program { path: "/nowhere".into(), ..program }).unwrap();
-    assert!(matches!(missing.redraw(&png), Err(Error::Failed(_))), "the image is not the cause");
 }

@@ -3,14 +3,18 @@
 
 pub mod archive;
 mod found;
+mod objects;
 mod read;
+mod separated;
 mod values;
+mod wire;
+mod workbook;
 mod write;
 
 use std::fmt;
 
 pub use found::{Encoding, Format, Found, detect, is_readable};
-pub use read::{Line, header, read};
+pub use read::{Line, Part, header, read, scan};
 pub use values::{
     Dates, Decimal, date, defuse, foreign_currency, guess_dates, guess_decimal, number, tells_day, tells_decimal,
     undefuse,
@@ -19,13 +23,15 @@ pub use write::Writer;
 
 /// Maximum size of a file, in bytes.
 pub const MAX_BYTES: usize = 256 * 1024 * 1024;
-/// Maximum size of an Excel file or archive when it is unpacked, in bytes.
+/// Maximum size of an Excel file or archive when it is unpacked, and of all values of a file, in bytes.
 pub const MAX_UNPACKED: u64 = 512 * 1024 * 1024;
 /// Maximum number of lines, without the header.
 pub const MAX_LINES: usize = 1_000_000;
+/// Maximum number of values, with empty ones.
+pub const MAX_CELLS: usize = 50_000_000;
 /// Maximum number of columns.
 pub const MAX_COLUMNS: usize = 500;
-/// Maximum size of one line of CSV or JSON Lines, in bytes.
+/// Maximum size of the values of one line, in bytes.
 pub const MAX_LINE: usize = 4 * 1024 * 1024;
 
 /// A value in a table.
@@ -59,6 +65,19 @@ impl Cell {
             }
             Cell::Percent(digits) => format!("{digits}%"),
             Cell::Bool(value) => value.to_string(),
+        }
+    }
+
+    /// Returns the value as it is kept: a percentage without its sign, and nothing for true and false.
+    fn written(&self) -> &str {
+        match self {
+            Cell::Empty | Cell::Bool(_) => "",
+            Cell::Text(text)
+            | Cell::Number(text)
+            | Cell::Percent(text)
+            | Cell::Date(text)
+            | Cell::Json(text)
+            | Cell::Error(text) => text,
         }
     }
 
@@ -109,4 +128,12 @@ fn malformed(sentence: impl Into<String>) -> Problem {
 
 fn too_large(sentence: impl Into<String>) -> Problem {
     Problem::TooLarge(sentence.into())
+}
+
+/// Receives the number of a row, its values, and what is wrong with it.
+pub(crate) type Take<'t> = &'t mut dyn FnMut(usize, Vec<Cell>, Option<String>) -> Result<std::ops::ControlFlow<()>>;
+
+/// Says that a file has too many values.
+fn too_many_cells() -> Problem {
+    too_large(format!("The file has more than {} million values.", MAX_CELLS / 1_000_000))
 }

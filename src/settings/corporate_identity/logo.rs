@@ -1,5 +1,5 @@
-//! Logos. Before a file becomes a logo, its image is decoded within limits and re-encoded, in the process that creates
-//! documents; the result replaces the content of the file. So the stored and printed image can always be decoded, and
+//! Logos. Before a file becomes a logo, its image is decoded within limits and re-encoded, in the process that
+//! reads files; the result replaces the content of the file. So the stored and printed image can always be decoded, and
 //! has no profiles or other metadata.
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use store::Tx;
 
 use crate::files::{self, File, usage};
-use crate::typesetting::turns::Turns;
+use crate::reading::{Source, picture};
 
 /// Maximum number of pixels of a logo. All of them are in memory while it is decoded.
 const MAX_PIXELS: i64 = 25_000_000;
@@ -104,16 +104,7 @@ fn refused(code: FieldCode, message: &str) -> Error {
 
 /// Stores the re-encoded image of a file as a content that waits for its record.
 fn redraw(app: &App, caller: &Actor, file: &File) -> Result<Upload> {
-    let runtime = tokio::runtime::Handle::current();
-    let turn = runtime.block_on(app.services.get::<Turns>().turn_of(caller.account.number))?;
-    let content = runtime.block_on(app.blobs.read(&file.content));
-    let content = content.map_err(|error| Error::internal(format!("a logo cannot be read: {error}")))?;
-    let drawn = app
-        .services
-        .get::<pdf::Typesetter>()
-        .redraw(&content)
-        .map_err(|error| Error::internal(format!("a logo: {error}")))?;
-    drop((turn, content));
+    let drawn = picture::redraw(app, caller, &Source::of(file))?;
     let drawn = drawn.map_err(|refusal| match refusal {
         pdf::Refusal::Unreadable => refused(
             FieldCode::InvalidFormat,
@@ -141,7 +132,7 @@ fn redraw(app: &App, caller: &Actor, file: &File) -> Result<Upload> {
         files::drop_later(tx, ctx.account, &ctx, &key, files::PATIENCE_SECONDS)
     })?;
     let pieces = futures_util::stream::iter([Ok::<_, blobs::Error>(Bytes::from(drawn))]);
-    let kept = runtime.block_on(app.blobs.keep(&upload.content, pieces));
+    let kept = tokio::runtime::Handle::current().block_on(app.blobs.keep(&upload.content, pieces));
     kept.map_err(|error| Error::internal(format!("a logo cannot be kept: {error}")))?;
     Ok(upload)
 }

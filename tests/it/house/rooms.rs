@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use super::{files, text};
 
 /// The rooms of the business. A room imports the engine and the rooms listed before it.
-const ROOMS: [&str; 26] = [
+const ROOMS: [&str; 27] = [
     "files",
     "typesetting",
+    "reading",
     "settings",
     "relations",
     "sales",

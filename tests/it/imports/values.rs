@@ -24,12 +24,16 @@ on_both![
     encodings_and_arrays_are_understood,
 ];
 
-/// Returns a workbook with this sheet. Style 1 is a percentage.
 fn workbook(rows: &str) -> Vec<u8> {
+    book(rows, None)
+}
+
+/// Returns a workbook with this sheet, and with a table of texts. Style 1 is a percentage.
+pub fn book(rows: &str, texts: Option<&str>) -> Vec<u8> {
     let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
     let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
     let package = "http://schemas.openxmlformats.org/package/2006";
-    let files = [
+    let mut files = vec![
         (
             "[Content_Types].xml",
             format!(
@@ -51,7 +55,7 @@ fn workbook(rows: &str) -> Vec<u8> {
         (
             "xl/_rels/workbook.xml.rels",
             format!(
-                r#"<Relationships xmlns="{package}/relationships"><Relationship Id="rId1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Type="{office}/styles" Target="styles.xml"/></Relationships>"#
+                r#"<Relationships xmlns="{package}/relationships"><Relationship Id="rId1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Type="{office}/styles" Target="styles.xml"/><Relationship Id="rId3" Type="{office}/sharedStrings" Target="sharedStrings.xml"/></Relationships>"#
             ),
         ),
         (
@@ -62,10 +66,12 @@ fn workbook(rows: &str) -> Vec<u8> {
         ),
         ("xl/worksheets/sheet1.xml", format!(r#"<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>"#)),
     ];
-    sheets::archive::pack(files.map(|(name, text)| (name.to_string(), text.into_bytes()))).unwrap()
+    files.extend(texts.map(|texts| ("xl/sharedStrings.xml", texts.to_string())));
+    let files = files.into_iter().map(|(name, text)| (name.to_string(), text.into_bytes()));
+    sheets::archive::pack(files).unwrap()
 }
 
-fn text(place: &str, text: &str) -> String {
+pub fn text(place: &str, text: &str) -> String {
     format!(r#"<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>"#)
 }
 

@@ -26,6 +26,7 @@ use crate::context::{Actor, IfMatch};
 use crate::error::{Code, Error, FieldErrors, Result};
 use crate::idempotency::{self, Claim};
 use crate::limits;
+use crate::presence::Presence;
 use crate::quotas::Quotas;
 use crate::records::Work;
 use crate::registry::{Methods, routes};
@@ -204,7 +205,7 @@ fn with_unknown(work: Result<Work>, mut faults: FieldErrors) -> Result<Work> {
 async fn authenticate(app: &Arc<App>, head: &Parts, seen: &mut Seen) -> Result<Arc<keys::AuthenticatedKey>> {
     if session::is_caller(head) {
         let caller = in_session(app, head).await?;
-        limit(app, &caller, seen)?;
+        limit(app, &caller, &mut seen.left)?;
         session::check_user(head, &caller.key.id)?;
         return Ok(caller);
     }
@@ -260,6 +261,7 @@ fn context(app: &App, caller: &keys::AuthenticatedKey, head: &Parts, seen: &Seen
         site: app.site.clone(),
         wakeup: app.wakeup.clone(),
         quotas: Quotas::of(&app.config),
+        presence: Presence::default(),
     })
 }
 
@@ -320,6 +322,9 @@ async fn write(
     ignored: Vec<String>,
     mut work: Work,
 ) -> Result<Reply> {
+    // This future is dropped when the connection ends.
+    let (_here, presence) = Presence::of_caller();
+    let caller = Actor { presence, ..caller };
     let (claim, ignored) = (Arc::new(claim), Arc::new(ignored));
     loop {
         let (own, claim, unused) = (caller.clone(), claim.clone(), ignored.clone());

@@ -1,0 +1,259 @@
+//! Work on untrusted input in a process of its own, which can run out of memory, stack or time without affecting this one.
+//! Messages are prefixed with their length.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, nice, setrlimit};
+
+/// Maximum size of a message: more than any document, image or file.
+const LONGEST: u32 = 256 * 1024 * 1024;
+
+/// How often a process is asked whether anybody still waits for it.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How such a process is started. It has to call [`confine`], and then to talk on its standard input and output.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The path of the program.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Time limit per answer.
+    pub patience: Duration,
+}
+
+impl Program {
+    /// Describes this program with these arguments, also when another version has replaced it on disk.
+    pub fn own(arguments: impl IntoIterator<Item = String>, patience: Duration) -> Program {
+        let running = PathBuf::from("/proc/self/exe");
+        let path = if running.exists() { running } else { std::env::current_exe().unwrap_or(running) };
+        Program { path, arguments: arguments.into_iter().map(OsString::from).collect(), patience }
+    }
+}
+
+/// What a process may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Processor time in seconds, from its start to its end.
+    pub processor_seconds: Option<u64>,
+}
+
+/// Limits the calling process, before it reads anything.
+pub fn confine(limits: Limits) -> io::Result<()> {
+    let most = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
+    setrlimit(Resource::Data, most(limits.memory_mib.saturating_mul(1024 * 1024)))?;
+    // Running out of memory is expected: it must not fill the disk.
+    setrlimit(Resource::Core, most(0))?;
+    if let Some(seconds) = limits.processor_seconds {
+        setrlimit(Resource::Cpu, most(seconds))?;
+    }
+    // Requests have priority, and when the machine runs out of memory this process is killed before the server.
+    let _ = nice(5);
+    let _ = std::fs::write("/proc/self/oom_score_adj", "500");
+    Ok(())
+}
+
+/// Where messages are read.
+pub type Input = Box<dyn Read + Send>;
+/// Where messages are written.
+pub type Output = Box<dyn Write + Send>;
+
+/// Where the work is done.
+enum Place {
+    Process(Child),
+    /// On a thread of this process, without limits: for tests, whose program is another one.
+    Thread,
+}
+
+/// Work in progress elsewhere. Dropping it ends the process.
+pub struct Worker {
+    place: Place,
+    input: BufWriter<Output>,
+    output: BufReader<Input>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Ended {
+    /// It took longer than this.
+    Late(Duration),
+    /// Nobody waits for it any more.
+    Unneeded,
+    /// The process ended: it crashed, or ran into its limits.
+    Gone(io::Error),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Late(patience) => write!(f, "it took more than {} s", patience.as_secs()),
+            Ended::Unneeded => f.write_str("nobody waits for it any more"),
+            Ended::Gone(error) => write!(f, "the process ended: {error}"),
+        }
+    }
+}
+
+impl Worker {
+    /// Starts a process.
+    pub fn start(program: &Program) -> io::Result<Worker> {
+        use std::os::unix::process::CommandExt as _;
+        let mut command = Command::new(&program.path);
+        command.args(&program.arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // Memory counts when it is used, not when the allocator reserves it.
+        command.env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
+        // When memory runs out, the end is what matters; a backtrace takes seconds.
+        command.env("RUST_BACKTRACE", "0");
+        // Ctrl-C must not reach it: work in progress is completed.
+        command.process_group(0);
+        let mut child = command.spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        Ok(Worker {
+            place: Place::Process(child),
+            input: BufWriter::new(Box::new(input)),
+            output: BufReader::new(Box::new(output)),
+        })
+    }
+
+    /// Starts the same work on a thread of this process, where it has no limits.
+    pub fn on_thread(work: fn(Input, Output) -> io::Result<()>) -> io::Result<Worker> {
+        let (from, input) = io::pipe()?;
+        let (output, to) = io::pipe()?;
+        std::thread::Builder::new().name("worker".into()).spawn(move || work(Box::new(from), Box::new(to)))?;
+        Ok(Worker {
+            place: Place::Thread,
+            input: BufWriter::new(Box::new(input)),
+            output: BufReader::new(Box::new(output)),
+        })
+    }
+
+    /// Sends a message, which the process reads at once.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        put(&mut self.input, bytes)
+    }
+
+    /// Talks with the process: it is killed if that takes longer than `patience`, or as soon as `is_needed` says so.
+    pub fn talk<T>(
+        &mut self,
+        patience: Duration,
+        is_needed: &(dyn Fn() -> bool + Sync),
+        talk: impl FnOnce(&mut dyn Write, &mut dyn Read) -> io::Result<T>,
+    ) -> Result<T, Ended> {
+        let Worker { place, input, output } = self;
+        let (done, waits) = channel::<()>();
+        let (answer, ended) = std::thread::scope(|scope| {
+            let watch = scope.spawn(move || {
+                let started = Instant::now();
+                loop {
+                    let ended = match waits.recv_timeout(TICK.min(patience)) {
+                        Err(RecvTimeoutError::Timeout) if !is_needed() => Ended::Unneeded,
+                        Err(RecvTimeoutError::Timeout) if started.elapsed() >= patience => Ended::Late(patience),
+                        Err(RecvTimeoutError::Timeout) => continue,
+                        _ => return None,
+                    };
+                    if let Place::Process(child) = place {
+                        let _ = child.kill();
+                    }
+                    return Some(ended);
+                }
+            });
+            let answer = talk(input, output);
+            drop(done);
+            (answer, watch.join().unwrap_or(None))
+        });
+        answer.map_err(|error| ended.unwrap_or(Ended::Gone(error)))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Place::Process(child) = &mut self.place {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Writes a message.
+pub fn put(to: &mut (impl Write + ?Sized), bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).ok().filter(|length| *length <= LONGEST);
+    let length = length.ok_or_else(|| io::Error::other("it is too long"))?;
+    to.write_all(&length.to_be_bytes())?;
+    to.write_all(bytes)
+}
+
+/// Reads a message.
+pub fn take(from: &mut (impl Read + ?Sized)) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    take_into(from, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a message to the end of `bytes`; returns its length.
+pub fn take_into(from: &mut (impl Read + ?Sized), bytes: &mut Vec<u8>) -> io::Result<usize> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length);
+    if length > LONGEST {
+        return Err(io::Error::other("it is too long"));
+    }
+    let read = from.take(length.into()).read_to_end(bytes)?;
+    if read < length as usize { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(read) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers every message with itself, and the message `stop` with its end.
+    fn echo(mut from: Input, mut to: Output) -> io::Result<()> {
+        loop {
+            let message = take(&mut from)?;
+            if message == b"stop" {
+                return Ok(());
+            }
+            put(&mut to, &message)?;
+            to.flush()?;
+        }
+    }
+
+    fn ask(worker: &mut Worker, message: &[u8]) -> Result<Vec<u8>, Ended> {
+        worker.talk(Duration::from_secs(10), &|| true, |to, from| {
+            put(to, message)?;
+            to.flush()?;
+            take(from)
+        })
+    }
+
+    fn program(path: &str, arguments: &[&str]) -> Program {
+        let arguments = arguments.iter().map(OsString::from).collect();
+        Program { path: path.into(), arguments, patience: Duration::from_millis(10) }
+    }
+
+    #[test]
+    fn messages_are_answered_until_the_worker_ends() {
+        let mut worker = Worker::on_thread(echo).unwrap();
+        assert_eq!(ask(&mut worker, b"one").unwrap(), b"one");
+        assert_eq!(ask(&mut worker, b"").unwrap(), b"");
+        assert!(matches!(ask(&mut worker, b"stop"), Err(Ended::Gone(_))));
+    }
+
+    #[test]
+    fn a_process_that_is_late_or_not_needed_is_killed() {
+        let mut worker = Worker::start(&program("sleep", &["600"])).unwrap();
+        let answer = worker.talk(Duration::from_millis(10), &|| true, |_, from| take(from));
+        assert!(matches!(answer, Err(Ended::Late(_))), "{answer:?}");
+        let mut worker = Worker::start(&program("sleep", &["600"])).unwrap();
+        let answer = worker.talk(Duration::from_secs(600), &|| false, |_, from| take(from));
+        assert!(matches!(answer, Err(Ended::Unneeded)), "{answer:?}");
+    }
+}
