@@ -64,7 +64,7 @@ pub fn check_user(head: &Parts, user: &str) -> Result<()> {
     if told.or(marked.map(str::as_bytes)).is_none_or(|told| told == user.as_bytes()) {
         return Ok(());
     }
-    let message = "This page was opened for another account or another user than the one who is signed in in this browser now. Nothing was done. Switch back, or load the page again.";
+    let message = "This page belongs to another account or user than the one that is signed in now. Nothing was done. Switch back, or load the page again.";
     Err(Error::new(Code::UserChanged, message))
 }
 
