@@ -21,8 +21,12 @@ CLOCKS = [600, -600, 0]
 MAILS, CALLS, HOOKS = 12, 6, 6
 # Longer than it takes the other nodes to notice.
 PAUSE = 16
-# How long a receiver takes, at most: a pause often comes in between.
-SLOW = 0.8
+# Seconds within which a live node takes due work, also what a paused node had claimed; and how much longer a busy machine may need.
+STATED, LENIENT = 15, 30
+# How long a receiver takes, at most: a pause often comes in between. It refuses one in so many for the time being.
+SLOW, REFUSED = 1.6, 10
+# The longest delay before the second attempt, in seconds.
+DELAY = {"mail": 12, "call": 12, "hook": 6}
 
 
 class Outside:
@@ -30,7 +34,7 @@ class Outside:
 
     def __init__(self, chance):
         self.lock, self.seen = threading.Lock(), {kind: collections.Counter() for kind in ("mail", "call", "hook")}
-        self.first, outside = {}, self
+        self.chance, self.first, self.refused, self.again, outside = chance, {}, {}, {kind: [] for kind in DELAY}, self
 
         class Smtp(socketserver.StreamRequestHandler):
             def handle(self):
@@ -46,9 +50,9 @@ class Outside:
                         if not line:
                             return
                         found = re.search(rb"(?im)^message-id: <([^@>]+)", b"".join(lines))
-                        outside.saw("mail", found.group(1).decode())
+                        takes = outside.takes("mail", found.group(1).decode())
                         time.sleep(chance.random() * SLOW)
-                        say("250 thanks")
+                        say("250 thanks" if takes else "451 later")
                     elif verb == b"QUIT":
                         return say("221 bye")
                     else:
@@ -60,9 +64,9 @@ class Outside:
 
             def do_POST(self):
                 self.rfile.read(int(self.headers.get("content-length", 0)))
-                outside.saw("call" if self.path == "/call" else "hook", self.headers["webhook-id"])
+                takes = outside.takes("call" if self.path == "/call" else "hook", self.headers["webhook-id"])
                 time.sleep(chance.random() * SLOW)
-                self.send_response(200)
+                self.send_response(200 if takes else 503)
                 self.send_header("content-length", "2")
                 self.end_headers()
                 self.wfile.write(b"{}")
@@ -81,15 +85,84 @@ class Outside:
             threading.Thread(target=server.serve_forever, daemon=True).start()
         self.smtp, self.http = (server.server_address[1] for server in self.servers)
 
-    def saw(self, kind, name):
+    def takes(self, kind, name):
+        """Notes an arrival; returns whether it is accepted."""
+        now = time.time()
         with self.lock:
+            if name in self.refused:
+                begin = self.refused.pop(name)
+                # Of the second attempt, only what it waited after it was due.
+                self.again[kind].append(max(0, now - begin - DELAY[kind]))
+            elif name not in self.first and self.chance.randrange(REFUSED) == 0:
+                self.first[name], self.refused[name] = now, now
+                return False
             self.seen[kind][name] += 1
-            self.first.setdefault(name, time.monotonic())
+            self.first.setdefault(name, now)
+            return True
 
     def end(self):
         for server in self.servers:
             server.shutdown()
             server.server_close()
+
+
+class Held:
+    """What a paused node has claimed: when it was paused, and when a live node took over."""
+
+    # Of each kind: the table, the condition of a row that is being sent, and that of one that has ended.
+    TABLES = {
+        "mail": ("jobs", "state = 'running' AND kind = 'deliver'", "state IN ('done', 'failed')"),
+        "call": ("runs", "lease_until > 0", "status IN ('success', 'failed')"),
+        "hook": ("webhook_deliveries", "status = 'sending'", "status IN ('delivered', 'failed')"),
+    }
+
+    def __init__(self, site):
+        self.site, self.waits = site, {kind: [] for kind in self.TABLES}
+        # By kind and id: the number of the claim, and when its node was paused. By what the receiver sees: the same by another clock.
+        self.open, self.since, self.over, self.lock = {}, {}, False, threading.Lock()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+
+    def paused(self, node):
+        """Notes what the node holds; it is named as in the table of nodes."""
+        begin, clock = time.monotonic(), time.time()
+        mail = "(SELECT mail_id FROM deliveries WHERE deliveries.id = CAST(payload AS JSON) ->> 'delivery')"
+        for kind, (table, sending, _) in self.TABLES.items():
+            name = mail if kind == "mail" else "id"
+            for row, claim, name in self.site.ask(f"SELECT id, claim, {name} FROM {table} WHERE {sending} AND node = '{node}'"):
+                self.since[name] = clock
+                with self.lock:
+                    self.open[kind, row] = (int(claim), begin)
+
+    def watch(self):
+        while not self.over:
+            time.sleep(0.2)
+            with self.lock:
+                known = dict(self.open)
+            for kind, (table, sending, ended) in self.TABLES.items():
+                names = ", ".join(f"'{row}'" for own, row in known if own == kind)
+                sql = f"SELECT id, claim, CAST({ended} AS INT) FROM {table} WHERE id IN ({names}) AND (({sending}) OR {ended})"
+                now = time.monotonic()
+                for row, claim, is_over in self.site.ask(sql) if names else []:
+                    first, begin = known[kind, row]
+                    if int(claim) > first:
+                        self.waits[kind].append(now - begin)
+                    elif is_over == "0":
+                        continue
+                    # Otherwise, its end was on the way to the database when the node was paused.
+                    with self.lock:
+                        self.open.pop((kind, row), None)
+
+    def continued(self):
+        """The node goes on with what nobody has taken over."""
+        with self.lock:
+            for (kind, _), (_, begin) in self.open.items():
+                self.waits[kind].append(time.monotonic() - begin)
+            self.open.clear()
+
+    def end(self):
+        self.over = True
+        self.thread.join()
 
 
 class Nodes:
@@ -115,6 +188,8 @@ class Nodes:
         for node in self.all:
             node.key = self.all[0].key
             node.start()
+            known = {name for name, in self.ask("SELECT id FROM nodes")}
+            node.name, = known - {other.name for other in self.all if other is not node and other.process}
 
     def ask(self, sql):
         """Returns the rows of a query."""
@@ -140,19 +215,25 @@ def nodes(given):
     chance = random.Random(given.seed)
     outside = Outside(chance)
     site = Nodes(given, outside)
+    held = None
     try:
         site.start()
         asked, clients = prepare(site, outside)
+        held = Held(site)
         for _ in range(given.rounds):
             work(clients, asked)
             paused = chance.choice(site.all)
-            time.sleep(0.3 + chance.random() * 2)
+            time.sleep(chance.random())
             paused.process.send_signal(signal.SIGSTOP)
+            held.paused(paused.name)
             work([client for client, node in zip(clients, site.all) if node is not paused], asked)
             time.sleep(PAUSE)
+            held.continued()
             paused.process.send_signal(signal.SIGCONT)
-        rows = outcome(given, site, outside, asked)
+        rows = outcome(given, site, outside, asked, held)
     finally:
+        if held:
+            held.end()
         site.end()
         outside.end()
     shutil.rmtree(site.folder, ignore_errors=True)
@@ -196,7 +277,30 @@ def work(clients, asked):
             send(clients[number % len(clients)], kind)
 
 
-def outcome(given, site, outside, asked):
+def spread(seconds):
+    """Returns a few figures of a distribution, and the longest."""
+    if not seconds:
+        return "none", 0
+    seconds = sorted(seconds)
+    at = lambda part: seconds[int((len(seconds) - 1) * part)]
+    return f"{len(seconds)}: half within {at(0.5):.1f} s, 99 % within {at(0.99):.1f} s, all within {seconds[-1]:.1f} s", seconds[-1]
+
+
+def waits(site, outside, held):
+    """How long due work waited: from when it became due, or its node was paused, until it arrived."""
+    due = {
+        "mail": "SELECT id, created_at FROM mails",
+        "call": "SELECT id || '.0', created_at FROM runs",
+        "hook": "SELECT hook.id, at FROM webhook_deliveries AS hook JOIN log ON log.account_id = hook.account_id AND log.seq = hook.seq",
+    }
+    found = {}
+    for kind, sql in due.items():
+        begins = {name: max(int(at) / 1000, held.since.get(name.removesuffix(".0"), 0)) for name, at in site.ask(sql)}
+        found[kind] = [outside.first[name] - begin for name, begin in begins.items() if name in outside.first]
+    return found
+
+
+def outcome(given, site, outside, asked, held):
     open_mails = "SELECT count(*) FROM deliveries WHERE status NOT IN ('sent', 'failed')"
     open_calls = "SELECT count(*) FROM runs WHERE status NOT IN ('success', 'failed')"
     open_hooks = "SELECT count(*) FROM webhook_deliveries WHERE status NOT IN ('delivered', 'failed')"
@@ -227,6 +331,20 @@ def outcome(given, site, outside, asked):
         rows.append((name, f"{len(seen)} of {asked[kind]}, twice {len(twice)}, marked {len(marked)}, twice without a mark {len(unmarked)}"))
         if unmarked or len(seen) != asked[kind]:
             wrong.append(f"{name}: {len(seen)} of {asked[kind]} arrived, {len(twice)} twice, {len(unmarked)} of them without a mark: {unmarked[:3]}")
+    arrived = waits(site, outside, held)
+    for kind, name in (("mail", "mails"), ("call", "calls of flows"), ("hook", "webhooks")):
+        measured = (
+            ("from due, or the pause, to arrived", arrived[kind]),
+            ("refused, from due again to arrived", outside.again[kind]),
+            ("from the pause to taken over", held.waits[kind]),
+        )
+        for what, seconds in measured:
+            what = f"{name}, {what}"
+            words, longest = spread(seconds)
+            late = sum(1 for one in seconds if one > STATED)
+            rows.append((what, f"{words}; {late} after more than {STATED} s"))
+            if longest > LENIENT:
+                wrong.append(f"{what}: {longest:.1f} s")
     rows.append(("until everything was done after the last pause", f"{waited:.1f} s"))
     if wrong:
         raise Failed(f"{'; '.join(wrong)} ({rows})")

@@ -20,6 +20,7 @@ use engine::clock::Moment;
 use engine::context::{Actor, Ctx};
 use engine::error::{Error, Result};
 use engine::leases::{self, Comeback, LOST_AT_MOST, Lease};
+use engine::nodes;
 use engine::record::{Record, When};
 use serde_json::{Value, json};
 use store::{Places, Tx};
@@ -207,14 +208,15 @@ pub fn turn(tx: &mut Tx, ctx: &Ctx, account: &Account, runner: &Runner, room: us
 }
 
 /// Marks the next run of the account before it is processed, and returns its id: if the process dies, the mark remains.
-pub fn mark(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
-    let Some(run) = due(tx, ctx)?.into_iter().next() else { return Ok(None) };
-    let sql = "UPDATE runs SET lost = lost + 1 WHERE account_id = $1 AND id = $2";
-    tx.execute(sql, &[ctx.account.into(), (&run.base.id).into()])?;
+pub fn mark(tx: &mut Tx, ctx: &Ctx, runner: &Runner) -> Result<Option<String>> {
+    let Some(run) = due(tx, ctx, runner)?.into_iter().next() else { return Ok(None) };
+    let sql = "UPDATE runs SET lost = lost + 1, node = $1, lease_until = CASE WHEN lease_until > 0 THEN 1 ELSE 0 END
+               WHERE account_id = $2 AND id = $3";
+    tx.execute(sql, &[(&runner.node).into(), ctx.account.into(), (&run.base.id).into()])?;
     Ok(Some(run.base.id))
 }
 
-/// Does the work of [`turn`], restricted to the marked run if there is one.
+/// Does the work of [`turn`], restricted to the marked run where each is marked first: to none if it is `""`.
 pub fn turn_of(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -225,11 +227,11 @@ pub fn turn_of(
 ) -> Result<Turn> {
     let started = Instant::now();
     schedules::fire(tx, ctx)?;
-    let due = due(tx, ctx)?;
+    let due = due(tx, ctx, runner)?;
     let mut turn = Turn { more: i64::try_from(due.len()).unwrap_or(0) >= BATCH, ..Turn::default() };
     for run in due {
-        if marked.is_some_and(|marked| marked != run.base.id) {
-            turn.more = true;
+        if let Some(marked) = marked.filter(|marked| *marked != run.base.id) {
+            turn.more |= !marked.is_empty();
             continue;
         }
         // Advances at least one run, so that a slow machine makes progress.
@@ -250,8 +252,8 @@ pub fn turn_of(
     Ok(turn)
 }
 
-/// Returns the runs that are due, oldest first, and those whose lease expired.
-fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
+/// Returns the runs that are due, oldest first, and those whose lease expired, except those that another node is about to process.
+fn due(tx: &mut Tx, ctx: &Ctx, runner: &Runner) -> Result<Vec<Run>> {
     let select = &Run::sql().select;
     let lost = format!("{select} WHERE account_id = $1 AND lease_until > 0 AND lease_until <= $2 LIMIT {BATCH}");
     let read = |row: &store::Row| Ok::<_, store::Error>((row.text(0)?.to_string(), Run::from_row(row)));
@@ -265,6 +267,13 @@ fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
             Ok(run) => runs.push(run),
             Err(cause) => set_aside(tx, ctx, &id, &cause.into())?,
         }
+    }
+    // Its mark would look like the death of a second worker, and the run would wait for nothing. When that node dies, it is no
+    // longer registered.
+    let is_marked = |run: &Run| run.lost > 0 && run.lease_until <= 1 && run.node != runner.node;
+    if runs.iter().any(is_marked) {
+        let alive = nodes::registered(tx)?;
+        runs.retain(|run| !is_marked(run) || !alive.contains(&run.node));
     }
     Ok(runs)
 }

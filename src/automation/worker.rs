@@ -85,12 +85,12 @@ async fn advance_account(app: &Arc<App>, number: i64) -> Result<bool> {
     let caller = app.acting(account, "automation");
     let marked = match runner_of(app).is_careful() {
         true => {
-            let own = caller.clone();
+            let (own, runner) = (caller.clone(), runner_of(app).clone());
             let mark = app.store.write(number, move |tx| {
                 let ctx = own.writing(tx)?;
-                runner::mark(tx, &ctx)
+                runner::mark(tx, &ctx, &runner)
             });
-            mark.await?
+            Some(mark.await?.unwrap_or_default())
         }
         false => None,
     };

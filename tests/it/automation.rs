@@ -7,6 +7,7 @@ mod calls;
 mod crashes;
 mod failures;
 mod figures;
+mod marks;
 mod messages;
 mod runs;
 mod vocabulary;

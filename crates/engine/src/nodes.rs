@@ -2,7 +2,7 @@
 //! its work. This does not depend on clocks: the others count how often they see no new heartbeat, so neither differing
 //! clocks nor an unreachable database make a live node look dead.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,6 +117,11 @@ fn beat(tx: &mut Tx, node: &str) -> Result<Vec<(String, i64)>> {
         &[node.into()],
     )?;
     tx.all("SELECT id, beat FROM nodes", &[], |row| Ok((row.text(0)?.to_string(), row.int(1)?)))
+}
+
+/// Returns the nodes that are registered: none of them has missed its heartbeats for long.
+pub fn registered(tx: &mut Tx) -> Result<HashSet<String>> {
+    Ok(tx.all("SELECT id FROM nodes", &[], |row| Ok::<_, Error>(row.text(0)?.to_string()))?.into_iter().collect())
 }
 
 /// Whether a node writes heartbeats. Looks for as long as it takes to see one, unless no node is registered.

@@ -14,7 +14,6 @@ on_both![
     the_library_works_without_an_address_and_does_not_loop,
     reminders_stop_when_the_due_date_is_extended,
     fails_a_call_that_always_kills_its_worker,
-    fails_a_run_that_always_kills_the_process,
 ];
 
 fn the_trigger_limit_is_shared_by_all_nodes(db: Db) {
@@ -452,59 +451,6 @@ fn fails_a_call_that_always_kills_its_worker(db: Db) {
     assert_eq!((status(&client, &id).as_str(), total(&client, "/v1/tasks")), ("success", 1));
 }
 
-/// The same for steps that only touch the database, while runs are advanced one at a time after a process died.
-fn fails_a_run_that_always_kills_the_process(db: Db) {
-    let server = with_calls(db);
-    let client = server.client();
-    flow(&client, "a.b", task());
-    let ids: Vec<String> = (0..2).flat_map(|n| fire(&client, "a.b", json!({"name": n}))).collect();
-    let caller = server.app.acting(account(&server, &client), "automation");
-    let mark = || {
-        let own = caller.clone();
-        server
-            .app
-            .store
-            .write_now(client.account, move |tx| {
-                let ctx = own.writing(tx)?;
-                runner::mark(tx, &ctx)
-            })
-            .unwrap()
-    };
-    let go = |marked: Option<String>| {
-        let (own, engine) = (caller.clone(), runner::runner_of(&server.app).clone());
-        server
-            .app
-            .store
-            .write_now(client.account, move |tx| {
-                let ctx = own.writing(tx)?;
-                runner::turn_of(tx, &ctx, &own.account, &engine, 10, marked.as_deref())
-            })
-            .unwrap()
-    };
-    // Both are due at the same time, so their ids decide which one is the first.
-    let first = mark().unwrap();
-    let second = ids.iter().find(|id| **id != first).unwrap();
-    // The process dies four times with the first of them.
-    for _ in 0..3 {
-        assert_eq!(mark().as_ref(), Some(&first));
-    }
-    let turn = go(mark());
-    assert_eq!((turn.ran, turn.more), (1, true));
-    assert_eq!(
-        run(&client, &first)["error"],
-        "Step 1 (create_task): It was started 5 times in a row and never completed."
-    );
-    // A run that takes long on a busy machine continues in another turn.
-    let mut turn = go(mark());
-    while turn.ended.is_empty() {
-        assert_eq!((turn.ran, turn.more), (1, false));
-        turn = go(mark());
-    }
-    assert_eq!((turn.ran, turn.more, turn.ended), (1, false, vec!["success"]));
-    assert_eq!(status(&client, second), "success");
-    assert_eq!((mark(), total(&client, "/v1/tasks")), (None, 1));
-}
-
 /// Two nodes with workers on one database: each run is executed once.
 #[test]
 fn two_nodes_share_the_runs() {
@@ -544,7 +490,7 @@ fn signature(secret: &str, signed: &str) -> String {
 }
 
 /// A turn of a worker that makes no calls.
-fn announce(server: &Server, client: &Client) -> Vec<PendingCall> {
+pub(super) fn announce(server: &Server, client: &Client) -> Vec<PendingCall> {
     let (caller, engine) =
         (server.app.acting(account(server, client), "automation"), runner::runner_of(&server.app).clone());
     let turn = server.app.store.write_now(client.account, move |tx| {
@@ -568,7 +514,7 @@ fn come_back(server: &Server, client: &Client, request: &PendingCall, ended: Val
     written.unwrap().ours
 }
 
-fn lose_lease(server: &Server, client: &Client) {
+pub(super) fn lose_lease(server: &Server, client: &Client) {
     let account = client.account;
     let past = server.app.clock.now().plus_seconds(-LEASE_SECONDS).0;
     let sql = "UPDATE runs SET lease_until = $1 WHERE account_id = $2 AND lease_until > 0";

@@ -36,10 +36,11 @@ impl World {
     }
 
     fn start(&mut self) -> Binary {
-        // On PostgreSQL, leases remain valid after a restart because of other nodes; the test does not wait for them.
+        // On PostgreSQL, leases and marks remain valid after a restart because of other nodes; the test does not wait for them.
         if !self.db.url.is_empty() && !self.key.is_empty() {
             execute(&self.db.url, "UPDATE jobs SET lease_until = 0 WHERE state = 'running'");
             execute(&self.db.url, "UPDATE runs SET lease_until = 1 WHERE lease_until > 0");
+            execute(&self.db.url, "UPDATE runs SET node = ''");
             execute(&self.db.url, "UPDATE webhook_deliveries SET due_at = 1 WHERE due_at > 0");
         }
         let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
