@@ -29,6 +29,45 @@ on_both![
     a_pipeline_with_many_phases_is_deleted_in_small_steps,
 ];
 
+/// SQLite's search index consists of parts, one for each addition. They are merged a few pages at a time.
+#[test]
+fn the_search_index_is_merged_in_small_steps() {
+    let server = Server::start(Db::sqlite());
+    let account = server.client().account;
+    for part in 0..6 {
+        server.execute(&format!(
+            "INSERT INTO search_texts (account_id, kind, record_id, folded)
+             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 250)
+             SELECT {account}, 'client', '{part}-' || n, lower(hex(randomblob(40))) FROM n"
+        ));
+        let before = parts_of_the_index(&server);
+        server.execute("UPDATE search_texts SET pending = 0 WHERE pending = 1");
+        assert_eq!(parts_of_the_index(&server), before + 1, "adding does not merge");
+    }
+    let step = || {
+        let merging = |tx: &mut store::Tx| {
+            let before = tx.int("SELECT total_changes()", &[])?;
+            let more = tx.merge_index("search_index", 16)?;
+            Ok::<_, store::Error>((more, tx.int("SELECT total_changes()", &[])? - before))
+        };
+        server.app.store.write_now(0, merging).unwrap()
+    };
+    let steps: Vec<(bool, i64)> = std::iter::repeat_with(step).take_while(|(more, _)| *more).collect();
+    let most = steps.iter().map(|(_, changes)| *changes).max().unwrap_or(0);
+    assert!(steps.len() > 1 && most < 100, "{steps:?}");
+    assert_eq!(parts_of_the_index(&server), 1);
+    let found = "SELECT count(*) FROM search_index WHERE search_index MATCH '\"abc\"'";
+    assert_eq!(ask(&server, found), ask(&server, "SELECT count(*) FROM search_texts WHERE folded LIKE '%abc%'"));
+}
+
+fn ask(server: &Server, sql: &'static str) -> i64 {
+    server.app.store.read_now(move |tx| tx.int(sql, &[])).unwrap()
+}
+
+fn parts_of_the_index(server: &Server) -> i64 {
+    ask(server, "SELECT count(DISTINCT segid) FROM search_index_idx")
+}
+
 /// Returns the maximum number of statements in one transaction, and the number of transactions.
 fn most_statements() -> (usize, u64) {
     let closures = seen::closures();

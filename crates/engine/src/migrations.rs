@@ -12,6 +12,7 @@ const OWN: &[Migration] = &[
     accounts::CLOSING,
     search::MIGRATION,
     search::PENDING,
+    search::MERGING,
     log::MIGRATION,
     log::ORDINARY,
     log::SHARED_DATA,

@@ -77,6 +77,16 @@ CREATE INDEX search_texts_pending ON search_texts (account_id, number) WHERE pen
 ",
 };
 
+/// SQLite would merge parts of its index in the transaction that adds to it, up to some hundred pages at a time.
+pub const MERGING: Migration = Migration {
+    number: 180,
+    name: "merging the search index in slices",
+    sql: "
+-- sqlite
+INSERT INTO search_index (search_index, rank) VALUES ('automerge', 0);
+",
+};
+
 /// How the records of a kind that have some words are found.
 pub enum Way {
     /// By the index: a `SELECT` of their ids, and its values from $3 on.
@@ -277,7 +287,9 @@ fn newest_by_texts(
 const MAX_TEXTS: i64 = 256;
 /// Maximum number of texts to add at a time, and of their characters together: some milliseconds of the writer.
 const CHUNK: i64 = 1000;
-const MAX_CHARACTERS: i64 = 64 * 1024;
+const MAX_CHARACTERS: i64 = 32 * 1024;
+/// Number of pages of the index to merge at a time: some milliseconds of the writer as well.
+const MERGED: i64 = 16;
 
 /// How often pending texts are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -313,6 +325,9 @@ pub fn tidy(store: &Store) -> Result<bool> {
         pieces::sample(tx)?;
         add_pending(tx, adding)
     })?;
+    if added > 0 {
+        while store.write_now(SHARED, |tx| tx.merge_index("search_index", MERGED))? {}
+    }
     Ok(added > 0 && waiting > added || unsampled >= 2 * CHUNK)
 }
 

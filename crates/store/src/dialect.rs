@@ -247,6 +247,19 @@ impl Tx<'_> {
         }
     }
 
+    /// Merges a few pages of a full-text index of SQLite, of which each addition makes a part; returns whether there may be more to
+    /// merge. PostgreSQL has no such parts.
+    pub fn merge_index(&mut self, index: &str, pages: i64) -> Result<bool> {
+        if self.dialect() == Dialect::Postgres {
+            return Ok(false);
+        }
+        let changes = "SELECT total_changes()";
+        let before = self.int(changes, &[])?;
+        self.execute(&format!("INSERT INTO {index} ({index}, rank) VALUES ('merge', $1)"), &[pages.into()])?;
+        // The statement counts as a change, also if there was nothing to merge.
+        Ok(self.int(changes, &[])? > before + 1)
+    }
+
     /// Waits for, then keeps out, other nodes that call this, until the end of the transaction.
     /// For what concerns the whole database; on SQLite the write transaction itself does it.
     pub fn hold_all(&mut self) -> Result<()> {
