@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::server;
+pub use load::invoice_body;
 use load::{Operation, Phase};
 use postgres::Postgres;
 use site::{Database, Program, Seed, Side};

@@ -22,6 +22,7 @@ mod documents;
 mod invoice;
 mod limit;
 mod load;
+mod mixed;
 mod printing;
 mod product;
 mod report;
@@ -42,7 +43,7 @@ use report::{Figure, Report, thousands};
 use server::{Data, Server};
 
 const USAGE: &str =
-    "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in | --console | --load | --soak] [--write]
+    "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in | --console | --load | --mixed | --soak] [--write]
 
   --alone       only subscriptions, flows and timed events
   --documents   only invoices and clients, on SQLite and PostgreSQL
@@ -50,11 +51,15 @@ const USAGE: &str =
   --console     only the screens in the browser, with Chromium
   --load        only what one server takes: closed and open loop, 1 to 1,000 connections, 10,000 idle ones;
                 needs `ulimit -n 20000`
+  --mixed       only the response times of each kind of request, at half of what the server takes
   --soak        only an hour of mixed load, with samples of memory and descriptors
   --quick       short measurements, and 100,000 rows instead of 1,000,000
   --write       also update the figures in docs/performance.md
 
   BENCH_SECONDS   seconds per measurement, 6 by default (--soak: 3600 in total); preceded by a warm-up of a third of that
+  BENCH_RATE      --mixed: requests per second, instead of half of what the server takes
+  BENCH_FOLDER    --mixed: a folder that keeps the database for the next run
+  BENCH_SETTINGS  --mixed: settings of the server, such as `workers=2 threads=4`
   KANTOOR_BIN     the server binary to measure; by default, it is built from this folder";
 
 /// The table size at which every figure with a limit is measured.
@@ -72,7 +77,8 @@ fn main() -> ExitCode {
         bare::serve(&args[1..]);
         return ExitCode::SUCCESS;
     }
-    let flags = ["--quick", "--write", "--alone", "--documents", "--sign-in", "--console", "--load", "--soak"];
+    let flags =
+        ["--quick", "--write", "--alone", "--documents", "--sign-in", "--console", "--load", "--mixed", "--soak"];
     if let Some(odd) = args.iter().find(|arg| !flags.contains(&arg.as_str())) {
         eprintln!("{USAGE}");
         return if matches!(odd.as_str(), "--help" | "-h") { ExitCode::SUCCESS } else { ExitCode::from(2) };
@@ -87,6 +93,16 @@ fn main() -> ExitCode {
         println!("{}", table.markdown());
         if has("--write") {
             report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "console", &table.markdown());
+        }
+        return ExitCode::SUCCESS;
+    }
+    if has("--mixed") {
+        let rate = std::env::var("BENCH_RATE").ok().map(|text| text.parse().expect("BENCH_RATE is a number"));
+        let rows = if has("--quick") { 100_000 } else { 1_000_000 };
+        let table = mixed::measure(rows, Duration::from_secs_f64(seconds(has("--quick"))), rate);
+        println!("{table}");
+        if has("--write") {
+            report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "mixed", &table);
         }
         return ExitCode::SUCCESS;
     }

@@ -85,6 +85,12 @@ pub fn wait_for_pdfs(db: &Path, wanted: i64) {
     wait(db, "SELECT count(*) FROM document_pdfs", |made| made >= wanted);
 }
 
+/// Waits until no job is due or running.
+pub fn wait_for_jobs(db: &Path) {
+    let sql = "SELECT count(*) FROM jobs WHERE lane = 'printing' AND state IN ('ready', 'running')";
+    wait(db, sql, |left| left == 0);
+}
+
 fn wait(db: &Path, count: &str, done: impl Fn(i64) -> bool) {
     let conn = Connection::open(db).unwrap();
     while !done(conn.query_row(count, [], |row| row.get(0)).unwrap()) {

@@ -57,6 +57,18 @@ impl Data {
         data
     }
 
+    /// The same in a folder inside this one, unless an earlier run has made it there.
+    pub fn kept(binary: &Path, folder: &Path, rows: i64) -> Data {
+        let folder = folder.join(format!("rows-{rows}"));
+        let secret = folder.join("key.txt");
+        if let Ok(key) = fs::read_to_string(&secret) {
+            return Data { folder, key };
+        }
+        let data = Data::make(binary, &folder, rows);
+        fs::write(secret, &data.key).unwrap();
+        data
+    }
+
     /// Creates a folder with an empty account.
     pub fn empty(binary: &Path, folder: &Path) -> Data {
         Data::create(binary, folder, &[]).1
