@@ -25,7 +25,7 @@ PROOFS = {
     "power": (disks.power, 20, "power cuts that drop unsynced writes: nothing acknowledged is lost"),
     "full-disk": (disks.full, 5, "a full disk: refused with 503, nothing lost, goes on when there is room"),
     "failed-sync": (disks.failed_sync, 5, "a sync that fails: nothing is acknowledged after it"),
-    "clock": (clock.jumps, 8, "clock jumps under load: nothing lost, work does not stand still"),
+    "clock": (clock.jumps, 10, "clock jumps under load: nothing lost, work does not stand still"),
     "neighbours": (neighbours.neighbours, 1, "one account attacks, another one works on; --rounds 0 only measures"),
     "nodes": (nodes.nodes, 8, "three nodes with different clocks, paused in turn: nothing is sent twice without a mark"),
     "schemathesis": (inputs.schemathesis, 50, "generated requests to every operation; --rounds is examples per operation"),

@@ -27,10 +27,16 @@ def jumps(given):
             load.start()
             load.wait_for(30)
             load.end()
-            return outcome(load, given.rounds, ("jumps", "an hour, ten days and 400 days, forward and back"))
+            return outcome(load, given.rounds, ("jumps", told(JUMPS[: given.rounds])))
         finally:
             site.kantoor.kill()
             machine.remove()
+
+
+def told(jumps):
+    """Returns the distances that were jumped, such as "1 h, 240 h, forward and back"."""
+    hours = sorted({abs(jump) // HOUR for jump in jumps} - {0})
+    return ", ".join(f"{number} h" for number in hours) + (", forward and back" if any(jump < 0 for jump in jumps) else "")
 
 
 def goes_on(site, metrics):

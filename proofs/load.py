@@ -65,7 +65,7 @@ class Load:
             if status == 201:
                 made = json.loads(body)["data"]
                 self.acknowledged[name] = (kind, made["id"], made.get("number"))
-            elif status == 503 and b"nothing was changed" in body:
+            elif status == 503 and (b"nothing was changed" in body or b"nothing was stored" in body):
                 self.refused[name] = f"refused: {body[:300]}"
             elif status in (408, 503):
                 # 408: the clock jumped past the deadline of an upload, and the client is told to send it again.

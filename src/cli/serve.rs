@@ -104,6 +104,8 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     if app.config.files.starts_with("s3://") {
         tokio::spawn(check_files(app.clone()));
     }
+    let web = app.web.clone();
+    tokio::task::spawn_blocking(move || web.prepare());
     notify::notify("READY=1");
     tokio::spawn(notify::watch());
     server::serve(app.clone(), listener, told_to_stop()).await;

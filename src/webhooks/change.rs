@@ -39,6 +39,8 @@ pub(crate) const MEMBERS: &[Part] = &[
 
 const AFTER: Part = Part("after", "integer 0 9223372036854775807", "Only events with a higher sequence number.");
 const WITH_DATA: Part = Part("data", "string", "`0` for events without their records: `data` is empty.");
+const NAMED: Part =
+    Part("named", "string", "`0` for messages without an `event` line: an EventSource gets all of them as `message`.");
 const QUERY: &[Part] = &[
     AFTER,
     Part("before", "integer 1 9223372036854775807", "Only events with a lower sequence number."),
@@ -78,7 +80,7 @@ pub fn resource() -> Resource {
         .returns(Returns::Feed(MEMBERS, QUERY))
         .extension()
         .route(Method::Get, "/events/stream", "Stream events as server-sent events", stream)
-        .returns(Returns::Stream(&[AFTER, WITH_DATA]))
+        .returns(Returns::Stream(&[AFTER, WITH_DATA, NAMED]))
         .extension()
 }
 

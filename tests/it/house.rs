@@ -55,6 +55,14 @@ fn no_file_has_more_than_600_lines() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
+/// An override of the profile for the package of the program resets `strip`.
+#[test]
+fn the_program_is_stripped() {
+    let manifest = text(Path::new("Cargo.toml"));
+    let (_, release) = manifest.split_once("[profile.release]").unwrap();
+    assert!(release.contains("\nstrip = \"symbols\"\n") && !release.contains("\nkantoor."), "{release}");
+}
+
 /// The data of the demo is a list, and not better in pieces.
 #[test]
 fn no_function_has_more_than_80_lines() {

@@ -51,7 +51,13 @@ impl From<age::DecryptError> for Error {
         match error {
             age::DecryptError::NoMatchingKeys => Error::WrongIdentity,
             age::DecryptError::Io(error) => error.into(),
-            other => Error::Damaged(other.to_string()),
+            // The texts of age are stubs.
+            age::DecryptError::InvalidHeader => Error::Damaged("its age header is invalid".to_string()),
+            age::DecryptError::InvalidMac => Error::Damaged("its age header was altered".to_string()),
+            age::DecryptError::UnknownFormat => Error::Damaged("its version of age is unknown".to_string()),
+            age::DecryptError::DecryptionFailed
+            | age::DecryptError::KeyDecryptionFailed
+            | age::DecryptError::ExcessiveWork { .. } => Error::Damaged("it cannot be decrypted".to_string()),
         }
     }
 }

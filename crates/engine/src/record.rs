@@ -29,7 +29,9 @@ use crate::json::Json;
 pub use any::{AnyFields, AnyRecord, HIDDEN, Layout};
 pub(crate) use any::{search_text, stored, write_hidden, write_json, write_logged};
 pub use body::{Body, Fields};
-pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
+pub use checked::{
+    Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website, countries,
+};
 pub use field::{AnyKind, Field, FieldInfo, blank};
 pub use html::Html;
 pub use kinds::{

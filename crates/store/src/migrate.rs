@@ -42,30 +42,36 @@ fn must_be_complete(store: &Store) -> Result<()> {
 
 /// Applies the missing migrations, also to the target of a copy.
 pub(crate) fn apply_while_copying(store: &Store, migrations: &[Migration]) -> Result<Vec<u32>> {
-    store.write_now(0, move |tx: &mut Tx| {
+    let is_new = store.write_now(0, move |tx: &mut Tx| {
         tx.hold_all()?;
         let ledger = tx.dialect().schema(LEDGER);
-        tx.script(&ledger)
+        tx.script(&ledger)?;
+        Ok::<_, Error>(version(tx)? == 0)
     })?;
-    let program = newest(migrations);
+    let (program, mut applied) = (newest(migrations), Vec::new());
+    // A new database has nothing that others wait for: one commit, instead of one and its sync for each.
+    let at_once = if is_new { migrations.len().max(1) } else { 1 };
+    for some in migrations.chunks(at_once) {
+        let some = some.to_vec();
+        applied.extend(store.write_now(0, move |tx: &mut Tx| apply_some(tx, &some, program))?);
+    }
+    Ok(applied)
+}
+
+/// Applies those of `migrations` that the database lacks, and returns their numbers.
+fn apply_some(tx: &mut Tx, migrations: &[Migration], program: u32) -> Result<Vec<u32>> {
+    tx.hold_all()?;
+    let database = version(tx)?;
+    if database > program {
+        return Err(Error::NewerSchema { database, program });
+    }
     let mut applied = Vec::new();
-    for migration in migrations.iter().copied() {
-        let fresh = store.write_now(0, move |tx: &mut Tx| {
-            tx.hold_all()?;
-            let database = version(tx)?;
-            if database > program {
-                return Err(Error::NewerSchema { database, program });
-            }
-            if migration.number <= database {
-                return Ok(false);
-            }
-            let sql = tx.dialect().schema(migration.sql);
-            tx.script(&sql).map_err(|error| of_migration(error, &migration))?;
-            let values = [i64::from(migration.number).into(), migration.name.into()];
-            tx.execute("INSERT INTO schema_migrations (number, name) VALUES ($1, $2)", &values)?;
-            Ok(true)
-        })?;
-        applied.extend(fresh.then_some(migration.number));
+    for migration in migrations.iter().filter(|migration| migration.number > database) {
+        let sql = tx.dialect().schema(migration.sql);
+        tx.script(&sql).map_err(|error| of_migration(error, migration))?;
+        let values = [i64::from(migration.number).into(), migration.name.into()];
+        tx.execute("INSERT INTO schema_migrations (number, name) VALUES ($1, $2)", &values)?;
+        applied.push(migration.number);
     }
     Ok(applied)
 }

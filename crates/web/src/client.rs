@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -84,7 +84,7 @@ impl Answer {
 /// The client for outgoing calls; created once, cheap to clone.
 #[derive(Clone)]
 pub struct Client {
-    http: reqwest::Client,
+    http: Arc<Http>,
     allowed: Arc<[Network]>,
     answer_limit: usize,
 }
@@ -112,48 +112,18 @@ const OURS: [&str; 11] = [
 ];
 
 impl Client {
-    /// Reads the certificates of this machine's authorities. Without any, calls over TLS fail. `Err` for an invalid
-    /// User-Agent.
+    /// Creates a client. `Err` for an invalid User-Agent.
     pub fn new(settings: Settings) -> Result<Client, String> {
-        // An earlier caller installed the same provider; see Cargo.toml.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let allowed: Arc<[Network]> = settings.allowed.into();
-        let builder = || {
-            reqwest::Client::builder()
-                .user_agent(settings.user_agent.as_str())
-                .timeout(settings.timeout)
-                // If both ended at the same time, a call that never connected would count as possibly sent.
-                .connect_timeout(settings.connect_timeout.min(settings.timeout * 9 / 10))
-                .dns_resolver(Resolver { allowed: allowed.clone() })
-                .redirect(redirect::Policy::none())
-                .referer(false)
-                // A proxy would connect on our behalf, to addresses that we do not allow.
-                .no_proxy()
-                // The caller decides about retries.
-                .retry(retry::never())
-                // The other side may close a reused connection at that moment: "possibly sent", for nothing. It would also
-                // be bound to the runtime of the first caller.
-                .pool_max_idle_per_host(0)
-                .http1_only()
-                // Other crates may enable these; the limit of a response applies to the bytes that were sent.
-                .no_gzip()
-                .no_brotli()
-                .no_deflate()
-                .no_zstd()
-        };
-        // A machine without certificates can do everything else.
-        let uncertified = |error: reqwest::Error| {
-            let http = builder().tls_certs_only([]).build()?;
-            tracing::warn!(
-                cause = deepest(&error),
-                "Calls over TLS fail: install the package ca-certificates and restart."
-            );
-            Ok(http)
-        };
-        let http = builder().build().or_else(uncertified);
-        let http =
-            http.map_err(|error: reqwest::Error| format!("outgoing calls are not possible: {}", deepest(&error)))?;
-        Ok(Client { http, allowed, answer_limit: settings.answer_limit })
+        HeaderValue::from_str(&settings.user_agent).map_err(|error| error.to_string())?;
+        let (allowed, answer_limit): (Arc<[Network]>, _) = (settings.allowed.clone().into(), settings.answer_limit);
+        let http = Http { settings, allowed: allowed.clone(), opened: OnceLock::new() };
+        Ok(Client { http: Arc::new(http), allowed, answer_limit })
+    }
+
+    /// Reads the certificates of this machine's authorities, which takes a moment, before the first call does.
+    pub fn prepare(&self) {
+        // The first call says why there can be none.
+        let _ = self.http.open();
     }
 
     /// Returns a client that reads this many bytes of a response.
@@ -189,7 +159,14 @@ impl Client {
         let host = url.host_str().unwrap_or_default().to_owned();
         let told = |error: reqwest::Error| Failure::told_by(&error, &host);
 
-        let call = self.http.request(request.method, url).headers(headers).body(request.body);
+        let http = self.http.clone();
+        let opened = match http.opened.get() {
+            Some(opened) => opened.clone(),
+            None => {
+                tokio::task::spawn_blocking(move || http.open()).await.map_err(|e| Failure::NotSent(e.to_string()))?
+            }
+        };
+        let call = opened.map_err(Failure::NotSent)?.request(request.method, url).headers(headers).body(request.body);
         let mut response = call.send().await.map_err(told)?;
         let mut answer = Answer {
             status: response.status().as_u16(),
@@ -224,6 +201,61 @@ impl Client {
                 .map_err(|why| Refused(format!("The address {address} is not allowed: {why}.")))?;
         }
         Ok(url)
+    }
+}
+
+/// The connections of a client, which need the certificates of this machine's authorities. Reading those takes a tenth of a second,
+/// and most commands call nobody.
+struct Http {
+    settings: Settings,
+    allowed: Arc<[Network]>,
+    opened: OnceLock<Result<reqwest::Client, String>>,
+}
+
+impl Http {
+    fn open(&self) -> Result<reqwest::Client, String> {
+        self.opened
+            .get_or_init(|| self.build().map_err(|error| format!("No calls are possible: {}.", deepest(&error))))
+            .clone()
+    }
+
+    /// Without any certificates, calls over TLS fail. A machine without them can do everything else.
+    fn build(&self) -> reqwest::Result<reqwest::Client> {
+        // An earlier caller installed the same provider; see Cargo.toml.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        self.builder().build().or_else(|error| {
+            let http = self.builder().tls_certs_only([]).build()?;
+            tracing::warn!(
+                cause = deepest(&error),
+                "Calls over TLS fail: install the package ca-certificates and restart."
+            );
+            Ok(http)
+        })
+    }
+
+    fn builder(&self) -> reqwest::ClientBuilder {
+        let Settings { timeout, connect_timeout, user_agent, .. } = &self.settings;
+        reqwest::Client::builder()
+            .user_agent(user_agent.as_str())
+            .timeout(*timeout)
+            // If both ended at the same time, a call that never connected would count as possibly sent.
+            .connect_timeout((*connect_timeout).min(*timeout * 9 / 10))
+            .dns_resolver(Resolver { allowed: self.allowed.clone() })
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            // A proxy would connect on our behalf, to addresses that we do not allow.
+            .no_proxy()
+            // The caller decides about retries.
+            .retry(retry::never())
+            // The other side may close a reused connection at that moment: "possibly sent", for nothing. It would also
+            // be bound to the runtime of the first caller.
+            .pool_max_idle_per_host(0)
+            .http1_only()
+            // Other crates may enable these; the limit of a response applies to the bytes that were sent.
+            .no_gzip()
+            .no_brotli()
+            .no_deflate()
+            .no_zstd()
     }
 }
 

@@ -158,7 +158,13 @@ fn a_brief_stream_has_no_records(db: Db) {
     assert_eq!((task.id, task.event.as_str()), (first.id + 1, "task.created"), "products are not for this caller");
     let task = whole.next();
     assert_eq!((task.event.as_str(), &task.data["data"]["title"]), ("task.created", &json!("Call")));
+    // A browser has one handler for messages without a name.
+    let mut unnamed = Stream::open(&client, &format!("?data=0&named=0&after={}", first.id - 1), None);
+    let lines = unnamed.lines();
+    assert!(!lines.iter().any(|line| line.starts_with("event:")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("\"type\":\"product.created\"")), "{lines:?}");
     assert_eq!(client.get("/v1/events/stream?data=x").expect(422).faults(), ["data: invalid_choice"]);
+    assert_eq!(client.get("/v1/events/stream?named=x").expect(422).faults(), ["named: invalid_choice"]);
 }
 
 fn a_stream_ends_with_its_key(db: Db) {

@@ -39,7 +39,7 @@ pub async fn open(
 ) -> Result<Response<Body>> {
     let headers = &head.headers;
     let account = caller.account.number;
-    let brief = is_brief(query)?;
+    let (brief, unnamed) = (is_without(query, "data")?, is_without(query, "named")?);
     let after = match start(headers, query)? {
         Some(seq) => seq,
         None => app.store.read(move |tx| log::last(tx, account)).await?,
@@ -62,6 +62,7 @@ pub async fn open(
             scope,
             account,
             brief,
+            unnamed,
             after,
             said: Instant::now(),
             greeted: false,
@@ -86,12 +87,12 @@ fn start(headers: &HeaderMap, query: &Query) -> Result<Option<i64>> {
     last.map(Some).ok_or_else(wrong)
 }
 
-/// Whether the client wants events without their records (`data=0`).
-fn is_brief(query: &Query) -> Result<bool> {
-    match query.get("data") {
+/// Whether the client does without the records (`data=0`), or without the names of events (`named=0`).
+fn is_without(query: &Query, part: &'static str) -> Result<bool> {
+    match query.get(part) {
         None | Some("1") => Ok(false),
         Some("0") => Ok(true),
-        Some(_) => Err(Error::field("data", violation(FieldCode::InvalidChoice, "must be one of: 0, 1"))),
+        Some(_) => Err(Error::field(part, violation(FieldCode::InvalidChoice, "must be one of: 0, 1"))),
     }
 }
 
@@ -105,6 +106,8 @@ struct Follower {
     account: i64,
     /// Without the records: for screens that reload what changed.
     brief: bool,
+    /// Without the line `event`: a browser then has one handler for all of them.
+    unnamed: bool,
     after: i64,
     said: Instant,
     greeted: bool,
@@ -137,7 +140,7 @@ impl Follower {
                 self.app.metrics.streamed.inc_by(lines.len() as u64);
                 let (now, site, key) = (self.app.clock.now(), self.app.site.clone(), caller.key.clone());
                 let viewer = Viewer { account, now, site, may: Arc::new(move |scope: &str| key.may(scope)) };
-                return Some((Ok(written(&lines, &viewer, self.brief)), self));
+                return Some((Ok(written(&lines, &viewer, self.brief, self.unnamed)), self));
             }
             // A heartbeat keeps the connection open.
             if self.said.elapsed() >= Duration::from_secs(self.app.config.stream_heartbeat_seconds.max(1)) {
@@ -154,10 +157,11 @@ impl Follower {
     }
 }
 
-fn written(lines: &[log::Line], viewer: &Viewer, brief: bool) -> Bytes {
+fn written(lines: &[log::Line], viewer: &Viewer, brief: bool, unnamed: bool) -> Bytes {
     let mut text = Vec::with_capacity(1024 * lines.len());
     for line in lines {
-        text.extend_from_slice(format!("id: {}\nevent: {}\ndata: ", line.seq, line.name).as_bytes());
+        let name = if unnamed { String::new() } else { format!("event: {}\n", line.name) };
+        text.extend_from_slice(format!("id: {}\n{name}data: ", line.seq).as_bytes());
         // JSON as the API writes it has no line breaks.
         if brief {
             line.write_change("", &mut text)

@@ -273,16 +273,24 @@ const NAMES: &[(&str, &str)] = &[
     ("griekenland", "GR"),
 ];
 
+/// The countries of ISO 3166: the codes of two and of three letters, and the English short name.
+const COUNTRIES: &str = include_str!("countries.txt");
+
+/// Returns the codes and the name of every country.
+pub fn countries() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    COUNTRIES.lines().filter_map(|line| {
+        let (short, rest) = line.split_once(' ')?;
+        let (long, name) = rest.split_once(' ')?;
+        Some((short, long, name))
+    })
+}
+
 fn country(text: &str) -> Result<String, Violation> {
-    let upper = text.to_uppercase();
-    let lower = text.to_lowercase();
-    let by_code = rust_iso3166::from_alpha2(&upper).or_else(|| rust_iso3166::from_alpha3(&upper));
-    let found = by_code.map(|country| country.alpha2).or_else(|| {
+    let (upper, lower) = (text.to_uppercase(), text.to_lowercase());
+    let by_code = countries().find(|(short, long, _)| *short == upper || *long == upper);
+    let found = by_code.map(|(short, ..)| short).or_else(|| {
         let ours = NAMES.iter().find(|(name, _)| *name == lower).map(|(_, code)| *code);
-        ours.or_else(|| {
-            let standard = rust_iso3166::ALL.iter().find(|country| country.name.to_lowercase() == lower);
-            standard.map(|country| country.alpha2)
-        })
+        ours.or_else(|| countries().find(|(.., name)| name.to_lowercase() == lower).map(|(short, ..)| short))
     });
     found.map(str::to_string).ok_or_else(|| malformed("must be the name of a country or its ISO 3166 code, such as NL"))
 }
