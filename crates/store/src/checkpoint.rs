@@ -14,12 +14,20 @@ use crate::{Error, Result};
 /// A checkpoint after this many bytes, four times SQLite's own: a page that many commits change is copied to the main file
 /// once per checkpoint.
 const BYTES: i64 = 16 * 1024 * 1024;
-/// The writer does it itself when the log has this many bytes, because the thread does not keep up.
-const MOST_BYTES: i64 = 8 * BYTES;
+/// The writer does it itself when the log has this many bytes, because the thread is stuck. Everybody waits for that: copying 30 MB
+/// takes a quarter of a second on a good disk.
+const MOST_BYTES: i64 = 32 * BYTES;
 /// The writer copies this much in a millisecond or two.
 const FEW_BYTES: i64 = 512 * 1024;
-/// How often the thread copies what was written while it copied.
+/// The thread copies what was written while it copied. If that does not become little in this many rounds, the writer copies more.
 const ROUNDS: usize = 4;
+/// After this many rounds, the writer pauses after each commit until the thread is done, longer with each round. That is less than it
+/// would take to copy.
+const ROUNDS_WITHOUT_PAUSES: usize = 8;
+/// How much longer the writer pauses with each round, in milliseconds.
+const PAUSE: u64 = 5;
+/// After this many rounds, readers keep the log from being copied.
+const MOST_ROUNDS: usize = 20;
 /// How often the thread looks whether there is enough to copy.
 const EVERY: Duration = Duration::from_millis(100);
 /// How long it waits for a reader whose snapshot needs the log as it is.
@@ -37,6 +45,8 @@ struct Shared {
     commits: AtomicU64,
     /// Whether almost everything is copied.
     is_almost_done: AtomicBool,
+    /// How long the writer pauses after each commit, in milliseconds, because the thread does not keep up.
+    pause: AtomicU64,
     stopped: Mutex<bool>,
     woken: Condvar,
 }
@@ -60,6 +70,10 @@ impl Checkpoints {
     /// Called by the writer after a commit. Copies the rest if it is small, until the log starts over.
     pub(crate) fn committed(&mut self, writer: &Connection) {
         self.shared.commits.fetch_add(1, Ordering::Relaxed);
+        let pause = self.shared.pause.load(Ordering::Relaxed);
+        if pause > 0 {
+            std::thread::sleep(Duration::from_millis(pause));
+        }
         let begins = self.shared.is_almost_done.swap(false, Ordering::Relaxed);
         if !begins && self.seen.is_none() {
             return;
@@ -94,7 +108,9 @@ impl Shared {
                 continue;
             }
             known = commits;
-            match copy(conn, page) {
+            let copied = copy(conn, page, &self.pause);
+            self.pause.store(0, Ordering::Relaxed);
+            match copied {
                 Ok(Copied::Nothing) => {}
                 Ok(Copied::AlmostAll) => self.is_almost_done.store(true, Ordering::Relaxed),
                 Ok(Copied::Some) => pause = LATER,
@@ -115,21 +131,30 @@ impl Shared {
 
 enum Copied {
     Nothing,
-    /// A reader needs the rest of the log, or the writer is faster.
+    /// A reader needs the rest of the log.
     Some,
     AlmostAll,
 }
 
-/// Copies the log, if it is long enough.
-fn copy(conn: &Connection, page: i64) -> Result<Copied> {
-    if checkpoint(conn, "NOOP")?.left() * page < BYTES {
+/// Copies the log, if it is long enough. Under load, what the writer adds meanwhile is copied again and again, until it is little:
+/// a pause would leave so much that the writer has to copy it.
+fn copy(conn: &Connection, page: i64, pause: &AtomicU64) -> Result<Copied> {
+    let mut before = checkpoint(conn, "NOOP")?;
+    if before.left() * page < BYTES {
         return Ok(Copied::Nothing);
     }
-    for _ in 0..ROUNDS {
+    for round in 1..=MOST_ROUNDS {
         checkpoint(conn, "PASSIVE")?;
-        if checkpoint(conn, "NOOP")?.left() * page < FEW_BYTES {
+        let after = checkpoint(conn, "NOOP")?;
+        let few = if round > ROUNDS { 4 * FEW_BYTES } else { FEW_BYTES };
+        if after.left() * page < few {
             return Ok(Copied::AlmostAll);
         }
+        if after.copied == before.copied {
+            break;
+        }
+        pause.store(PAUSE * round.saturating_sub(ROUNDS_WITHOUT_PAUSES) as u64, Ordering::Relaxed);
+        before = after;
     }
     Ok(Copied::Some)
 }
@@ -176,15 +201,16 @@ mod tests {
         let page: i64 = writer.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap();
         writer.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
         write(&writer, 2);
-        assert!(matches!(copy(&writer, page), Ok(Copied::Nothing)));
+        let none = AtomicU64::new(0);
+        assert!(matches!(copy(&writer, page, &none), Ok(Copied::Nothing)));
         write(&writer, 20);
         let reader = Connection::open(&path).unwrap();
         reader.execute_batch("BEGIN; SELECT count(*) FROM pieces").unwrap();
         write(&writer, 20);
         let beside = Connection::open(&path).unwrap();
-        assert!(matches!(copy(&beside, page), Ok(Copied::Some)), "a reader needs the rest");
+        assert!(matches!(copy(&beside, page, &none), Ok(Copied::Some)), "a reader needs the rest");
         reader.execute_batch("COMMIT").unwrap();
-        assert!(matches!(copy(&beside, page), Ok(Copied::AlmostAll)));
+        assert!(matches!(copy(&beside, page, &none), Ok(Copied::AlmostAll)));
         drop((reader, beside));
 
         let mut checkpoints = Checkpoints::start(Connection::open(&path).unwrap(), &writer).unwrap();
@@ -205,12 +231,14 @@ mod tests {
         let writer = Connection::open(&path).unwrap();
         writer.pragma_update(None, "journal_mode", "wal").unwrap();
         writer.execute("CREATE TABLE pieces (piece BLOB) STRICT", []).unwrap();
+        let page: i64 = writer.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap();
         let mut checkpoints = Checkpoints::start(Connection::open(&path).unwrap(), &writer).unwrap();
         let (mut started_over, mut last) = (0, 0);
         while started_over < 2 {
             write(&writer, 1);
             checkpoints.committed(&writer);
             let log = checkpoint(&writer, "NOOP").unwrap().log;
+            assert!(log * page < MOST_BYTES, "the writer would have to copy it");
             started_over += usize::from(log < last);
             last = log;
         }
