@@ -490,8 +490,8 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
             let message = format!("{} is final and cannot be deleted; {way}.", document.number);
             return Err(Error::new(DOCUMENT_NOT_DRAFT, message));
         }
-        if !records::loosen(tx, ctx, &document)? {
-            return Ok(records::once_more(delete::<K>, &call));
+        if let Some(more) = records::loosen(tx, ctx, &document, delete::<K>, &call)? {
+            return Ok(more);
         }
         records::remove(tx, ctx, &document)?;
         Ok(match K::WHICH {

@@ -35,6 +35,7 @@ use crate::documents::{
 use crate::files::{self, DropContent, usage};
 use crate::mail::outcome::Followers;
 use crate::mail::{self, Deliver, listed};
+use crate::overview::verification::{self as verification_of_log, VerifyLog};
 use crate::payments::collecting::{self, Collect, ProviderNews};
 use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
@@ -334,6 +335,7 @@ fn migrations() -> Vec<Migration> {
         lines::MIGRATION,
         lines::SOURCES,
         names::MIGRATION,
+        verification_of_log::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]
@@ -430,6 +432,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<SendHeads>(),
     JobKind::of::<RunImport>(),
     JobKind::of::<UndoImport>(),
+    JobKind::of::<VerifyLog>(),
 ];
 
 /// The tables whose rows are processed under a lease.

@@ -1,6 +1,6 @@
 // The audit trail: every change, newest first, by person and kind of record; and what was different before.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, useLoad } from "../api.js";
+import { get, post, useLoad } from "../api.js";
 import { ChangeLine, RecordName, told } from "../change.js";
 import { ChoiceBox, DayBox } from "../field.js";
 import { a, div, h, li, ol, p, span, strong } from "../html.js";
@@ -12,6 +12,8 @@ import { given, t, tableName } from "../words.js";
 
 /** @typedef {import("../api.js").Item} Item */
 const LIMIT = 50;
+/** How often the progress of a verification is asked for, in milliseconds. */
+const ASK_AGAIN = 1000;
 
 export function Audit() {
   const query = new URLSearchParams(place.value.query);
@@ -19,10 +21,18 @@ export function Audit() {
   const { lines, more, error, loading, next } = useChanges(filter);
   const [verified, setVerified] = useState(/** @type {Item | null} */ (null));
   const [verifying, setVerifying] = useState(false);
+  const left = useRef(false);
+  useEffect(() => () => { left.current = true; }, []);
   const verify = async () => {
     setVerifying(true);
     try {
-      setVerified((await get("/v1/audit/verification")).data);
+      let found = (await post("/v1/audit/verification", undefined, { keep: true })).data;
+      while (!left.current && found.state === "running") {
+        setVerified(found);
+        await new Promise((resume) => setTimeout(resume, ASK_AGAIN));
+        found = (await get("/v1/audit/verification", { quiet: true })).data;
+      }
+      setVerified(found);
     } catch (error) { sayError(error); } finally { setVerifying(false); }
   };
   const people = /** @type {Item[]} */ (useLoad(may("users.read") ? "/v1/users?per_page=100" : null).answer?.data ?? []);
@@ -45,7 +55,9 @@ export function Audit() {
 }
 
 /** @param {{ verified: Item }} properties */
-const Verified = ({ verified }) => (verified.intact
+const Verified = ({ verified }) => (verified.state !== "done"
+  ? div({ class: "notice", role: "status" }, t("audit.verifying", { done: count(verified.lines), all: count(verified.total) }))
+  : verified.intact
   ? div({ class: "notice good", role: "status" }, span(null, t("audit.intact", { n: verified.lines, count: count(verified.lines) }), div({ class: "hash" }, `${t("audit.head")}: ${verified.head}`)))
   : div({ class: "problem", role: "alert" }, div(null, strong(null, t("audit.broken")), p(null, verified.problem))));
 

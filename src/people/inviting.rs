@@ -171,8 +171,8 @@ fn delete(call: Call) -> Result<Work> {
         if user.is_active_owner() {
             check_other_owner(tx, ctx, &user.base.id)?;
         }
-        if !records::loosen(tx, ctx, &user)? {
-            return Ok(records::once_more(delete, &call));
+        if let Some(more) = records::loosen(tx, ctx, &user, delete, &call)? {
+            return Ok(more);
         }
         records::remove(tx, ctx, &user)?;
         session::end_all_of_user(tx, ctx, &user.base.id)?;

@@ -73,8 +73,8 @@ pub fn merge<R: Merged, B: Duplicate>(call: Call) -> Result<Work> {
             return Ok(Answer::record(ctx, &kept, DETAIL).with_texts("warnings", &input.warnings));
         };
         // If this is interrupted, both still exist and the caller can merge them again.
-        if !records::move_links::<R>(tx, ctx, &duplicate.base().id, id)? {
-            return Ok(records::once_more(merge::<R, B>, &call));
+        if let Some(more) = records::move_links::<R>(tx, ctx, (&duplicate.base().id, id), merge::<R, B>, &call)? {
+            return Ok(more);
         }
         let (merged, mut warnings) = join(tx, ctx, &kept, &duplicate)?;
         warnings.splice(0..0, input.warnings.iter().cloned());

@@ -168,8 +168,8 @@ fn delete(call: Call) -> Result<Work> {
         if identity.is_default {
             return Err(Error::new(Code::InUse, "This is the default identity; make another one the default first."));
         }
-        if !records::loosen(tx, ctx, &identity)? {
-            return Ok(records::once_more(delete, &call));
+        if let Some(more) = records::loosen(tx, ctx, &identity, delete, &call)? {
+            return Ok(more);
         }
         records::remove(tx, ctx, &identity)?;
         Ok(Answer::empty())

@@ -423,6 +423,7 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
         ("deliver", r#"{"delivery":"x"}"#),
         ("import_run", r#"{"import":"x"}"#),
         ("import_undo", r#"{"import":"x"}"#),
+        ("verify_log", "{}"),
         ("subscriptions", "{}"),
         ("collect", r#"{"id":"x"}"#),
         ("provider_news", r#"{"id":"x","kind":"payment"}"#),

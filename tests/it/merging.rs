@@ -1,12 +1,13 @@
 //! Clients and suppliers that go away: deleted, or merged into another one.
 
 use serde_json::{Value, json};
+use store::{Dialect, seen};
 
 use crate::cli::{kantoor, said};
 use crate::direct_debit::{mandate, send_form, verify};
 use crate::on_both;
 use crate::server::Binary;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, execute};
 
 on_both![
     a_client_that_nothing_needs_is_deleted,
@@ -372,11 +373,46 @@ fn a_duplicate_with_many_records_is_merged_in_steps(db: Db) {
     let key = [("idempotency-key", "many")];
     let body = json!({"duplicate_id": other}).to_string();
     let path = format!("/v1/clients/{kept}/merge");
+    seen::closures();
     client.send("POST", &path, &key, &body).expect(200);
+    // Each record takes about four statements, and a transaction handles at most a hundred of a kind.
+    let closures = seen::closures();
+    let most = closures.iter().map(|closure| closure.statements).max().unwrap();
+    assert!(closures.len() > 2 && most < 900, "{} transactions, of {most} statements", closures.len());
     assert_eq!(client.send("POST", &path, &key, &body).expect(200).header("x-idempotent-replay"), "true");
     assert_eq!(total(&client, &format!("/v1/tasks?client_id={kept}")), 150);
     assert_eq!(total(&client, &format!("/v1/invoices?client_id={kept}")), 20);
     assert_eq!(total(&client, "/v1/clients"), 1);
+}
+
+/// Each slice of a merge asks for more of the records. If most records of the account have the link, PostgreSQL must not read the
+/// table, past those that were moved before.
+#[test]
+fn what_refers_to_a_duplicate_is_found_by_an_index() {
+    let Some(db) = Db::postgres() else { return };
+    let url = db.url.clone();
+    let server = Server::start(db);
+    let client = server.client();
+    let (kept, other) = (company(&client, "De Ster"), company(&client, "Ster"));
+    let task = client.post("/v1/tasks", json!({"title": "Call", "client_id": other})).expect(201).id();
+    merge(&client, &kept, &other);
+    let is_asked = |sql: &String| sql.starts_with("SELECT id FROM tasks ") && sql.contains("client_id");
+    let asked: Vec<String> = seen::statements(Dialect::Postgres).into_iter().filter(is_asked).collect();
+    assert!(!asked.is_empty());
+    execute(
+        &url,
+        &format!(
+            "INSERT INTO tasks SELECT (jsonb_populate_record(own, jsonb_build_object('id', 'x' || n))).*
+             FROM tasks AS own, generate_series(1, 5000) AS n WHERE own.id = '{task}';
+             ANALYZE tasks;"
+        ),
+    );
+    let mut beside = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+    for sql in asked {
+        let lines = beside.query(&format!("EXPLAIN {sql}"), &[&client.account, &kept]).unwrap();
+        let plan: Vec<String> = lines.iter().map(|line| line.get(0)).collect();
+        assert!(plan.iter().any(|line| line.contains("tasks_client")), "{sql}: {plan:#?}");
+    }
 }
 
 fn a_deleted_client_is_erased(db: Db) {

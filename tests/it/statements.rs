@@ -45,6 +45,7 @@ const SMALL: &[&str] = &[
     "mail_links",
     "key_limits",
     "log_heads",
+    "log_verifications",
     "nodes",
     "holds",
     "backups",

@@ -15,7 +15,7 @@ use crate::error::{FieldCode, FieldErrors, Result, violation};
 use crate::json::Json;
 pub use crate::query::{Query, whole_number};
 use crate::record::{AnyRecord, Views, write_json};
-use crate::tables;
+use crate::tables::{self, Ahead};
 use crate::text::did_you_mean;
 
 /// The part of a handler that runs in the transaction.
@@ -43,6 +43,8 @@ pub struct Call {
     pub early: bool,
     /// The `Idempotency-Key`, or empty.
     pub claim: String,
+    /// The records whose link the next slice changes, if they were looked up before its transaction.
+    pub ahead: Option<Arc<Ahead>>,
 }
 
 impl Call {
@@ -73,6 +75,8 @@ pub enum Outcome {
     Done,
     /// A record was created.
     Created,
+    /// Work was started that goes on after the response.
+    Started,
     /// There is no content.
     Empty,
 }

@@ -23,7 +23,7 @@ use crate::log;
 use crate::loops::{self, Poll};
 use crate::secrets::signing::Proof;
 use crate::secrets::vault::Vault;
-pub use checking::{check, compare, unlisted, unproven};
+pub use checking::{Marks, check, check_seen, compare, unlisted, unproven};
 pub use file::{read, written};
 pub use head::Head;
 

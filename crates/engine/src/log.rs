@@ -8,6 +8,7 @@ pub mod erasing;
 mod event;
 mod filtered;
 mod line;
+mod place;
 mod reading;
 mod salt;
 mod tables;
@@ -24,6 +25,7 @@ pub use chain::{Verdict, Walked, continues, foreign, seen_after, verify, verify_
 pub use event::{Event, Listener, fired, install};
 pub use filtered::{Filter, Found, filtered, numbered, of_record};
 pub use line::{DATA, Line, payload};
+pub use place::Place;
 pub use reading::{after, by_seq, first_at, hash_at, key, last, latest, line, touched};
 pub use tables::{ACTORS, INDEXES, KINDS, MARKED, MIGRATION, ORDINARY, SALTED, SHARED_DATA};
 pub use types::{EventType, Origin, declare};

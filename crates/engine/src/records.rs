@@ -19,7 +19,7 @@ pub use crate::known::{exists, find_beside, known, known_snapshot, remembered};
 use crate::record::{
     AnyRecord, CREATED, DETAIL, Fields, Layout, Model, Record, Sql, UPDATED, Views, search_text, stored,
 };
-use crate::slice::{Slice, TOGETHER};
+use crate::slice::Slice;
 use crate::tables::Relink;
 use crate::{search, tables};
 pub use counts::count;
@@ -188,8 +188,8 @@ fn follow_with<R: Model>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R,
 pub fn delete_shown<R: Record>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let record: R = find_to_change(tx, ctx, &call)?;
-        if !loosen(tx, ctx, &record)? {
-            return Ok(once_more(delete_shown::<R>, &call));
+        if let Some(more) = loosen(tx, ctx, &record, delete_shown::<R>, &call)? {
+            return Ok(more);
         }
         remove(tx, ctx, &record)?;
         Ok(Answer::record(ctx, &record, DETAIL))
@@ -200,8 +200,8 @@ pub fn delete_shown<R: Record>(call: Call) -> Result<Work> {
 pub fn delete<R: Record>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let record: R = find_to_change(tx, ctx, &call)?;
-        if !loosen(tx, ctx, &record)? {
-            return Ok(once_more(delete::<R>, &call));
+        if let Some(more) = loosen(tx, ctx, &record, delete::<R>, &call)? {
+            return Ok(more);
         }
         remove(tx, ctx, &record)?;
         Ok(Answer::empty())
@@ -414,7 +414,10 @@ pub fn relink_with<R: Record>(
     let Some(place) = R::layout().place(link.field) else { return Ok(true) };
     let is_owned = R::infos()[place].rules.owned;
     loop {
-        let naming = naming(R::shape().table, tx, ctx, link)?;
+        let naming = match link.ids {
+            Some(ids) => ids.to_vec(),
+            None => links::naming(R::shape().table, tx, ctx.account, link.field, link.from)?,
+        };
         if naming.is_empty() {
             return Ok(true);
         }
@@ -422,7 +425,13 @@ pub fn relink_with<R: Record>(
             if slice.is_over() {
                 return Ok(false);
             }
-            let before: R = find(tx, ctx, id)?;
+            let before: R = match find::<R>(tx, ctx, id) {
+                Err(error) if link.ids.is_some() && error.code == Code::NotFound => continue,
+                found => found?,
+            };
+            if link.ids.is_some() && before.at(place).value_to_db() != Value::from(link.from) {
+                continue;
+            }
             if link.to.is_empty() && is_owned {
                 remove(tx, ctx, &before)?;
             } else {
@@ -432,15 +441,10 @@ pub fn relink_with<R: Record>(
             }
             slice.did_one();
         }
+        if link.ids.is_some() {
+            return Ok(true);
+        }
     }
-}
-
-/// Returns the ids of some records with this link.
-fn naming(table: &str, tx: &mut Tx, ctx: &Ctx, link: &Relink) -> Result<Vec<String>> {
-    // The second condition allows the use of indexes that omit empty references.
-    let named = format!("\"{0}\" = $2 AND \"{0}\" <> ''", link.field);
-    let sql = format!("SELECT id FROM {table} WHERE account_id = $1 AND {named} LIMIT {TOGETHER}");
-    tx.all(&sql, &[ctx.account.into(), link.from.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
 }
 
 /// Points a link at another record, or clears it.

@@ -95,6 +95,8 @@ pub enum Returns {
     Parts(&'static [Part]),
     /// Only these members, of a new record.
     CreatedParts(&'static [Part]),
+    /// Only these members, of work that goes on after the response.
+    StartedParts(&'static [Part]),
     /// A list of these.
     ListOfParts(&'static [Part]),
     /// A list of these that depends on parameters: members and parameters.
@@ -295,7 +297,9 @@ impl Resource {
     pub fn shown(&self, returns: Returns) -> Vec<FieldInfo> {
         let view = match returns {
             Returns::Page | Returns::All | Returns::Either => LIST,
-            Returns::PageOf(_) | Returns::CreatedOf(_) | Returns::CreatedParts(_) => return Vec::new(),
+            Returns::PageOf(_) | Returns::CreatedOf(_) | Returns::CreatedParts(_) | Returns::StartedParts(_) => {
+                return Vec::new();
+            }
             Returns::Item(view) | Returns::Made(view) => view,
             Returns::Nothing | Returns::Content | Returns::Parts(_) | Returns::ListOfParts(_) => return Vec::new(),
             Returns::Found(..) | Returns::Report(..) => return Vec::new(),

@@ -50,6 +50,19 @@ pub struct Relink<'l> {
     pub from: &'l str,
     /// The record that it will refer to; empty if the link is cleared.
     pub to: &'l str,
+    /// The records to change, if they were looked up before the transaction. Some may have changed since.
+    pub ids: Option<&'l [String]>,
+}
+
+/// Records that have a link, looked up before the transaction that changes it.
+#[derive(Clone, Debug)]
+pub struct Ahead {
+    /// The place of their table among all tables.
+    pub place: usize,
+    /// The field.
+    pub field: &'static str,
+    /// Their ids.
+    pub ids: Vec<String>,
 }
 
 /// Changes a link in the records that have it, as far as fits in a slice; returns whether none is left.

@@ -39,7 +39,7 @@ fn clients(client: &Client) -> Vec<(String, String)> {
 }
 
 fn verify(client: &Client) {
-    assert_eq!(client.get("/v1/audit/verification").expect(200).data()["intact"], true);
+    assert_eq!(client.act("/v1/audit/verification").expect(202).data()["intact"], true);
 }
 
 fn few_statements_wait_for_each_other(db: Db) {

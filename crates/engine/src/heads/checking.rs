@@ -21,6 +21,40 @@ pub fn check(
     head: Option<&Head>,
     is_intact: bool,
 ) -> Result<Vec<Finding>> {
+    check_seen(tx, vault, account, head, is_intact, None)
+}
+
+/// What a verification has seen of the marks of the log: the first row after row `after` that the program did not write; 0 for
+/// none.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks {
+    /// The rows up to this one were not looked at.
+    pub after: i64,
+    /// The first row without a valid mark.
+    pub foreign: i64,
+}
+
+impl Marks {
+    /// Returns the first row behind the signed ones that the program did not write; `None` if that is not known.
+    fn foreign_behind(self, signed: i64) -> Option<Option<i64>> {
+        match self.foreign {
+            _ if signed < self.after => None,
+            0 => Some(None),
+            // Heads are only signed if the marks are valid, unless somebody trusts the log as it is.
+            seq => (seq > signed).then_some(Some(seq)),
+        }
+    }
+}
+
+/// As [`check`], for a caller that has seen the marks of all rows.
+pub fn check_seen(
+    tx: &mut Tx,
+    vault: Option<&Vault>,
+    account: &Account,
+    head: Option<&Head>,
+    is_intact: bool,
+    marks: Option<Marks>,
+) -> Result<Vec<Finding>> {
     let Some(head) = head else {
         let mut found = vec![("log_heads", "Its signed head was deleted".to_string())];
         // The first line of a log is about the account itself.
@@ -34,9 +68,12 @@ pub fn check(
     }
     let mut found = compare(tx, vault, account, head, is_intact, "its signed head")?;
     // The program must have written the lines that are not signed yet.
-    if let Some(vault) = vault.filter(|_| is_intact)
-        && let Some(seq) = log::foreign(tx, vault, account.number, head.seq)?
-    {
+    let Some(vault) = vault.filter(|_| is_intact) else { return Ok(found) };
+    let foreign = match marks.and_then(|marks| marks.foreign_behind(head.seq)) {
+        Some(seen) => seen,
+        None => log::foreign(tx, vault, account.number, head.seq)?,
+    };
+    if let Some(seq) = foreign {
         found.push(("log", format!("Line {seq} was appended outside the program: its mark is not valid")));
     }
     Ok(found)

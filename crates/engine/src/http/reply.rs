@@ -60,6 +60,7 @@ impl Reply {
         let status = match answer.outcome {
             Outcome::Done => 200,
             Outcome::Created => 201,
+            Outcome::Started => 202,
             Outcome::Empty => 204,
         };
         let mut body = Vec::new();

@@ -159,7 +159,25 @@ impl Walked {
     pub fn rows(&self) -> i64 {
         self.rows
     }
+
+    /// Continues behind a row whose number and hash the caller has kept.
+    pub(super) fn behind(rows: i64, before: Vec<u8>) -> Walked {
+        Walked { rows, before, ..Walked::default() }
+    }
+
+    /// Returns the hash of the last row.
+    pub(super) fn into_hash(self) -> Vec<u8> {
+        self.before
+    }
+
+    /// Whether rows of the last step were emptied, and no later row of that step says why.
+    pub(super) fn has_unexplained(&self) -> bool {
+        self.erased.unexplained().is_some()
+    }
 }
+
+/// What is wrong with a row that was emptied in another way than the program does it.
+pub(super) const UNEXPLAINED: &str = "the line was emptied, and no line says that its record was erased";
 
 /// Checks the chain of an account from its first row on.
 pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
@@ -208,14 +226,22 @@ pub fn foreign(tx: &mut Tx, vault: &Vault, account: i64, mut seq: i64) -> Result
 
 /// Checks up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
 pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Walked, Verdict>> {
+    verify_seeing(tx, account, walked, &mut |_| Ok(()))
+}
+
+/// As [`verify_on`]; `see` is shown each row that is right.
+pub(super) fn verify_seeing(
+    tx: &mut Tx,
+    account: i64,
+    walked: Walked,
+    see: &mut dyn FnMut(&Line) -> Result<()>,
+) -> Result<Result<Walked, Verdict>> {
     let Walked { mut rows, mut before, mut erased, .. } = walked;
     let mut seen = Vec::new();
     let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
     if lines.is_empty() {
         return Ok(Err(match erased.unexplained() {
-            Some((seq, at)) => {
-                Verdict::Broken { seq, at, why: "the line was emptied, and no line says that its record was erased" }
-            }
+            Some((seq, at)) => Verdict::Broken { seq, at, why: UNEXPLAINED },
             None => Verdict::Whole { rows, head: hex(&before) },
         }));
     }
@@ -227,6 +253,7 @@ pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Wal
         if line.expected(account, &before).as_ref() != Some(&line.hash) {
             return broken("the line or the previous one was altered");
         }
+        see(&line)?;
         rows = line.seq;
         seen.extend(key_of(&line).map(|key| (key, rows)));
         erased.note(&line);

@@ -82,6 +82,9 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
         Returns::CreatedParts(parts) => {
             ("201", "The record that was created.".to_string(), Some((parts_schema(parts), "")))
         }
+        Returns::StartedParts(parts) => {
+            ("202", format!("The {name}, which may go on after the response."), Some((parts_schema(parts), "")))
+        }
         Returns::Parts(parts) if route.body == RequestBody::Create => {
             ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
         }
@@ -142,7 +145,11 @@ fn headers(route: &Route) -> Value {
             json!({"Location": header("The path of the record."), "ETag": header("The version of the record.")})
         }
         Returns::Nothing | Returns::All | Returns::Content | Returns::Parts(_) | Returns::ListOfParts(_) => Value::Null,
-        Returns::Found(..) | Returns::Report(..) | Returns::Feed(..) | Returns::Stream(_) => Value::Null,
+        Returns::StartedParts(_)
+        | Returns::Found(..)
+        | Returns::Report(..)
+        | Returns::Feed(..)
+        | Returns::Stream(_) => Value::Null,
     }
 }
 

@@ -308,6 +308,7 @@ fn part_property(Part(name, kind, about): &Part) -> (String, Value) {
             let format = kind.trim_end_matches(" or empty");
             json!({"anyOf": [{"type": "string", "format": format}, {"type": "string", "const": ""}]})
         }
+        "boolean or null" => json!({"type": ["boolean", "null"]}),
         "string or null" => json!({"type": ["string", "null"]}),
         "object or null" => json!({"type": ["object", "null"]}),
         "array" => json!({"type": "array", "items": {}}),
