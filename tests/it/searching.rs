@@ -158,7 +158,7 @@ fn add_products(server: &Server, client: &Client, from: i64, until: i64) {
     let (account, id) = (client.account, "'x' || CAST(100000 + n AS TEXT)");
     server.execute(&format!(
         "INSERT INTO products (account_id, id, created_at, updated_at, version, name, code, price, vat_rate, unit, active)
-         {numbers} SELECT {account}, {id}, 1700000000000 + n, 1700000000000, 1, 'Hosting', 'c', 100, '21', '', 1 FROM numbers"
+         {numbers} SELECT {account}, {id}, 1700000000000 + n, 1700000000000, 1, 'Hosting', 'c', 1000000, '21', '', 1 FROM numbers"
     ));
     server.execute(&format!(
         "INSERT INTO search_texts (account_id, kind, record_id, folded)
@@ -177,8 +177,8 @@ fn a_search_is_counted_up_to_a_limit(db: Db) {
     let client = server.client();
     add_products(&server, &client, 0, 10_000);
     let meta = |query: &str| client.get(&format!("/v1/products?{query}")).expect(200).json()["meta"].clone();
-    let searches = ["search=ho&sort=id", "search=hosting&sort=id&order=asc", "search=ho", "search=hosting&sort=name"];
-    for search in searches.into_iter().chain(["search=hosting&code=c"]) {
+    let searches = ["search=ho&sort=id&order=asc", "search=hosting&sort=id", "search=hosting", "search=hosting&code=c"];
+    for search in searches {
         let exact = meta(search);
         assert_eq!((&exact["total"], &exact["pages"]), (&json!(10_000), &json!(400)), "{search}");
         assert_eq!(exact["total_is_minimum"], Value::Null, "{search}");
@@ -190,7 +190,7 @@ fn a_search_is_counted_up_to_a_limit(db: Db) {
         if common {
             make_common(&server, &["hosting"]);
         }
-        for search in searches.into_iter().chain(["search=hosting&code=c"]) {
+        for search in searches {
             let page =
                 |number: i64| client.get(&format!("/v1/products?{search}&per_page=100&page={number}")).expect(200);
             let relates = |reply: &Reply, relation: &str| reply.header("link").contains(&format!("rel=\"{relation}\""));

@@ -19,15 +19,14 @@ use crate::text::not_allowed;
 use conditions::{Condition, Filter, filter, ids};
 use doubts::Doubt;
 pub use page::Page;
-use page::{Total, whole_from_one};
-use texts::Few;
+use page::{MAX_PER_PAGE, PER_PAGE, Total, whole_from_one};
 
-const PER_PAGE: i64 = 25;
-const MAX_PER_PAGE: i64 = 100;
 /// Maximum length of a list without pages.
 const MAX_WHOLE: i64 = 10_000;
 /// Maximum number of matches of a search that are counted.
 pub const MAX_COUNTED: i64 = 10_000;
+/// More matches are never sorted.
+const MOST_SORTED: i64 = 5_000;
 /// Maximum length of a search: longer than any name.
 pub const MAX_SEARCH: usize = 255;
 
@@ -314,7 +313,7 @@ impl ListQuery {
             Some(sought) if self.conditions.is_empty() && self.is_by_id(layout) => {
                 Ok(self.search_by_id(layout, tx, ctx, &sought))
             }
-            Some(sought) if self.conditions.is_empty() && !sought.finds_at_most(texts::MOST_SORTED) => {
+            Some(sought) if self.conditions.is_empty() && !sought.finds_at_most(MOST_SORTED) => {
                 Ok(self.search_in_other_order(layout, tx, ctx, &sought))
             }
             sought => {
@@ -405,7 +404,7 @@ impl ListQuery {
                 true => only_found.clone(),
                 false => format!("{from} WHERE {conditions}"),
             };
-            format!("SELECT count(*) FROM (SELECT 1 FROM {matches} LIMIT {}) counted", MAX_COUNTED + 1)
+            format!("SELECT count(*) FROM (SELECT 1 FROM {matches} LIMIT {}) found", MAX_COUNTED + 1)
         };
         (total, values)
     }
@@ -523,8 +522,8 @@ pub struct Statements {
     /// Whether it counts rows, rather than reading a stored number.
     pub counts: bool,
     /// For a search that is not in the order of the texts: the statement for the total selects ids, and what it finds decides
-    /// how the page is read.
-    few: Option<Few>,
+    /// how the page is read. This is the page of few, which are sorted.
+    few: Option<(String, Vec<Value<'static>>)>,
     /// Counts what comes after a full page, from an id on that is the last value but one, up to a number that is the last.
     rest: Option<(String, Vec<Value<'static>>)>,
 }

@@ -1,8 +1,11 @@
 //! The place of a page in a list, and its response.
 
-use super::{MAX_PER_PAGE, PER_PAGE};
 use crate::call::{Answer, Call, Outcome};
 use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
+
+/// Records per page, unless the request says otherwise, and at most.
+pub(super) const PER_PAGE: i64 = 25;
+pub(super) const MAX_PER_PAGE: i64 = 100;
 
 /// The place of a page in a list.
 pub struct Page {

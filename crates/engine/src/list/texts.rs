@@ -2,7 +2,7 @@
 
 use store::{Tx, Value, placed};
 
-use super::{Condition, ListQuery, MAX_COUNTED, Selection, Statements};
+use super::{Condition, ListQuery, MAX_COUNTED, MOST_SORTED, Selection, Statements};
 use crate::context::Ctx;
 use crate::error::{Error, Result};
 use crate::record::Layout;
@@ -10,13 +10,8 @@ use crate::search::{self, Sought, Wanted, Way};
 
 /// A page that is expected within this part of the list is read in its order.
 const PART: i64 = 40;
-/// More matches are never sorted.
-pub(super) const MOST_SORTED: i64 = 5_000;
 /// So many matches are remembered when they are counted, and need not be searched for again.
 const REMEMBERED: i64 = 64;
-
-/// The page of few matches, which are sorted: it starts from the texts.
-pub(super) struct Few(String, Vec<Value<'static>>);
 
 impl ListQuery {
     /// Whether the records are in the order of their ids, as their texts are.
@@ -85,10 +80,9 @@ impl ListQuery {
         let few = format!("(SELECT record_id FROM {} LIMIT {MOST_SORTED}) found", found.only_found);
         found.from = format!("{few} CROSS JOIN {}", layout.shape.table);
         found.conditions = format!("{0}.account_id = $1 AND {0}.id = found.record_id", layout.shape.table);
-        let (sorted, values) = self.page_statement(layout, found, true);
+        let few = Some(self.page_statement(layout, found, true));
         let in_turn = self.selection(layout, tx, ctx, Some(sought.in_turn()));
         let (page, page_values) = self.page_statement(layout, in_turn, true);
-        let few = Some(Few(sorted, values));
         Statements { page, page_values, total: remembering(&total), total_values, counts: true, few, rest: None }
     }
 
@@ -99,14 +93,14 @@ impl ListQuery {
         tx: &mut Tx,
         ctx: &Ctx,
         statements: &mut Statements,
-        Few(sorted, values): Few,
+        of_few: (String, Vec<Value<'static>>),
     ) -> Result<i64> {
         let (total, ids) = first_of(tx, &statements.total, &statements.total_values)?;
         let place = self.offset().saturating_add(self.per_page);
         if total > 0 && total <= REMEMBERED {
             (statements.page, statements.page_values) = self.page_of(layout, tx, ctx, ids);
         } else if total <= place.saturating_mul(PART).min(MOST_SORTED) {
-            (statements.page, statements.page_values) = (sorted, values);
+            (statements.page, statements.page_values) = of_few;
         }
         Ok(total)
     }
@@ -148,7 +142,7 @@ impl ListQuery {
 
 /// Returns the statement that counts what another one selects, and returns the first ids.
 fn remembering(matches: &str) -> String {
-    format!("SELECT record_id, count(*) OVER () FROM ({matches}) counted LIMIT {REMEMBERED}")
+    format!("SELECT record_id, count(*) OVER () FROM ({matches}) found LIMIT {REMEMBERED}")
 }
 
 /// Runs a statement of `remembering`.
@@ -168,5 +162,5 @@ fn limited(selection: &Selection, what: &str) -> (String, Vec<Value<'static>>) {
 }
 
 fn counting(matches: &str) -> String {
-    format!("SELECT count(*) FROM ({matches}) counted")
+    format!("SELECT count(*) FROM ({matches}) found")
 }

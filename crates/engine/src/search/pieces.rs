@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn compares_texts_in_turn_if_enough_match_soon() {
         let any = |texts, own| asked(texts, own).is_faster_for_any(10_001);
-        assert!(any(50_000, 900_000) && any(150_000, 900_000) && !any(500_000, 900_000));
+        assert!(any(50_000, 900_000) && any(100_000, 900_000) && !any(500_000, 900_000));
         // Most of what the index has is of others.
         assert!(!any(150_000, 30_000) && any(64, 10));
         let first = |texts, own| asked(texts, own).is_faster_for_first(25);
