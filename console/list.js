@@ -153,7 +153,7 @@ function ListCard({ table, loaded, add }) {
   return div({ class: "card list" },
     none && !filtered || !filtered && rows.length < 2 && !hasFilters(table) ? null : div({ class: "list-bar" },
       h(Filters, { table, searching }),
-      div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: count(meta.total ?? rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
+      div({ class: "list-sum" }, loaded.answer ? t("list.count", { n: meta.total ?? rows.length, count: totalOf(meta, rows.length) }) : "", sum ? span({ class: "sum" }, ` · ${sum}`) : null),
       h(Button, { icon: "star", quiet: true, label: t("views.title"), class: "wide-only", onClick: () => showViews(table) }),
       exportable(table) ? h(ExportButton, { resource: table.key, filters: listFilters(), class: "wide-only" }) : null,
       h(ColumnChooser, { table, open: choosing, columns: shown, onChange: takeColumns }),
@@ -167,7 +167,7 @@ function ListCard({ table, loaded, add }) {
     h(News, { loaded }),
     rows.length > 0 ? h(Rows, { table, rows, columns: shown, selected, dim: loaded.loading }) : null,
     h(Selection, { table, rows, selected }),
-    (meta.pages ?? 1) > 1 ? h(Pages, { meta }) : null);
+    (meta.pages ?? 1) > 1 ? h(Pages, { meta, empty: rows.length === 0 }) : null);
 }
 
 /** @param {Table} table */
@@ -531,15 +531,21 @@ const FINAL = new Set(["invoices", "quotes", "workorders"]);
 /** @type {Record<string, string>} */
 const ACTIONS = { complete: "check", export: "download", delete: "trash" };
 
-/** @param {{ meta: Record<string, any> }} properties */
-function Pages({ meta }) {
+/** @param {{ meta: Record<string, any>, empty: boolean }} properties */
+function Pages({ meta, empty }) {
   const page = Number(meta.page);
   const from = (page - 1) * meta.per_page + 1;
-  const to = Math.min(meta.total, page * meta.per_page);
+  // The server counts the matches of a search up to a limit. The last page says how many there are.
+  const more = meta.total_is_minimum && !empty;
+  const to = more ? page * meta.per_page : Math.min(meta.total, page * meta.per_page);
   // A button that has no use keeps the focus, so that the keyboard stays where it is.
   /** @param {number} number @param {string} label @param {string} icon @param {boolean} useless */
   const step = (number, label, icon, useless) => button({ type: "button", class: "button small quiet square", "aria-label": label, title: label, "aria-disabled": useless || undefined, onClick: () => { if (useless) return; setQuery({ page: number > 1 ? String(number) : "" }); scrollTo(0, 0); } }, h(Icon, { name: icon }));
-  return nav({ class: "pages", "aria-label": t("list.pages") }, span({ class: "soft" }, t("list.range", { from: count(from), to: count(to), total: count(meta.total) })),
+  return nav({ class: "pages", "aria-label": t("list.pages") }, span({ class: "soft" }, t("list.range", { from: count(from), to: count(to), total: totalOf(meta, to) })),
     step(1, t("list.first_page"), "first", page <= 1), step(page - 1, t("list.previous_page"), "left", page <= 1),
-    step(page + 1, t("list.next_page"), "right", page >= meta.pages), step(meta.pages, t("list.last_page"), "last", page >= meta.pages));
+    step(page + 1, t("list.next_page"), "right", !more && page >= meta.pages), step(meta.pages, t("list.last_page"), "last", more || page >= meta.pages));
 }
+
+/** How many records there are, such as 10,000+: the server counts those of a search up to a limit, and says so.
+ * @param {Record<string, any>} meta @param {number} seen */
+const totalOf = (meta, seen) => (meta.total_is_minimum ? `${count(Math.max(meta.total, seen))}+` : count(meta.total ?? seen));

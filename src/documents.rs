@@ -111,7 +111,7 @@ record! {
     /// Document date; defaults to today.
     invoice_date: Day = INPUT.kept().revises().sort().range("date_from", "date_to").example("\"2026-05-04\"");
     /// Due date, or the last day that a quote is valid; defaults to the terms of the client.
-    due_date: Day = INPUT.kept().revises().sort().range("due_date_from", "due_date_to").filter_when_few("late", status::late, "Whether something is open after the due date and not being collected.").example("\"2026-06-03\"");
+    due_date: Day = INPUT.kept().revises().sort().range("due_date_from", "due_date_to").filter_when_few("late", status::late, "unpaid", "Whether something is open after the due date and not being collected.").example("\"2026-06-03\"");
     /// Sum of the rows. If sent, it is checked against the rows; without rows, it creates one row.
     subtotal: Amount = GIVEN.example("1250");
     /// VAT percentage; with several rates, the effective percentage. If sent, the percentage of rows without a rate.
@@ -186,12 +186,12 @@ record! {
     /// Last day of that period.
     period_end: Day = COMPUTED.nullable().in_meta();
     /// Amount paid.
-    paid_amount: Amount = COMPUTED.filter_when_few("outstanding", status::outstanding, "Whether something is still to be paid or refunded.").in_meta();
+    paid_amount: Amount = COMPUTED.filter_when_few("outstanding", status::outstanding, "unpaid", "Whether something is still to be paid or refunded.").in_meta();
     /// Amount credited, including VAT.
     credited_amount: Amount = COMPUTED.in_meta();
     /// Amount that is still to be paid: of a final invoice that is neither paid nor credited, otherwise 0. A negative amount is
     /// to be refunded.
-    open_amount: Amount = COMPUTED.filter_when_few("owed", status::owed, "Whether something is still to be paid.").in_meta();
+    open_amount: Amount = COMPUTED.filter_when_few("owed", status::owed, "unpaid", "Whether something is still to be paid.").in_meta();
     /// The day on which the open amount is collected by direct debit, while a collection is in progress.
     collection_date: Day = COMPUTED.nullable().filter_filled("collected").in_meta();
     /// The bank account that your bank collects it from, with most of its digits hidden.

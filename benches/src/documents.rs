@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::server;
 pub use load::invoice_body;
 use load::{Operation, Phase};
-use postgres::Postgres;
+pub use postgres::Postgres;
 use site::{Database, Program, Seed, Side};
 pub use table::Table;
 use table::{Line, Measured};

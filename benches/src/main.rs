@@ -20,6 +20,7 @@ mod client;
 mod console;
 mod documents;
 mod invoice;
+mod large;
 mod limit;
 mod load;
 mod mixed;
@@ -43,17 +44,19 @@ use report::{Figure, Report, thousands};
 use server::{Data, Server};
 
 const USAGE: &str =
-    "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in | --console | --load | --mixed | --soak] [--write]
+    "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents | --sign-in | --console | --large | --load | --mixed | --soak]
+                                         [--write]
 
   --alone       only subscriptions, flows and timed events
   --documents   only invoices and clients, on SQLite and PostgreSQL
   --sign-in     only signing in, and requests in a session
   --console     only the screens in the browser, with Chromium
+  --large       only a large account beside a small one, on SQLite and PostgreSQL: searches, filters and sums
   --load        only what one server takes: closed and open loop, 1 to 1,000 connections, 10,000 idle ones;
                 needs `ulimit -n 20000`
   --mixed       only the response times of each kind of request, at half of what the server takes
   --soak        only an hour of mixed load, with samples of memory and descriptors
-  --quick       short measurements, and 100,000 rows instead of 1,000,000
+  --quick       short measurements, and 100,000 rows instead of 1,000,000; a tenth of the large account
   --write       also update the figures in docs/performance.md
 
   BENCH_SECONDS   seconds per measurement, 6 by default (--soak: 3600 in total); preceded by a warm-up of a third of that
@@ -77,8 +80,18 @@ fn main() -> ExitCode {
         bare::serve(&args[1..]);
         return ExitCode::SUCCESS;
     }
-    let flags =
-        ["--quick", "--write", "--alone", "--documents", "--sign-in", "--console", "--load", "--mixed", "--soak"];
+    let flags = [
+        "--quick",
+        "--write",
+        "--alone",
+        "--documents",
+        "--sign-in",
+        "--console",
+        "--large",
+        "--load",
+        "--mixed",
+        "--soak",
+    ];
     if let Some(odd) = args.iter().find(|arg| !flags.contains(&arg.as_str())) {
         eprintln!("{USAGE}");
         return if matches!(odd.as_str(), "--help" | "-h") { ExitCode::SUCCESS } else { ExitCode::from(2) };
@@ -103,6 +116,14 @@ fn main() -> ExitCode {
         println!("{table}");
         if has("--write") {
             report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "mixed", &table);
+        }
+        return ExitCode::SUCCESS;
+    }
+    if has("--large") {
+        let tables = large::measure(has("--quick"));
+        println!("{tables}");
+        if has("--write") {
+            report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "large", &tables);
         }
         return ExitCode::SUCCESS;
     }

@@ -35,6 +35,27 @@ pub fn kantoor(db: &Path, uid: &str, rows: i64) {
     close(conn, db);
 }
 
+/// Fills the database of a stopped Kantoor, for the account at this place, with clients and with invoices that are numbered from
+/// `first` on. A tenth of the invoices is overdue, a thousandth are credit invoices.
+pub fn account(db: &Path, place: i64, invoices: i64, clients: i64, first: i64) {
+    let conn = open(db);
+    let sql = "SELECT id FROM accounts ORDER BY id LIMIT 1 OFFSET ?1";
+    let account: i64 = conn.query_row(sql, [place], |row| row.get(0)).expect("the account is there");
+    let (of_clients, of_invoices) = (client::Seed::new(), invoice::Seed::start(&conn));
+    let tx = conn.unchecked_transaction().unwrap();
+    (0..clients).for_each(|n| of_clients.insert(&tx, account, n, clients));
+    (first..first + invoices).for_each(|n| of_invoices.insert(&tx, account, n, invoices));
+    let unpaid =
+        "UPDATE invoices SET payment_status = 'overdue', paid_amount = 0, paid_at = 0, open_amount = total_incl_vat
+                  WHERE account_id = ?1 AND rowid % 10 = 3";
+    tx.execute(unpaid, [account]).unwrap();
+    tx.execute("UPDATE invoices SET is_credit = 1 WHERE account_id = ?1 AND rowid % 1000 = 7", [account]).unwrap();
+    tx.commit().unwrap();
+    client::Seed::count(&conn, account, clients);
+    of_invoices.finish(&conn, account, invoices);
+    close(conn, db);
+}
+
 /// Creates and fills the database of the limit.
 pub fn limit(db: &Path, rows: i64) {
     let conn = open(db);

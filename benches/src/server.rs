@@ -138,6 +138,13 @@ pub fn create_account(binary: &Path, folder: &Path, url: Option<&str>) -> String
     made["key"].as_str().expect("a key").to_string()
 }
 
+/// Copies the database in this folder to an empty one on PostgreSQL.
+pub fn copy_database(binary: &Path, folder: &Path, url: &str) {
+    let mut copy = kantoor(binary, folder);
+    let done = copy.arg("copy").arg("--from").arg(folder).args(["--to", url]).output().expect("the server is there");
+    assert!(done.status.success(), "not copied: {}", String::from_utf8_lossy(&done.stderr));
+}
+
 /// A running server, stopped when it is dropped.
 pub struct Server {
     child: Child,

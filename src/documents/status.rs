@@ -115,7 +115,7 @@ pub(super) fn outstanding() -> String {
     "open_amount <> 0".to_string()
 }
 
-/// The condition that something is still to be paid; first that of the index `invoices_unpaid`, as it is.
+/// The condition that something is still to be paid; first that of the index `…_unpaid`, as it is.
 pub(super) fn owed() -> String {
     "open_amount <> 0 AND open_amount > 0".to_string()
 }

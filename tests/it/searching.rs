@@ -5,9 +5,13 @@ use kantoor::registry::REGISTRY;
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Reply, Server};
 
-on_both![common_words_find_the_same_as_rare_ones, a_small_account_does_not_search_the_large_one];
+on_both![
+    common_words_find_the_same_as_rare_ones,
+    a_small_account_does_not_search_the_large_one,
+    a_search_is_counted_up_to_a_limit,
+];
 
 /// Lets the sample say that these words are in nearly all texts of a large database.
 fn make_common(server: &Server, words: &[&str]) {
@@ -79,7 +83,13 @@ fn common_words_find_the_same_as_rare_ones(db: Db) {
         ),
         (
             "/v1/invoices",
-            &["&sort=total_incl_vat&per_page=2&page=2", "&payment_status=unpaid&per_page=2", "&sums=open_amount"],
+            &[
+                "&sort=total_incl_vat&per_page=2&page=2",
+                "&payment_status=unpaid&per_page=2",
+                "&is_credit=0&per_page=2&page=2&sums=total_excl_vat",
+                "&is_credit=0&owed=true",
+                "&sums=open_amount",
+            ],
         ),
     ];
     let mut paths = Vec::new();
@@ -138,4 +148,80 @@ fn a_small_account_does_not_search_the_large_one(db: Db) {
     assert!(asks(&large) && !asks(&small));
     assert_eq!(small.get("/v1/products?search=hosting").json()["meta"]["total"], 1);
     server.execute(&format!("UPDATE record_counts SET total = 1 WHERE account_id = {}", large.account));
+}
+
+/// Inserts this many products with the name "Hosting" directly, from a number on.
+fn add_products(server: &Server, client: &Client, from: i64, until: i64) {
+    let numbers = format!(
+        "WITH RECURSIVE numbers (n) AS (SELECT {from} UNION ALL SELECT n + 1 FROM numbers WHERE n < {until} - 1)"
+    );
+    let (account, id) = (client.account, "'x' || CAST(100000 + n AS TEXT)");
+    server.execute(&format!(
+        "INSERT INTO products (account_id, id, created_at, updated_at, version, name, code, price, vat_rate, unit, active)
+         {numbers} SELECT {account}, {id}, 1700000000000 + n, 1700000000000, 1, 'Hosting', 'c', 1000000, '21', '', 1 FROM numbers"
+    ));
+    server.execute(&format!(
+        "INSERT INTO search_texts (account_id, kind, record_id, folded)
+         {numbers} SELECT {account}, 'product', {id}, 'hosting' FROM numbers"
+    ));
+    server.execute(&format!(
+        "INSERT INTO record_counts (account_id, kind, total) VALUES ({account}, 'product', {})
+         ON CONFLICT (account_id, kind) DO UPDATE SET total = excluded.total",
+        until
+    ));
+}
+
+/// Ten thousand matches are counted. Of more, the response says that there are more, and the pages after those are there.
+fn a_search_is_counted_up_to_a_limit(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    add_products(&server, &client, 0, 10_000);
+    let meta = |query: &str| client.get(&format!("/v1/products?{query}")).expect(200).json()["meta"].clone();
+    let searches = ["search=ho&sort=id&order=asc", "search=hosting&sort=id", "search=hosting", "search=hosting&code=c"];
+    for search in searches {
+        let exact = meta(search);
+        assert_eq!((&exact["total"], &exact["pages"]), (&json!(10_000), &json!(400)), "{search}");
+        assert_eq!(exact["total_is_minimum"], Value::Null, "{search}");
+    }
+    assert_eq!(meta("search=hosting&sums=price")["sums"], json!({"price": 10_000}));
+
+    add_products(&server, &client, 10_000, 10_060);
+    for common in [false, true] {
+        if common {
+            make_common(&server, &["hosting"]);
+        }
+        for search in searches {
+            let page =
+                |number: i64| client.get(&format!("/v1/products?{search}&per_page=100&page={number}")).expect(200);
+            let relates = |reply: &Reply, relation: &str| reply.header("link").contains(&format!("rel=\"{relation}\""));
+            for number in [1, 100] {
+                let reply = page(number);
+                let meta = reply.json()["meta"].clone();
+                assert_eq!((&meta["total"], &meta["pages"]), (&json!(10_000), &json!(100)), "{search}");
+                assert_eq!(meta["total_is_minimum"], true, "{search}");
+                assert!(relates(&reply, "next") && !relates(&reply, "last"), "{search}");
+            }
+            // The last page is not full, so it has the exact number.
+            let reply = page(101);
+            let last = reply.json();
+            assert_eq!((&last["meta"]["total"], &last["meta"]["pages"]), (&json!(10_060), &json!(101)), "{search}");
+            assert_eq!(last["meta"]["total_is_minimum"], Value::Null, "{search}");
+            assert_eq!(last["data"].as_array().unwrap().len(), 60, "{search}");
+            assert!(relates(&reply, "prev") && relates(&reply, "last"), "{search}");
+            let reply = page(102);
+            let past = reply.json();
+            assert_eq!((&past["data"], &past["meta"]["total"]), (&json!([]), &json!(10_000)), "{search}");
+            assert!(!relates(&reply, "next"), "{search}");
+        }
+    }
+    let sums = meta("search=hosting&sums=price");
+    assert_eq!((&sums["sums"], &sums["sums_limit"]), (&Value::Null, &json!(10_000)));
+    // Without a search, the total and the sums are exact.
+    let filtered = meta("code=c&sums=price");
+    assert_eq!((&filtered["total"], &filtered["total_is_minimum"]), (&json!(10_060), &Value::Null));
+    assert_eq!(filtered["sums"], json!({"price": 10_060}));
+    for table in ["search_texts", "products", "record_counts"] {
+        let kind = if table == "products" { "" } else { " AND kind = 'product'" };
+        server.execute(&format!("DELETE FROM {table} WHERE account_id = {}{kind}", client.account));
+    }
 }

@@ -9,8 +9,18 @@ import unittest
 
 import httpx
 
-from kantoor import ConnectionLost, InvalidSignature, NotFound, RateLimited, ValidationFailed, connect, ok, verify_webhook
-from kantoor.generated.api.products import create_product, get_product
+from kantoor import (
+    ConnectionLost,
+    InvalidSignature,
+    NotFound,
+    RateLimited,
+    ValidationFailed,
+    connect,
+    items,
+    ok,
+    verify_webhook,
+)
+from kantoor.generated.api.products import create_product, get_product, list_products
 from kantoor.generated.models import CreateProductRequest
 from kantoor.transport import RetryingTransport
 
@@ -97,6 +107,19 @@ class Errors(unittest.TestCase):
         server = Scripted(httpx.Response(404, text="<html>"))
         with self.assertRaises(NotFound):
             get_product.sync("p1", client=server.client)
+
+
+class Lists(unittest.TestCase):
+    def page(self, page: int, rows: int, **meta: object) -> httpx.Response:
+        shown = {"page": page, "per_page": 2, "total": 2, "pages": 1, **meta}
+        return httpx.Response(200, json={"data": [PRODUCT] * rows, "meta": shown})
+
+    def test_a_search_that_is_counted_up_to_a_limit_is_read_to_its_end(self) -> None:
+        least = {"total_is_minimum": True}
+        for end, found in [(self.page(3, 1, total=5, pages=3), 5), (self.page(3, 0, **least), 4)]:
+            server = Scripted(self.page(1, 2, **least), self.page(2, 2, **least), end)
+            rows = list(items(list_products.sync, client=server.client, search="x", per_page=2))
+            self.assertEqual((len(rows), len(server.requests)), (found, 3))
 
 
 class Webhooks(unittest.TestCase):

@@ -57,6 +57,13 @@ type Part<Name extends string, T> = [T] extends [never]
     : { [K in Name]: T };
 
 /** What every request accepts. */
+/** What the `meta` of a list says about its pages. */
+interface Counted {
+  pages?: number;
+  per_page?: number;
+  total_is_minimum?: boolean;
+}
+
 interface Common {
   signal?: AbortSignal;
   /** Further headers, such as `If-Match`. */
@@ -141,9 +148,11 @@ export class Kantoor {
     const first = plain(options);
     for (let page = Number(first.query?.["page"] ?? 1); ; page += 1) {
       const request = page === 1 ? first : { ...first, query: { ...first.query, page } };
-      const found = await this.#json<{ data: never[]; meta: { pages?: number } }>("GET", path, request);
+      const found = await this.#json<{ data: never[]; meta: Counted }>("GET", path, request);
       yield* found.data;
-      if (page >= (found.meta.pages ?? 1)) return;
+      const { pages = 1, per_page, total_is_minimum } = found.meta;
+      // A search is counted up to a limit; beyond it, a full page has another one after it.
+      if (total_is_minimum ? found.data.length !== per_page : page >= pages) return;
     }
   }
 

@@ -104,3 +104,20 @@ test("webhooks are verified", async () => {
     await assert.rejects(verifyWebhook(sent, given, secret), InvalidSignature);
   }
 });
+
+test("a search that is counted up to a limit is read to its end", async () => {
+  const page = (names: string[], meta: object) => Response.json({ data: names.map((name) => ({ name })), meta });
+  const least = { per_page: 2, total: 2, pages: 1, total_is_minimum: true };
+  const { client, requests } = scripted(
+    page(["a", "b"], { page: 1, ...least }),
+    page(["c", "d"], { page: 2, ...least }),
+    page(["e"], { page: 3, per_page: 2, total: 5, pages: 3 }),
+  );
+  const names: string[] = [];
+  for await (const one of client.list("/v1/products", { query: { search: "x", per_page: 2 } })) names.push(one.name);
+  assert.deepEqual(names, ["a", "b", "c", "d", "e"]);
+  assert.equal(requests.length, 3);
+  const full = scripted(page(["a", "b"], { page: 1, ...least }), page([], { page: 2, ...least }));
+  for await (const one of full.client.list("/v1/products", { query: { search: "x", per_page: 2 } })) names.push(one.name);
+  assert.equal(names.length, 7);
+});

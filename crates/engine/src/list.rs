@@ -3,6 +3,7 @@
 pub mod batch;
 mod conditions;
 mod doubts;
+mod page;
 pub mod sums;
 mod texts;
 
@@ -13,15 +14,19 @@ use crate::context::Ctx;
 use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
 use crate::record::{LIST, Layout, Record, parse_date};
 use crate::records::{self, Work};
-use crate::search::{self, Wanted, Way};
+use crate::search::{self, Sought, Wanted, Way};
 use crate::text::not_allowed;
 use conditions::{Condition, Filter, filter, ids};
 use doubts::Doubt;
+pub use page::Page;
+use page::{MAX_PER_PAGE, PER_PAGE, Total, whole_from_one};
 
-const PER_PAGE: i64 = 25;
-const MAX_PER_PAGE: i64 = 100;
 /// Maximum length of a list without pages.
 const MAX_WHOLE: i64 = 10_000;
+/// Maximum number of matches of a search that are counted.
+pub const MAX_COUNTED: i64 = 10_000;
+/// More matches are never sorted.
+const MOST_SORTED: i64 = 5_000;
 /// Maximum length of a search: longer than any name.
 pub const MAX_SEARCH: usize = 255;
 
@@ -103,55 +108,6 @@ pub enum Form {
     Batch,
 }
 
-/// The place of a page in a list.
-pub struct Page {
-    /// Its number, from 1 on.
-    pub page: i64,
-    /// Items per page.
-    pub per_page: i64,
-    ignored: Vec<String>,
-}
-
-impl Page {
-    /// Parses a query that has no other parameters.
-    pub fn read(call: &Call) -> Result<Page> {
-        let mut page = Page { page: 1, per_page: PER_PAGE, ignored: Vec::new() };
-        let mut faults = FieldErrors::default();
-        for name in call.query.names() {
-            let number = || whole_from_one(call.query.get(name).unwrap_or_default());
-            match name {
-                "page" => page.page = faults.take(name, number()).unwrap_or(1),
-                "per_page" => page.per_page = faults.take(name, number()).unwrap_or(PER_PAGE).min(MAX_PER_PAGE),
-                _ => page.ignored.push(name.to_string()),
-            }
-        }
-        call.refuse_unknown(&page.ignored, &["page", "per_page"], &mut faults);
-        faults.into_result()?;
-        Ok(page)
-    }
-
-    /// Returns how many items come before it.
-    pub fn offset(&self) -> i64 {
-        (self.page - 1).saturating_mul(self.per_page)
-    }
-
-    /// Returns the response with this page of `total` items.
-    pub fn answer(&self, data: Vec<u8>, total: i64) -> Answer {
-        let pages = (total + self.per_page - 1) / self.per_page;
-        let mut answer = Answer::data(Outcome::Done, data);
-        answer.meta =
-            vec![format!("\"page\":{},\"per_page\":{},\"total\":{total},\"pages\":{pages}", self.page, self.per_page)];
-        let beside = [("first", 1), ("prev", self.page - 1), ("next", self.page + 1), ("last", pages.max(1))];
-        let reachable = beside.into_iter().filter(|(relation, page)| match *relation {
-            "prev" => *page >= 1 && *page <= pages,
-            "next" => *page <= pages,
-            _ => true,
-        });
-        answer.pages = reachable.collect();
-        answer.with_texts("ignored_params", &self.ignored)
-    }
-}
-
 /// The parameters of a list request.
 pub struct ListQuery {
     form: Form,
@@ -165,6 +121,8 @@ pub struct ListQuery {
     ignored: Vec<String>,
     doubts: Vec<Doubt>,
     strict: bool,
+    /// Whether the filters are checked for the matches of the search, which are few, rather than the other way round.
+    starts_from_texts: bool,
 }
 
 impl ListQuery {
@@ -202,6 +160,7 @@ impl ListQuery {
             ignored: Vec::new(),
             doubts: Vec::new(),
             strict: call.strict,
+            starts_from_texts: false,
         };
         for name in query.names() {
             let text = query.get(name).unwrap_or_default();
@@ -260,50 +219,69 @@ impl ListQuery {
 
     fn run(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx, write: WriteRow) -> Result<Answer> {
         let warnings = doubts::warnings(layout.shape.table, tx, ctx, &self.doubts, self.strict)?;
+        if let Some(same) = self.from_few_texts(layout, tx, ctx)? {
+            return Ok(same.run(layout, tx, ctx, write)?.with_texts("warnings", &warnings));
+        }
         let mut statements = self.statements(layout, tx, ctx)?;
         let mut known_total = None;
-        if let Some((page, values)) = statements.page_of_few.take() {
-            let total = tx.int(&statements.total, &statements.total_values)?;
-            if self.is_few(total) {
-                (statements.page, statements.page_values) = (page, values);
-            }
-            known_total = Some(total);
+        if let Some(few) = statements.few.take() {
+            known_total = Some(self.choose_page(layout, tx, ctx, &mut statements, few)?);
         }
         let (mut rows, mut last) = (0, String::new());
         let mut data = Vec::with_capacity(256 * self.per_page.min(MAX_PER_PAGE).unsigned_abs() as usize);
         data.push(b'[');
-        tx.each(&statements.page, &statements.page_values, |row| {
-            if data.len() > 1 {
-                data.push(b',');
-            }
-            write(row, ctx, &mut data)?;
-            if !statements.counts && rows == 0 {
-                known_total = Some(row.int(layout.sql.list_width())?);
-            }
-            rows += 1;
-            if rows == self.per_page && statements.rest.is_some() {
-                last = row.text(0)?.to_string();
-            }
-            ctx.fits(data.len())
-        })?;
+        let is_empty = known_total.is_some_and(|total| total <= self.offset().min(MAX_COUNTED));
+        if !is_empty {
+            tx.each(&statements.page, &statements.page_values, |row| {
+                if data.len() > 1 {
+                    data.push(b',');
+                }
+                write(row, ctx, &mut data)?;
+                if !statements.counts && rows == 0 {
+                    known_total = Some(row.int(layout.sql.list_width())?);
+                }
+                rows += 1;
+                if rows == self.per_page && statements.rest.is_some() {
+                    last = row.text(0)?.to_string();
+                }
+                ctx.fits(data.len())
+            })?;
+        }
         data.push(b']');
         // A page that is not full is the last one, so the total follows without another query.
-        let is_last = rows < self.per_page && (rows > 0 || self.page == 1);
+        let is_last = statements.counts && rows < self.per_page && (rows > 0 || self.page == 1);
         let total = match (known_total, statements.rest) {
+            _ if is_last => self.offset() + rows,
             (Some(total), _) => total,
-            (None, _) if statements.counts && is_last => self.offset() + rows,
             (None, Some((rest, mut values))) if !last.is_empty() => {
-                values.push(last.into());
-                self.offset() + rows + tx.int(&rest, &values)?
+                let seen = self.offset() + rows;
+                values.extend([last.into(), (MAX_COUNTED + 1 - seen).max(0).into()]);
+                seen + tx.int(&rest, &values)?
             }
             _ => tx.int(&statements.total, &statements.total_values)?,
         };
-        let mut answer = self.answer(data, total);
+        let counted = match self.search.is_some() && total > MAX_COUNTED && !is_last {
+            true => Total::AtLeast(MAX_COUNTED),
+            false => Total::Exactly(total),
+        };
+        let mut answer = self.answer(data, rows, counted);
         if !self.sums.is_empty() {
-            let Selection { from, conditions, values, .. } = self.selection(layout, tx, ctx)?;
-            answer.meta.push(sums::member(layout, tx, &self.sums, &from, &conditions, &values)?);
+            let limit = if self.search.is_some() { MAX_COUNTED } else { sums::MAX_RECORDS };
+            let is_known = self.search.is_some() || !statements.counts;
+            let member = match is_known && total > limit {
+                true => sums::too_many(limit),
+                false => self.sum(layout, tx, ctx)?,
+            };
+            answer.meta.push(member);
         }
         Ok(answer.with_texts("warnings", &warnings))
+    }
+
+    /// Returns the member with the sums.
+    fn sum(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<String> {
+        let way = self.sought(layout, tx, ctx)?.map(|sought| self.way(tx, &sought));
+        let Selection { from, conditions, values, .. } = self.selection(layout, tx, ctx, way);
+        sums::member(layout, tx, &self.sums, &from, &conditions, &values)
     }
 
     fn offset(&self) -> i64 {
@@ -314,53 +292,53 @@ impl ListQuery {
         Page { page: self.page, per_page: self.per_page, ignored: self.ignored.clone() }
     }
 
-    fn answer(&self, data: Vec<u8>, total: i64) -> Answer {
+    fn answer(&self, data: Vec<u8>, rows: i64, total: Total) -> Answer {
         if self.form != Form::Pages {
             let mut answer = Answer::data(Outcome::Done, data);
-            answer.meta = vec![format!("\"total\":{total}")];
+            answer.meta = vec![total.member()];
             return answer.with_texts("ignored_params", &self.ignored);
         }
-        self.place().answer(data, total)
+        self.place().answer_of(data, rows, total)
+    }
+
+    fn sought(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<Option<Sought>> {
+        let words = self.search.as_ref();
+        words.map(|words| Sought::of(tx, ctx.account, layout.shape.name, words)).transpose()
     }
 
     /// Returns the two statements of a list. Public for the tests of their plans.
     pub fn statements(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<Statements> {
-        let selection = self.selection(layout, tx, ctx)?;
-        let counts = selection.values.len() > 1 || !self.conditions.is_empty();
-        let (total, total_values) = self.total_statement(layout, &selection, counts);
-        let mut statements = Statements {
-            total,
-            total_values,
-            counts,
-            page: String::new(),
-            page_values: Vec::new(),
-            page_of_few: None,
-            rest: None,
-        };
-        let compares = !selection.texts.is_empty() && self.conditions.is_empty();
-        if compares && self.is_by_id(layout) {
-            statements.rest = Some(self.rest_statement(&selection));
-            (statements.page, statements.page_values) = self.page_by_texts(layout, selection);
-            return Ok(statements);
+        let sought = self.sought(layout, tx, ctx)?;
+        match sought {
+            Some(sought) if self.conditions.is_empty() && self.is_by_id(layout) => {
+                Ok(self.search_by_id(layout, tx, ctx, &sought))
+            }
+            Some(sought) if self.conditions.is_empty() && !sought.finds_at_most(MOST_SORTED) => {
+                Ok(self.search_in_other_order(layout, tx, ctx, &sought))
+            }
+            sought => {
+                let way = sought.map(|sought| self.way(tx, &sought));
+                let selection = self.selection(layout, tx, ctx, way);
+                let counts = selection.values.len() > 1 || !self.conditions.is_empty();
+                let (total, total_values) = self.total_statement(layout, &selection, counts);
+                let (page, page_values) = self.page_statement(layout, selection, counts);
+                Ok(Statements { page, page_values, total, total_values, counts, few: None, rest: None })
+            }
         }
-        if compares {
-            statements.page_of_few = Some(self.page_statement(layout, selection.of_few(layout), counts));
-        }
-        (statements.page, statements.page_values) = self.page_statement(layout, selection, counts);
-        Ok(statements)
     }
 
-    /// Returns the tables and conditions of the list.
-    fn selection(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<Selection> {
+    /// Returns the tables and conditions of the list, with a way to find the words of a search.
+    fn selection(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx, way: Option<Way>) -> Selection {
         let table = layout.shape.table;
         let mut values: Vec<Value<'static>> = vec![ctx.account.into()];
         let mut from = table.to_string();
         let mut only_found = String::new();
         let mut conditions = format!("{table}.account_id = $1");
         let mut texts = String::new();
-        if let Some(words) = &self.search {
+        let by_index = matches!(way, Some(Way::Index(..)));
+        if let Some(way) = way {
             values.push(layout.shape.name.into());
-            match search::way(tx, ctx.account, layout.shape.name, words)? {
+            match way {
                 Way::Index(found, wanted) => {
                     values.extend(wanted);
                     only_found = format!("({found}) found");
@@ -396,13 +374,19 @@ impl ListQuery {
             conditions.push_str(" AND ");
             conditions.push_str(&condition.sql(table, ctx, &mut values));
         }
-        // Where nothing else chooses an index, that of few records does: in the order of another one, SQLite would look through
-        // all records of the account.
-        let few = self.conditions.iter().any(|condition| matches!(condition, Condition::When(_, true)))
-            && self.conditions.iter().all(|condition| matches!(condition, Condition::When(..)));
+        // Otherwise, the index of few records is chosen: by another one, SQLite would look through all records of the account.
+        let has_ids = self.conditions.iter().any(|one| matches!(one, Condition::In(_) | Condition::One(..)));
+        let few = self.conditions.iter().find_map(|condition| match condition {
+            Condition::When(_, index) if !index.is_empty() && !narrow && !has_ids && !by_index => Some(index),
+            _ => None,
+        });
+        if let Some(index) = few {
+            from = format!("{table}{}", tx.dialect().indexed_by(&format!("{table}_{index}")));
+            several.clear();
+        }
         // The indexes of narrow fields continue with the creation time.
-        let sort_by = if !few && (!narrow || self.sort == "created_at") { table.to_string() } else { aside };
-        Ok(Selection { from, only_found, texts, conditions, values, several, sort_by })
+        let sort_by = if !narrow || self.sort == "created_at" { table.to_string() } else { aside };
+        Selection { from, only_found, texts, conditions, values, several, sort_by, is_few: few.is_some() }
     }
 
     /// Returns the statement for the total: a count, or the stored number.
@@ -412,11 +396,15 @@ impl ListQuery {
         let total = if !counts {
             values.push(layout.shape.name.into());
             "SELECT total FROM record_counts WHERE account_id = $1 AND kind = $2".to_string()
-        } else if self.conditions.is_empty() {
-            // Each search text has one record, so the records need not be read to count them.
-            format!("SELECT count(*) FROM {only_found}")
-        } else {
+        } else if self.search.is_none() {
             format!("SELECT count(*) FROM {from} WHERE {conditions}")
+        } else {
+            // Each search text has one record, so the records need not be read to count them.
+            let matches = match self.conditions.is_empty() {
+                true => only_found.clone(),
+                false => format!("{from} WHERE {conditions}"),
+            };
+            format!("SELECT count(*) FROM (SELECT 1 FROM {matches} LIMIT {}) found", MAX_COUNTED + 1)
         };
         (total, values)
     }
@@ -442,9 +430,8 @@ impl ListQuery {
 
     /// Returns the statement for the records of the page. A stored total comes with each of them, which saves a statement.
     fn page_statement(&self, layout: &Layout, selection: Selection, counts: bool) -> (String, Vec<Value<'static>>) {
-        let Selection { from, conditions, mut values, several, sort_by, .. } = selection;
-        let (table, columns) = (layout.shape.table, &layout.sql.list_columns);
-        let order = self.order;
+        let Selection { from, conditions, mut values, several, sort_by, is_few, .. } = selection;
+        let (table, columns, order) = (layout.shape.table, &layout.sql.list_columns, self.order);
         let sorted = self.sorted(layout, &sort_by);
         let merges = several.len() > 1 && self.sort == "created_at";
         let until = values.len() + 1;
@@ -468,8 +455,8 @@ impl ListQuery {
                 "SELECT record_id FROM ({}) parts ORDER BY {first}record_id {order} {limited}",
                 of_each.join(" UNION ALL ")
             ))
-        } else if ranges && self.sort == "created_at" {
-            // A range can be large: it is sorted by columns of the index, and only the page is read from the table.
+        } else if is_few || ranges && self.sort == "created_at" {
+            // It can be large: it is sorted by columns of the index, and only the page is read from the table.
             Some(format!("SELECT {table}.id AS record_id FROM {from} {part}"))
         } else {
             None
@@ -518,6 +505,8 @@ struct Selection {
     several: Vec<String>,
     /// The table in `ORDER BY`: written as it is, or so that no index is used for the order.
     sort_by: String,
+    /// Whether they are found by an index of few records.
+    is_few: bool,
 }
 
 /// The two statements of a list.
@@ -532,22 +521,11 @@ pub struct Statements {
     pub total_values: Vec<Value<'static>>,
     /// Whether it counts rows, rather than reading a stored number.
     pub counts: bool,
-    /// The page, if the total turns out to be low: it starts from the texts, and sorts the records. With a high total, the first
-    /// that match come soon in the order of the list.
-    pub page_of_few: Option<(String, Vec<Value<'static>>)>,
-    /// Counts what comes after a full page, from an id on that is the last value.
-    pub rest: Option<(String, Vec<Value<'static>>)>,
-}
-
-fn whole_from_one(text: &str) -> Result<i64, Violation> {
-    // Digits only: a number beyond an i64 is a page past the end.
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(violation(FieldCode::WrongType, "must be an integer of 1 or more"));
-    }
-    match text.parse().unwrap_or(i64::from(i32::MAX)) {
-        0 => Err(violation(FieldCode::OutOfRange, "must be an integer of 1 or more")),
-        number => Ok(number.min(i64::from(i32::MAX))),
-    }
+    /// For a search that is not in the order of the texts: the statement for the total selects ids, and what it finds decides
+    /// how the page is read. This is the page of few, which are sorted.
+    few: Option<(String, Vec<Value<'static>>)>,
+    /// Counts what comes after a full page, from an id on that is the last value but one, up to a number that is the last.
+    rest: Option<(String, Vec<Value<'static>>)>,
 }
 
 fn one_of(text: &str, allowed: &[&'static str]) -> Result<&'static str, Violation> {

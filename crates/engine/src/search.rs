@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::loops::{self, Poll};
 use crate::record::{AnyRecord, Layout, search_text};
 use crate::text::fold;
+use pieces::Asked;
 
 /// The tables behind searches.
 pub const MIGRATION: Migration = Migration {
@@ -79,7 +80,7 @@ CREATE INDEX search_texts_pending ON search_texts (account_id, number) WHERE pen
 
 /// SQLite would merge parts of its index in the transaction that adds to it, up to some hundred pages at a time.
 pub const MERGING: Migration = Migration {
-    number: 180,
+    number: 137,
     name: "merging the search index in slices",
     sql: "
 -- sqlite
@@ -89,20 +90,72 @@ INSERT INTO search_index (search_index, rank) VALUES ('automerge', 0);
 
 /// How the records of a kind that have some words are found.
 pub enum Way {
-    /// By the index: a `SELECT` of their ids, and its values from $3 on.
+    /// By a `SELECT` of their ids, which asks the index, and its values from $3 on.
     Index(String, Vec<Value<'static>>),
     /// By comparing the texts of the account with patterns, the values from $3 on: the index has nothing for less than three
     /// letters, and is slower where it has more texts than the account.
     Texts(Vec<Value<'static>>),
 }
 
-/// Returns how to find the records that have `words`. $1 of the statements is the account, $2 the name of the record.
-pub fn way(tx: &mut Tx, account: i64, kind: &'static str, words: &str) -> Result<Way> {
-    let parts = Parts::of(words);
-    Ok(match asking(tx, account, &[kind], &parts)? {
-        Some((sql, values)) => Way::Index(sql, values),
-        None => Way::Texts(parts.patterns()),
-    })
+/// A search in the records of a kind, with what the sample says of its words. $1 of the statements is the account, $2 the name of
+/// the record.
+pub struct Sought {
+    parts: Parts,
+    /// None for words that the index does not have.
+    asked: Option<Asked>,
+}
+
+impl Sought {
+    /// Looks up the words in the sample.
+    pub fn of(tx: &mut Tx, account: i64, kind: &'static str, words: &str) -> Result<Sought> {
+        let parts = Parts::of(words);
+        let asked = match parts.are_short() {
+            true => None,
+            false => Some(pieces::to_ask_for(tx, account, &[kind], parts.longest())?),
+        };
+        Ok(Sought { parts, asked })
+    }
+
+    /// Returns how to find all records that have the words.
+    pub fn all(&self, tx: &Tx) -> Way {
+        self.way(tx, Asked::is_faster)
+    }
+
+    /// Returns how to find `most` of them, in any order.
+    pub fn any(&self, tx: &Tx, most: i64) -> Way {
+        self.way(tx, |asked| asked.is_faster_for_any(most.unsigned_abs()))
+    }
+
+    /// Returns how to find the first `count` of them, by their ids.
+    pub fn first(&self, tx: &Tx, count: i64) -> Way {
+        self.way(tx, |asked| asked.is_faster_for_first(count.unsigned_abs()))
+    }
+
+    /// Returns how to find them by comparing the texts, if at most this many have the words.
+    pub fn few(&self, tx: &Tx, most: i64) -> Way {
+        let found = texts(tx, self.parts.0.len(), Wanted::All);
+        Way::Index(format!("SELECT record_id {found} LIMIT {most}"), self.parts.patterns())
+    }
+
+    /// Returns how to find them among records that are read in the order of a list.
+    pub fn in_turn(&self) -> Way {
+        Way::Texts(self.parts.patterns())
+    }
+
+    /// Whether the index finds all records that have the words, and at most this many of them.
+    pub fn finds_at_most(&self, most: i64) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.is_faster() && asked.found <= most.unsigned_abs())
+    }
+
+    fn way(&self, tx: &Tx, is_faster: impl Fn(&Asked) -> bool) -> Way {
+        match self.asked.as_ref().filter(|asked| is_faster(asked)) {
+            Some(asked) => {
+                let (sql, values) = by_index(tx, 1, &self.parts, asked);
+                Way::Index(sql, values)
+            }
+            None => Way::Texts(self.parts.patterns()),
+        }
+    }
 }
 
 /// Which of the texts an account's search wants: PostgreSQL cannot estimate how many match, so the condition tells it.
@@ -190,23 +243,10 @@ impl Parts {
     }
 }
 
-/// Returns the statement that finds texts of some kinds by the index, and its values after the account and the kinds; none if
-/// it is faster to compare the texts of the account.
-fn asking(
-    tx: &mut Tx,
-    account: i64,
-    kinds: &[&'static str],
-    parts: &Parts,
-) -> Result<Option<(String, Vec<Value<'static>>)>> {
-    if parts.are_short() {
-        return Ok(None);
-    }
-    let asked = pieces::to_ask_for(tx, account, kinds, parts.longest())?;
-    if !asked.is_faster() {
-        return Ok(None);
-    }
-    let (sql, values) = tx.dialect().search(kinds.len(), parts.0.len(), &asked.pieces, asked.found);
-    Ok(Some((sql, parts.patterns().into_iter().chain(values.map(Value::from)).collect())))
+/// Returns the statement that finds texts of some kinds by the index, and its values after the account and the kinds.
+fn by_index(tx: &Tx, kinds: usize, parts: &Parts, asked: &Asked) -> (String, Vec<Value<'static>>) {
+    let (sql, values) = tx.dialect().search(kinds, parts.0.len(), &asked.pieces, asked.found);
+    (sql, parts.patterns().into_iter().chain(values.map(Value::from)).collect())
 }
 
 /// How many of the latest records of a kind are compared with one or two letters.
@@ -242,10 +282,12 @@ pub fn among_kinds(
         }
         return Ok(found);
     }
-    let Some((found, asked)) = asking(tx, ctx.account, kinds, &parts)? else {
+    let asked = pieces::to_ask_for(tx, ctx.account, kinds, parts.longest())?;
+    if !asked.is_faster() {
         let (sql, values) = newest_by_texts(tx, ctx, kinds, &parts, most);
         return tx.all(&sql, &values, named);
-    };
+    }
+    let (found, asked) = by_index(tx, kinds.len(), &parts, &asked);
     let mut values: Vec<Value> = vec![ctx.account.into()];
     values.extend(kinds.iter().map(|kind| Value::from(*kind)));
     values.extend(asked);

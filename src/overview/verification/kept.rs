@@ -14,7 +14,7 @@ use store::{Migration, Row, Tx, Value};
 
 /// The table.
 pub(crate) const MIGRATION: Migration = Migration {
-    number: 160,
+    number: 139,
     name: "verifications of the log",
     sql: "
 CREATE TABLE log_verifications (

@@ -60,13 +60,20 @@ class _List(Protocol[T_co]):
     def meta(self) -> Any: ...
 
 
+def _goes_on(found: _List[Any], page: int) -> bool:
+    """Tells whether there is another page. A search is counted up to a limit; beyond it, a full page has one after it."""
+    if getattr(found.meta, "total_is_minimum", False):
+        return len(found.data) == found.meta.per_page
+    return page < getattr(found.meta, "pages", 1)
+
+
 def items(operation: Callable[..., _List[T] | Error | None], *path: str, client: Kantoor, **query: Any) -> Iterator[T]:
     """Yields every item of a list, page by page: ``items(list_invoices.sync, client=kantoor, payment_status="open")``."""
     page = int(query.pop("page", 1))
     while True:
         found = ok(operation(*path, client=client, **query, **({} if page == 1 else {"page": page})))
         yield from found.data
-        if page >= getattr(found.meta, "pages", 1):
+        if not _goes_on(found, page):
             return
         page += 1
 
@@ -80,6 +87,6 @@ async def aitems(
         found = ok(await operation(*path, client=client, **query, **({} if page == 1 else {"page": page})))
         for item in found.data:
             yield item
-        if page >= getattr(found.meta, "pages", 1):
+        if not _goes_on(found, page):
             return
         page += 1

@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::context::Ctx;
 use crate::error::Result;
 use crate::record::{AnyRecord, DETAIL, Layout, Record, write_json};
-use crate::search::{self, Way};
+use crate::search::{self, Sought, Way};
 
 /// Number of records in a batch.
 const BATCH: usize = 500;
@@ -97,7 +97,7 @@ impl ListQuery {
         let mut conditions = format!("{table}.account_id = $1");
         if let Some(words) = &self.search {
             values.push(layout.shape.name.into());
-            let (only, wanted) = match search::way(tx, ctx.account, layout.shape.name, words)? {
+            let (only, wanted) = match Sought::of(tx, ctx.account, layout.shape.name, words)?.all(tx) {
                 Way::Index(found, wanted) => (format!("{table}.id IN (SELECT record_id FROM ({found}) found)"), wanted),
                 Way::Texts(patterns) => (search::has_words(tx, table, patterns.len()), patterns),
             };

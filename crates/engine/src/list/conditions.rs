@@ -12,6 +12,7 @@ use crate::text::unknown_value;
 const MAX_IDS: usize = 100;
 
 /// A condition of a list.
+#[derive(Clone)]
 pub enum Condition {
     /// An equal value.
     Is(&'static str, Value<'static>),
@@ -29,8 +30,9 @@ pub enum Condition {
     In(Vec<String>),
     /// Column, operator, value.
     Range(&'static str, &'static str, Value<'static>),
-    /// A condition that a record declares, as SQL without placeholders; and whether few records satisfy it.
-    When(String, bool),
+    /// A condition that a record declares, as SQL without placeholders; and the index of the few records that satisfy it, as in
+    /// `NamedCondition::few`.
+    When(String, &'static str),
     /// The day from whose start.
     From(jiff::civil::Date),
     /// The day until whose end.
@@ -103,7 +105,7 @@ fn by_condition(field: &FieldInfo, text: &str) -> Result<Filter, Violation> {
     let when = &field.rules.filter_when;
     let (sql, holds) = ((when.sql)(), yes_or_no(text)?);
     let sql = if holds { format!("({sql})") } else { format!("NOT ({sql})") };
-    Ok(Filter::By(Condition::When(sql, holds && when.few)))
+    Ok(Filter::By(Condition::When(sql, if holds { when.few } else { "" })))
 }
 
 fn ranged(field: &FieldInfo, operator: &'static str, text: &str) -> Result<Filter, Violation> {
@@ -178,6 +180,19 @@ pub fn ids(text: &str) -> Result<Vec<String>, Violation> {
 const TODAY: &str = "{today}";
 
 impl Condition {
+    /// Whether few records satisfy it, which have an index.
+    pub fn is_narrow(&self) -> bool {
+        match self {
+            Condition::Of(..)
+            | Condition::Under(..)
+            | Condition::One(..)
+            | Condition::Folded(..)
+            | Condition::In(_) => true,
+            Condition::When(_, index) => !index.is_empty(),
+            _ => false,
+        }
+    }
+
     /// Returns it as SQL, and adds its values.
     pub fn sql(&self, table: &str, ctx: &Ctx, values: &mut Vec<Value<'static>>) -> String {
         let mut place = |value: Value<'static>| {

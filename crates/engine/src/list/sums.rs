@@ -6,7 +6,7 @@ use crate::error::{Error, FieldCode, Result, Violation, violation};
 use crate::record::{FieldInfo, Layout, NOWHERE};
 
 /// Maximum number of records that are added up.
-const MAX_RECORDS: i64 = 100_000;
+pub const MAX_RECORDS: i64 = 100_000;
 
 /// Returns the fields that can be added up: those with amounts that a response shows.
 pub fn names(layout: &Layout) -> Vec<&'static str> {
@@ -72,6 +72,11 @@ pub fn member(
     })?;
     Ok(match found.flatten() {
         Some(sums) => format!("\"sums\":{{{sums}}}"),
-        None => format!("\"sums\":null,\"sums_limit\":{MAX_RECORDS}"),
+        None => too_many(MAX_RECORDS),
     })
+}
+
+/// Returns the member for a list of more records than are added up.
+pub fn too_many(limit: i64) -> String {
+    format!("\"sums\":null,\"sums_limit\":{limit}")
 }

@@ -42,8 +42,8 @@ pub struct NamedCondition {
     pub sql: fn() -> String,
     /// What it says, for the documentation.
     pub doc: &'static str,
-    /// Whether few records satisfy it, which have an index of their own.
-    pub few: bool,
+    /// If few records satisfy it, the end of the name of the index that has them, after that of the table.
+    pub few: &'static str,
 }
 
 /// The rules of a field. Built with `const` methods: `INPUT.search().example("\"Hosting\"")`.
@@ -156,7 +156,7 @@ pub const INPUT: Rules = Rules {
     filter_as: "",
     filter_also: "",
     filter_filled: "",
-    filter_when: NamedCondition { parameter: "", sql: String::new, doc: "", few: false },
+    filter_when: NamedCondition { parameter: "", sql: String::new, doc: "", few: "" },
     filter_many: false,
     named_in: "",
     choices_of: |_| None,
@@ -274,12 +274,19 @@ impl Rules {
     /// Lists can be filtered by whether a condition holds: SQL without placeholders, on the columns of the table. `{today}` is
     /// the day in the time zone of the account.
     pub const fn filter_when(self, parameter: &'static str, sql: fn() -> String, doc: &'static str) -> Rules {
-        Rules { filter_when: NamedCondition { parameter, sql, doc, few: false }, ..self }
+        Rules { filter_when: NamedCondition { parameter, sql, doc, few: "" }, ..self }
     }
 
-    /// The same, if few records satisfy the condition and a partial index has them. The condition begins with that of the index.
-    pub const fn filter_when_few(self, parameter: &'static str, sql: fn() -> String, doc: &'static str) -> Rules {
-        Rules { filter_when: NamedCondition { parameter, sql, doc, few: true }, ..self }
+    /// The same, if few records satisfy the condition and a partial index has them: `few` is the end of its name, after that of the
+    /// table. The condition begins with that of the index.
+    pub const fn filter_when_few(
+        self,
+        parameter: &'static str,
+        sql: fn() -> String,
+        few: &'static str,
+        doc: &'static str,
+    ) -> Rules {
+        Rules { filter_when: NamedCondition { parameter, sql, doc, few }, ..self }
     }
 
     /// Lists can be filtered by one or several values, separated by commas.

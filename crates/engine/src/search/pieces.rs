@@ -39,17 +39,42 @@ pub struct Asked {
     pub pieces: Vec<(usize, String)>,
     /// The number of texts that may match, of all accounts.
     pub found: u64,
-    /// How long it takes, in texts to compare.
-    cost: u64,
+    /// The number of texts to find and compare.
+    compared: u64,
+    /// How long it takes to read the lists of the trigrams, in texts to compare.
+    read: u64,
     /// The number of texts of the account.
     own: u64,
+    /// The number of texts of all accounts.
+    all: u64,
 }
 
+/// How near to the start of a list its matches must be expected for it to be read from there: they may be further on.
+const NEARER: u64 = 4;
+
 impl Asked {
-    /// Whether the index is faster. It has the texts of all accounts: where it would read more than the account has, the
-    /// account's own texts are compared instead.
+    /// Whether the index is faster if all matches and their records are read. It has the texts of all accounts: where it would
+    /// read more than the account has, the account's own texts are compared instead.
     pub fn is_faster(&self) -> bool {
-        self.cost <= LITTLE.max(self.own / IN_TURN)
+        self.compared.saturating_mul(RECORDS).saturating_add(self.read) <= LITTLE.max(self.own / IN_TURN)
+    }
+
+    /// Whether the index is faster if any `most` matches of the account are enough.
+    pub fn is_faster_for_any(&self, most: u64) -> bool {
+        let until = most.saturating_mul(self.all) / self.own.max(1);
+        self.compared.min(until).saturating_add(self.read) <= LITTLE.max(self.until(most) / IN_TURN)
+    }
+
+    /// Whether the index is faster if the first `count` matches are wanted, in the order of the texts: it has another order, so
+    /// all matches are found and sorted.
+    pub fn is_faster_for_first(&self, count: u64) -> bool {
+        let until = self.until(count).saturating_mul(NEARER).min(self.own);
+        self.compared.saturating_add(self.read) <= LITTLE.max(until / IN_TURN)
+    }
+
+    /// How many texts of the account are compared in turn until this many match, if it has as many as others.
+    fn until(&self, count: u64) -> u64 {
+        (count.saturating_mul(self.all) / self.found.max(1)).min(self.own)
     }
 }
 
@@ -65,8 +90,9 @@ pub fn to_ask_for(tx: &mut Tx, account: i64, kinds: &[&'static str], folded: &st
     let (all, own) = count(tx, account, kinds, &mut pieces)?;
     let (mut chosen, found) = choose(pieces, all);
     chosen.sort_by_key(|piece| piece.start);
-    let cost = cost(&chosen, found);
-    Ok(Asked { pieces: chosen.into_iter().map(|piece| (piece.start, piece.letters)).collect(), found, cost, own })
+    let (compared, read) = cost(&chosen, found);
+    let pieces = chosen.into_iter().map(|piece| (piece.start, piece.letters)).collect();
+    Ok(Asked { pieces, found, compared, read, own, all })
 }
 
 /// Sets the number of texts of each trigram; returns the total number of texts, and the number of those of the account.
@@ -99,12 +125,12 @@ fn count(tx: &mut Tx, account: i64, kinds: &[&'static str], pieces: &mut [Piece]
 /// No trigram: marks the number of texts of the account.
 const OWN: &str = "-";
 
-/// How long it takes to look up these trigrams, in texts to compare. The estimate of `found` takes words to be independent, which
-/// names are not ("van der"): twice as many digits may remain, up to all that have the rarest trigram.
-fn cost(chosen: &[Piece], found: u64) -> u64 {
+/// Returns how many texts are compared that have these trigrams, and how long it takes to read their lists, in texts to compare.
+/// The estimate of `found` takes words to be independent, which names are not ("van der"): twice as many digits may remain, up to
+/// all that have the rarest trigram.
+fn cost(chosen: &[Piece], found: u64) -> (u64, u64) {
     let rarest = chosen.iter().map(|piece| piece.texts).min().unwrap_or_default();
-    let read: u64 = chosen.iter().map(|piece| piece.texts / READ).sum();
-    rarest.saturating_mul(found.min(rarest)).isqrt().saturating_mul(RECORDS).saturating_add(read)
+    (rarest.saturating_mul(found.min(rarest)).isqrt(), chosen.iter().map(|piece| piece.texts / READ).sum())
 }
 
 /// Returns the number of texts that are newer than the sample.
@@ -228,15 +254,28 @@ mod tests {
 
     #[test]
     fn compares_the_texts_of_an_account_that_has_fewer_than_the_index_would_read() {
-        let asked = |texts: u64, own: u64| {
-            let piece = Piece { letters: "abc".to_string(), start: 0, word: 0, texts };
-            let (chosen, found) = choose(vec![piece], 1_000_000);
-            let cost = cost(&chosen, found);
-            Asked { pieces: Vec::new(), found, cost, own }.is_faster()
-        };
+        let asked = |texts, own| asked(texts, own).is_faster();
         assert!(asked(64, 0) && asked(64, 300_000));
         assert!(asked(9_000, 300_000) && !asked(9_000, 1_000));
         assert!(!asked(250_000, 300_000));
+    }
+
+    #[test]
+    fn compares_texts_in_turn_if_enough_match_soon() {
+        let any = |texts, own| asked(texts, own).is_faster_for_any(10_001);
+        assert!(any(50_000, 900_000) && any(100_000, 900_000) && !any(500_000, 900_000));
+        // Most of what the index has is of others.
+        assert!(!any(150_000, 30_000) && any(64, 10));
+        let first = |texts, own| asked(texts, own).is_faster_for_first(25);
+        assert!(first(500, 900_000) && !first(9_000, 900_000) && !first(500_000, 900_000));
+    }
+
+    /// A trigram that is in so many of a million texts, for an account with so many of them.
+    fn asked(texts: u64, own: u64) -> Asked {
+        let piece = Piece { letters: "abc".to_string(), start: 0, word: 0, texts };
+        let (chosen, found) = choose(vec![piece], 1_000_000);
+        let (compared, read) = cost(&chosen, found);
+        Asked { pieces: Vec::new(), found, compared, read, own, all: 1_000_000 }
     }
 
     #[test]

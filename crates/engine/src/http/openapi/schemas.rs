@@ -57,6 +57,7 @@ pub fn page_schema() -> Value {
             "page": {"type": "integer", "description": "The page number, starting at 1."},
             "per_page": {"type": "integer", "description": "Records per page."},
             "total": {"type": "integer", "description": "Total number of records."},
+            "total_is_minimum": minimum_schema(),
             "pages": {"type": "integer", "description": "Total number of pages."},
             "ignored_params": {
                 "type": "array", "items": {"type": "string"}, "description": "Unknown parameters, which were ignored.",
@@ -69,7 +70,15 @@ pub fn page_schema() -> Value {
 pub fn total_schema() -> Value {
     let total = json!({"type": "integer", "description": "Total number of records."});
     json!({"type": "object", "description": "Length of a list.", "required": ["total"],
-        "properties": {"total": total, "warnings": warnings_schema()}})
+        "properties": {"total": total, "total_is_minimum": minimum_schema(), "warnings": warnings_schema()}})
+}
+
+fn minimum_schema() -> Value {
+    json!({
+        "type": "boolean",
+        "description": "`true` if a search has more matches than were counted: `total` and `pages` are those that were. \
+                        Absent otherwise.",
+    })
 }
 
 pub fn feed_schema() -> Value {
