@@ -107,7 +107,10 @@ impl Trouble {
     /// Returns the error of a request that names the file in this field.
     pub fn in_field(self, field: &str) -> Error {
         match self {
-            Trouble::TooLarge(sentence) => Error::new(Code::BodyTooLarge, sentence),
+            Trouble::TooLarge(sentence) => {
+                let error = Error::field(field, violation(FieldCode::TooLong, sentence.clone()));
+                Error { code: Code::BodyTooLarge, message: sentence, ..error }
+            }
             Trouble::Malformed(sentence) => {
                 let error = Error::field(field, violation(FieldCode::InvalidFormat, sentence.clone()));
                 Error { message: sentence, ..error }

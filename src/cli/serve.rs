@@ -10,12 +10,14 @@ use engine::jobs::worker;
 use engine::site::to_open;
 use engine::{heads, loops, nodes, takeover};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use store::Unsound;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{error_line, logging, notify, say};
 use crate::people::operator;
 use crate::typesetting::memory::Memory;
+use crate::upkeep::integrity::schema;
 use crate::{demo, opening};
 
 #[derive(Args)]
@@ -104,8 +106,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     if app.config.files.starts_with("s3://") {
         tokio::spawn(check_files(app.clone()));
     }
-    let web = app.web.clone();
-    tokio::task::spawn_blocking(move || web.prepare());
+    tokio::task::spawn_blocking(after_start(&app));
     notify::notify("READY=1");
     tokio::spawn(notify::watch());
     server::serve(app.clone(), listener, told_to_stop()).await;
@@ -120,6 +121,17 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     }
     tracing::info!("Kantoor has stopped.");
     Ok(())
+}
+
+/// Returns what nobody has to wait for: reading certificates, and comparing the schema.
+fn after_start(app: &Arc<App>) -> impl FnOnce() + Send + 'static {
+    let app = app.clone();
+    move || {
+        app.web.prepare();
+        for Unsound { table, what } in schema::differences(&app.store) {
+            tracing::warn!(table, "The schema is not that of Kantoor: {what}. `kantoor verify` checks everything.");
+        }
+    }
 }
 
 /// Logs that contents of files cannot be stored. The start does not wait for it: a store may come back at any time.

@@ -4,7 +4,7 @@
 mod error;
 mod keys;
 
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
 pub use error::Error;
 pub use keys::{Identities, Recipients};
@@ -116,8 +116,8 @@ impl<'r> Reader<'r> {
         let start = peek(&mut input, AGE.len())?;
         let compressed: Box<dyn Read + 'r> = if start.starts_with(AGE) {
             let identities = identities.ok_or(Error::Encrypted)?;
-            let whole = io::Cursor::new(start).chain(input);
-            let decryptor = age::Decryptor::new(whole)?;
+            let header = header(start, &mut input)?;
+            let decryptor = age::Decryptor::new(io::Cursor::new(header).chain(input))?;
             Box::new(decryptor.decrypt(identities.all())?)
         } else if start.starts_with(ZSTD) {
             Box::new(io::Cursor::new(start).chain(input))
@@ -159,6 +159,31 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Reads up to `length` bytes from the start.
+/// The header of an encrypted archive may be this long, and for this many recipients. The library parses it again for each piece that
+/// it reads, so the time grows with the square of its length.
+const LONGEST_HEADER: usize = 16 * 1024;
+const MOST_RECIPIENTS: usize = 64;
+
+/// Reads the rest of the header of an encrypted archive, which ends with a line of dashes.
+fn header(mut start: Vec<u8>, input: &mut impl BufRead) -> Result<Vec<u8>, Error> {
+    let too_long = || Error::Damaged("its age header is too long".to_string());
+    let mut recipients = 0;
+    loop {
+        let before = start.len();
+        let room = (LONGEST_HEADER - before) as u64;
+        input.by_ref().take(room).read_until(b'\n', &mut start)?;
+        let line = &start[before..];
+        recipients += usize::from(line.starts_with(b"->"));
+        if recipients > MOST_RECIPIENTS || start.len() >= LONGEST_HEADER {
+            return Err(too_long());
+        }
+        // What ends early is for the library to say.
+        if line.starts_with(b"---") || !line.ends_with(b"\n") {
+            return Ok(start);
+        }
+    }
+}
+
 fn peek(input: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
     let mut start = Vec::with_capacity(length);
     input.take(length as u64).read_to_end(&mut start)?;

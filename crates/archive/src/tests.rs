@@ -146,3 +146,21 @@ fn an_identity_in_place_of_its_file_is_not_printed() {
     assert!(Identities::read(&path).is_ok());
     assert!(Identities::read(&folder.path().join("missing.txt")).err().unwrap().contains("missing.txt"));
 }
+
+#[test]
+fn the_header_of_an_encrypted_archive_is_short() {
+    let (_, identities, _folder) = pair();
+    let refused = |header: String| match Reader::open(Cursor::new(header), Some(&identities)) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("it was opened"),
+    };
+    for header in [
+        format!("age-encryption.org/v1\n{}--- x\n", "-> X a\n\n".repeat(50_000)),
+        format!("age-encryption.org/v1\n-> X25519 {}", "A".repeat(500_000)),
+        format!("age-encryption.org/v1\n{}--- x\n", "-> X a\n\n".repeat(65)),
+    ] {
+        let said = refused(header);
+        assert!(said.contains("its age header is too long"), "{said}");
+    }
+    assert!(!refused("age-encryption.org/v1\n-> X a\n\n--- x\n".to_string()).contains("too long"));
+}

@@ -3,10 +3,11 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
@@ -78,6 +79,8 @@ pub struct Worker {
     place: Place,
     input: BufWriter<Output>,
     output: BufReader<Input>,
+    /// Returns what the process wrote to its standard error last, once it has ended.
+    last_words: Option<JoinHandle<String>>,
 }
 
 /// Why there is no answer.
@@ -106,7 +109,7 @@ impl Worker {
     pub fn start(program: &Program) -> io::Result<Worker> {
         use std::os::unix::process::CommandExt as _;
         let mut command = Command::new(&program.path);
-        command.args(&program.arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(&program.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Memory counts when it is used, not when the allocator reserves it.
         command.env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
         // When memory runs out, the end is what matters; a backtrace takes seconds.
@@ -114,13 +117,17 @@ impl Worker {
         // Ctrl-C must not reach it: work in progress is completed.
         command.process_group(0);
         let mut child = command.spawn()?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(input), Some(output), Some(words)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
+        // In the log of the server, its lines would look like those of the server.
+        let last_words = std::thread::Builder::new().name("worker's words".into()).spawn(|| last_line(words))?;
         Ok(Worker {
             place: Place::Process(child),
             input: BufWriter::new(Box::new(input)),
             output: BufReader::new(Box::new(output)),
+            last_words: Some(last_words),
         })
     }
 
@@ -133,6 +140,7 @@ impl Worker {
             place: Place::Thread,
             input: BufWriter::new(Box::new(input)),
             output: BufReader::new(Box::new(output)),
+            last_words: None,
         })
     }
 
@@ -148,7 +156,8 @@ impl Worker {
         is_needed: &(dyn Fn() -> bool + Sync),
         talk: impl FnOnce(&mut dyn Write, &mut dyn Read) -> io::Result<T>,
     ) -> Result<T, Ended> {
-        let Worker { place, input, output } = self;
+        let Worker { place, input, output, last_words } = self;
+        let watched = &mut *place;
         let (done, waits) = channel::<()>();
         let (answer, ended) = std::thread::scope(|scope| {
             let watch = scope.spawn(move || {
@@ -160,7 +169,7 @@ impl Worker {
                         Err(RecvTimeoutError::Timeout) => continue,
                         _ => return None,
                     };
-                    if let Place::Process(child) = place {
+                    if let Place::Process(child) = watched {
                         let _ = child.kill();
                     }
                     return Some(ended);
@@ -170,8 +179,32 @@ impl Worker {
             drop(done);
             (answer, watch.join().unwrap_or(None))
         });
-        answer.map_err(|error| ended.unwrap_or(Ended::Gone(error)))
+        answer.map_err(|error| {
+            ended.unwrap_or_else(|| {
+                if let Place::Process(child) = place {
+                    let _ = child.kill();
+                }
+                let words = last_words.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+                Ended::Gone(if words.is_empty() { error } else { io::Error::new(error.kind(), words) })
+            })
+        })
     }
+}
+
+/// How much of a line is kept.
+const LONGEST_LINE: u64 = 1024;
+
+/// Returns the last line that says something. A panic names its cause before the advice about backtraces.
+fn last_line(from: impl Read) -> String {
+    let (mut from, mut last, mut line) = (BufReader::new(from), String::new(), Vec::new());
+    while matches!(from.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line), Ok(1..)) {
+        let text = String::from_utf8_lossy(&line).trim().to_string();
+        if !text.is_empty() && !text.starts_with("note:") {
+            last = text;
+        }
+        line.clear();
+    }
+    last
 }
 
 impl Drop for Worker {
@@ -245,6 +278,16 @@ mod tests {
         assert_eq!(ask(&mut worker, b"one").unwrap(), b"one");
         assert_eq!(ask(&mut worker, b"").unwrap(), b"");
         assert!(matches!(ask(&mut worker, b"stop"), Err(Ended::Gone(_))));
+    }
+
+    #[test]
+    fn a_process_that_ends_says_why() {
+        let mut worker =
+            Worker::start(&program("sh", &["-c", "echo one >&2; echo no memory >&2; echo note: x >&2"])).unwrap();
+        match worker.talk(Duration::from_secs(10), &|| true, |_, from| take(from)) {
+            Err(ended) => assert_eq!(ended.to_string(), "the process ended: no memory"),
+            Ok(answer) => panic!("{answer:?}"),
+        }
     }
 
     #[test]

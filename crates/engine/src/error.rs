@@ -403,7 +403,7 @@ impl Error {
 
     /// Creates an error for a record that does not exist in this account.
     pub fn not_found(what: &str) -> Error {
-        Error::new(Code::NotFound, format!("Your account has no {what} with this id."))
+        Error::new(Code::NotFound, format!("Your account has no {} with this id.", what.replace('_', " ")))
     }
 
     /// Creates an internal error; `why` goes to the log.

@@ -21,8 +21,21 @@ pub struct TableDigest {
     pub name: String,
     /// A digest of its columns, defaults and constraints.
     pub digest: String,
-    /// Its indexes, besides those of constraints: the name and a digest of each, in the order of their names.
-    pub indexes: Vec<(String, String)>,
+    /// The tables to which it refers.
+    pub refers: Vec<String>,
+    /// Its indexes, besides those of constraints, in the order of their names.
+    pub indexes: Vec<IndexDigest>,
+}
+
+/// An index as the schema describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexDigest {
+    /// Its name.
+    pub name: String,
+    /// A digest of its definition.
+    pub digest: String,
+    /// Whether it refuses rows.
+    pub is_unique: bool,
 }
 
 /// Everything that a PostgreSQL schema can have besides tables and indexes and that changes what statements do. What belongs to
@@ -149,20 +162,32 @@ impl Tx<'_> {
         let mut indexes = self.all(indexes, &[], |row| {
             let text = plain(row.text(2)?);
             let text = if schema.is_empty() { text } else { text.replace(&schema, " ON ") };
-            Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string(), digest([text.as_str()])))
+            let is_unique = text.to_ascii_uppercase().starts_with("CREATE UNIQUE");
+            let index = IndexDigest { name: row.text(1)?.to_string(), digest: digest([text.as_str()]), is_unique };
+            Ok::<_, Error>((row.text(0)?.to_string(), index))
         })?;
         lines.sort_unstable();
-        indexes.sort_unstable();
+        indexes.sort_unstable_by(|(_, one), (_, other)| one.name.cmp(&other.name));
         let of_one = lines.chunk_by(|(one, _), (other, _)| one == other);
         Ok(of_one
             .map(|lines| {
                 let name = lines[0].0.clone();
-                let own = indexes.iter().filter(|(table, ..)| *table == name);
-                let indexes = own.map(|(_, index, digest)| (index.clone(), digest.clone())).collect();
-                TableDigest { name, digest: digest(lines.iter().map(|(_, text)| text.as_str())), indexes }
+                let own = indexes.iter().filter(|(table, _)| *table == name);
+                let indexes = own.map(|(_, index)| index.clone()).collect();
+                let refers = lines.iter().flat_map(|(_, text)| referred(text)).collect();
+                TableDigest { name, digest: digest(lines.iter().map(|(_, text)| text.as_str())), refers, indexes }
             })
             .collect())
     }
+}
+
+/// Returns the tables to which a definition refers.
+fn referred(definition: &str) -> Vec<String> {
+    let words: Vec<&str> = definition.split([' ', '(', ')', ',']).filter(|word| !word.is_empty()).collect();
+    let named = words.windows(2).filter(|pair| pair[0].eq_ignore_ascii_case("references"));
+    named
+        .map(|pair| pair[1].rsplit('.').next().unwrap_or_default().trim_matches(['"', '`', '[', ']']).to_string())
+        .collect()
 }
 
 /// Returns a text with single spaces.

@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use address::{check_standby_url, check_url};
-pub use catalogue::{Stranger, TableDigest};
+pub use catalogue::{IndexDigest, Stranger, TableDigest};
 pub use copy::{POSTGRES_COPY, SQLITE_COPY};
 pub use dialect::{Dialect, like_all, placed};
 pub use error::{Error, Result};

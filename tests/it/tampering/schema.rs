@@ -101,6 +101,14 @@ fn a_schema_that_differs_is_named(db: Db) {
             },
             "sessions  PROBLEM: Its columns, defaults or constraints are not those that Kantoor made",
         ),
+        (
+            "CREATE UNIQUE INDEX evil ON clients (account_id)",
+            "clients  PROBLEM: Kantoor did not make the index evil, which refuses rows",
+        ),
+        (
+            "CREATE TABLE own (product TEXT PRIMARY KEY, client TEXT REFERENCES search_pieces (piece))",
+            "own  PROBLEM: Kantoor did not make this table, whose references",
+        ),
         ("DROP TABLE sessions", "sessions  PROBLEM: The table is missing"),
     ] {
         spoil(&db, harm);
