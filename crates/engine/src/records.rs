@@ -429,7 +429,7 @@ pub fn relink_with<R: Record>(
                 Err(error) if link.ids.is_some() && error.code == Code::NotFound => continue,
                 found => found?,
             };
-            if link.ids.is_some() && before.at(place).value_to_db() != Value::from(link.from) {
+            if link.ids.is_some() && !is_link(&before, place, link.from) {
                 continue;
             }
             if link.to.is_empty() && is_owned {
@@ -445,6 +445,11 @@ pub fn relink_with<R: Record>(
             return Ok(true);
         }
     }
+}
+
+/// Whether a link of a record is to the record with this id.
+fn is_link(record: &dyn AnyRecord, place: usize, id: &str) -> bool {
+    record.at(place).value_to_db() == Value::from(id)
 }
 
 /// Points a link at another record, or clears it.
