@@ -78,7 +78,7 @@ pub struct App {
     /// The turns of accounts to have a large body decoded.
     pub decoding: Arc<Places>,
     /// The workers of each lane of jobs.
-    pub workers: [Arc<Places>; 3],
+    pub workers: [Arc<Places>; Lane::ALL.len()],
     /// When the process started.
     pub started: Instant,
 }
