@@ -536,3 +536,14 @@ fn a_forged_job_keeps_no_other_from_its_turn(db: Db) {
     enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("b") });
     assert_eq!(claim(&server, START).len(), 1, "its place is free");
 }
+
+#[test]
+fn zz_micro() {
+    let server = Server::start(Db::sqlite());
+    let text = vec![b'x'; 300];
+    let started = Instant::now();
+    for _ in 0..100_000 {
+        server.app.site.vault.mark(&text).unwrap();
+    }
+    println!("a mark of 300 bytes: {:?}", started.elapsed() / 100_000);
+}

@@ -53,7 +53,7 @@ impl Claimed {
         let payload = serde_json::to_string(job).map_err(|error| Error::internal(error.to_string()))?;
         let mark = Text { payload: &payload, ..self.text() }.mark(vault)?;
         let sql = "UPDATE jobs SET payload = $1, mark = $2 WHERE id = $3 AND claim = $4";
-        Ok(tx.execute(sql, &[payload.into(), mark.into(), (&self.id).into(), self.claim.into()])? == 1)
+        Ok(tx.execute(sql, &[payload.into(), mark.as_slice().into(), (&self.id).into(), self.claim.into()])? == 1)
     }
 }
 

@@ -58,7 +58,7 @@ impl Key {
 pub struct Vault {
     source: KeySource,
     keys: RwLock<Vec<Key>>,
-    /// Whether log lines without a mark are accepted.
+    /// Whether log lines and jobs without a mark are accepted.
     accepts_unmarked: AtomicBool,
     /// What was reported as forged.
     reported: Mutex<HashSet<Vec<u8>>>,
@@ -121,12 +121,12 @@ impl Vault {
         reported.insert(what.to_vec())
     }
 
-    /// Accepts log lines without a mark from now on: those of an earlier version.
+    /// Accepts log lines and jobs without a mark from now on: those of an earlier version.
     pub fn accept_unmarked(&self) {
         self.accepts_unmarked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether log lines without a mark are accepted.
+    /// Whether log lines and jobs without a mark are accepted.
     pub fn accepts_unmarked(&self) -> bool {
         self.accepts_unmarked.load(Ordering::Relaxed)
     }
