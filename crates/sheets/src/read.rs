@@ -266,33 +266,6 @@ mod tests {
         }
     }
 
-    /// A workbook with these rows.
-    fn book(rows: &str) -> Vec<u8> {
-        let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
-        let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
-        let package = "http://schemas.openxmlformats.org/package/2006/relationships";
-        let link = |kind: &str, target: &str| {
-            format!(
-                r#"<Relationships xmlns="{package}"><Relationship Id="r" Type="{office}/{kind}" Target="{target}"/></Relationships>"#
-            )
-        };
-        let files = [
-            ("_rels/.rels", link("officeDocument", "xl/workbook.xml")),
-            (
-                "xl/workbook.xml",
-                format!(
-                    r#"<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="A" sheetId="1" r:id="r"/></sheets></workbook>"#
-                ),
-            ),
-            ("xl/_rels/workbook.xml.rels", link("worksheet", "worksheets/sheet1.xml")),
-            (
-                "xl/worksheets/sheet1.xml",
-                format!(r#"<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>"#),
-            ),
-        ];
-        crate::archive::pack(files.map(|(name, text)| (name.to_string(), text.into_bytes()))).unwrap()
-    }
-
     /// Whoever takes the lines would have worked on a million of them.
     #[test]
     fn too_many_lines_are_rejected_before_the_first_is_taken() {
@@ -302,15 +275,9 @@ mod tests {
             ("blank lines", rows("a\n\r\n;\n", MAX_LINES / 2), false),
             ("objects", rows("{\"a\":1}\n", MAX_LINES + 1), true),
             ("an array", format!("[{}{{}}]", rows("{\"a\":1},", MAX_LINES + 1)), true),
-        ]
-        .map(|(name, text, too_many)| (name, text.into_bytes(), too_many))
-        .into_iter()
-        .chain([
-            ("a workbook", book(&rows("<row><c><v>1</v></c></row>", MAX_LINES + 2)), true),
-            ("empty cells", book(&rows("<row><c><v>1</v></c></row><row><c></c></row>", MAX_LINES / 2 + 9)), false),
-        ]) {
-            let (mut taken, found) = (0, detect(&file).unwrap());
-            let read = scan(&file, &found, &mut |_| {
+        ] {
+            let (mut taken, found) = (0, detect(file.as_bytes()).unwrap());
+            let read = scan(file.as_bytes(), &found, &mut |_| {
                 taken += 1;
                 ControlFlow::Break(())
             });

@@ -117,8 +117,7 @@ fn forged_sessions_and_links_open_nothing(db: Db) {
         Browser::new(&binary.client).post("/console/accept-invite", json!({"token": token, "password": PASSWORD}))
     };
     for _ in 0..3 {
-        assert_eq!(forged.get("/console/v1/me").expect(401).code(), "unauthorized");
-        assert_eq!(forged.get("/console").expect(303).header("location"), "/sign-in");
+        forged.get("/console/v1/me").expect(401);
         let refused = accept(&link).expect(409);
         assert!(refused.code() == "link_invalid" && refused.text.contains("is unknown"), "{refused:?}");
     }
