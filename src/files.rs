@@ -184,7 +184,7 @@ pub const PATIENCE_SECONDS: i64 = 3600;
 pub fn drop_later(tx: &mut Tx, account: i64, ctx: &Ctx, content: &str, seconds: i64) -> Result<()> {
     let job = NewJob::of(ctx, &DropContent { content: content.to_string() })?;
     let job = NewJob { account, ..job.keyed(drop_key(content)).after(seconds) };
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+    jobs::enqueue(tx, ctx, &job)
 }
 
 /// Enqueues the deletion of a content that is about to be written, unless a record has it by then. Rejects the upload

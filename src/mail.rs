@@ -186,7 +186,7 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<bool> {
             if !ctx.has_test_clock {
                 job.run_at = hours::next_look(leaves_at, ctx.machine_now);
             }
-            jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+            jobs::enqueue(tx, ctx, &job)?;
         }
     }
     Ok(waits || (status == Standing::Queued && ctx.quotas.provided.mail))

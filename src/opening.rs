@@ -8,7 +8,7 @@ use engine::clock::{Clock, Ids, Moment};
 use engine::config::Config;
 use engine::context::{Actor, Ctx};
 use engine::error::Result;
-use engine::jobs::SHARED;
+use engine::jobs::{self, SHARED};
 use engine::log::{self, Event};
 use engine::open;
 use engine::presence::Presence;
@@ -50,6 +50,9 @@ fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     if app.carried.is_from_before(entrances::MIGRATION.number) {
         entrances::sign_all(&app, &app.site.vault, true)?;
     }
+    if app.carried.is_from_before(jobs::marks::MIGRATION.number) {
+        jobs::marks::sign_all(&app.store, &app.site.vault, true)?;
+    }
     let newest = migrations::all().last().map_or(0, |migration| migration.number);
     app.carried.finish(app.site.vault.source(), newest);
     Ok(app)
@@ -59,6 +62,7 @@ fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
 pub(crate) fn sign_rows(app: &App, vault: &Arc<Vault>, trusts_all: bool) -> Result<()> {
     sealing::sign_all(app, vault, trusts_all)?;
     entrances::sign_all(app, vault, trusts_all)?;
+    jobs::marks::sign_all(&app.store, vault, trusts_all)?;
     old::sign_all(app, vault, trusts_all)
 }
 

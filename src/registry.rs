@@ -230,6 +230,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     services: &[
         turns::open,
         reading::open,
+        typesetting::logos::open,
         mail::open,
         |_, _, services| {
             services.add(FOLLOWERS);

@@ -1,5 +1,6 @@
 //! Typesets documents as PDF files and stores them.
 
+pub mod logos;
 pub mod memory;
 pub mod turns;
 
@@ -48,6 +49,9 @@ pub struct Print {
     pub created: i64,
     /// The content key of the logo, or empty.
     pub logo: String,
+    /// Whether the logo was re-encoded before it was stored.
+    #[serde(default)]
+    pub redrawn: bool,
     /// The text of the payment QR code, or empty.
     pub qr: String,
     /// What the template takes, without its labels.
@@ -58,8 +62,7 @@ pub struct Print {
 pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
     let mut images = Vec::new();
     if !print.logo.is_empty() {
-        let logo = tokio::runtime::Handle::current().block_on(app.blobs.read(&print.logo));
-        images.extend(logo.ok().map(|logo| ("logo", logo.to_vec())));
+        images.extend(logos::content(app, print.account, &print.logo, print.redrawn)?.map(|logo| ("logo", logo)));
     }
     if !print.qr.is_empty() {
         images.extend(pdf::qr_svg(&print.qr).ok().map(|svg| ("qr", svg.into_bytes())));

@@ -60,5 +60,5 @@ pub fn enqueue(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64, fired: bool, flo
         fired,
         flows: flows.iter().map(|flow| (flow.id.clone(), flow.version)).collect(),
     };
-    jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &job)?, ctx.machine_now)
+    jobs::enqueue(tx, ctx, &NewJob::of(ctx, &job)?)
 }

@@ -64,7 +64,7 @@ impl Job for MatchLate {
         app.store.write_now(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
             // Committed together with the runs, so they are started once, even if another worker has claimed the job.
-            if claim.keep(tx, &MatchLate { flows: Vec::new(), ..job.clone() })? {
+            if claim.keep(tx, &ctx.site.vault, &MatchLate { flows: Vec::new(), ..job.clone() })? {
                 job.start(tx, &ctx, &hold)?;
             }
             Ok::<_, Error>(())

@@ -85,8 +85,8 @@ impl Days {
     }
 
     fn write(&self, app: &App, claimed: &Claimed) -> Result<()> {
-        let (own, memory) = (claimed.clone(), self.clone());
-        app.store.write_now(SHARED, move |tx| own.keep(tx, &memory)).map(drop)
+        let (own, vault, memory) = (claimed.clone(), app.site.vault.clone(), self.clone());
+        app.store.write_now(SHARED, move |tx| own.keep(tx, &vault, &memory)).map(drop)
     }
 }
 

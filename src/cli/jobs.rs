@@ -26,7 +26,7 @@ pub enum Jobs {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum State {
-    /// Started several times, but the process died each time
+    /// Started several times, but the process died each time; or added or changed outside the program
     Parked,
     /// Used up all attempts
     Failed,

@@ -145,7 +145,7 @@ pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> St
 pub fn enqueue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<()> {
     let key = format!("document_pdf {} {}", document.base.id, document.revision);
     let job = NewJob::of(ctx, &DocumentPdf::Revision(Revision::of(document)))?.keyed(key);
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+    jobs::enqueue(tx, ctx, &job)
 }
 
 /// Bytes that are printed for a row besides its name and description: amounts and their labels.
@@ -324,11 +324,11 @@ impl PaymentState {
 pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Print> {
     document.check_copies()?;
     let sender = document.sender.json();
-    let logo = match sender["meta"]["logo_file_id"].as_str().unwrap_or_default() {
-        "" => String::new(),
+    let (logo, redrawn) = match sender["meta"]["logo_file_id"].as_str().unwrap_or_default() {
+        "" => (String::new(), true),
         id => match records::find::<File>(tx, ctx, id) {
-            Ok(file) => file.content,
-            Err(error) if error.code == Code::NotFound => String::new(),
+            Ok(file) => (file.content, file.redrawn),
+            Err(error) if error.code == Code::NotFound => (String::new(), true),
             Err(error) => return Err(error),
         },
     };
@@ -349,6 +349,7 @@ pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) ->
         name: file_name(document),
         created: document.finalized_at.0.unwrap_or(document.base.updated_at).0 / 1000,
         logo,
+        redrawn,
         qr: payment_code(document, &sender).unwrap_or_default(),
         data: printed(ctx, document, &sender, &original, due_date(tx, ctx, document)?),
     })

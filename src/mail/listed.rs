@@ -317,7 +317,7 @@ pub(crate) fn retry(call: Call, followers: &'static Followers) -> Result<Work> {
         queued.push(call.id().to_string());
         usage::count_mails(tx, ctx, queued.len())?;
         for delivery in queued {
-            jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &Deliver { delivery })?, ctx.machine_now)?;
+            jobs::enqueue(tx, ctx, &NewJob::of(ctx, &Deliver { delivery })?)?;
         }
         // Without the recipient and the subject: whoever reads this line may not read the record.
         let data = json!({"id": mail["id"], "about": mail["about"], "about_id": mail["about_id"]}).to_string();

@@ -63,7 +63,7 @@ pub(super) fn readdress(tx: &mut Tx, ctx: &Ctx, told: &Told, to: &[String]) -> R
         let delivery = write_delivery(tx, ctx, (mail, &told.about_id), address, (Standing::Queued, ""))?;
         // What waits on a test clock has no jobs.
         if !ctx.has_test_clock {
-            jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &Deliver { delivery })?, ctx.machine_now)?;
+            jobs::enqueue(tx, ctx, &NewJob::of(ctx, &Deliver { delivery })?)?;
         }
     }
     Ok(canceled)

@@ -56,7 +56,7 @@ pub(crate) fn follow_hours(tx: &mut Tx, ctx: &Ctx, event: &Event, followers: &Fo
 fn hand_over(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for delivery in due(tx, ctx, i64::MAX)? {
         let job = NewJob::of(ctx, &Deliver { delivery: delivery.clone() })?.keyed(format!("deliver {delivery}"));
-        jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+        jobs::enqueue(tx, ctx, &job)?;
     }
     Ok(())
 }

@@ -270,7 +270,8 @@ pub async fn held(app: &Arc<App>, head: &Parts) -> Result<Held> {
         _ => {}
     }
     let (hash, now) = (accounts::hash(session::secret(&app.site, &head.headers)?), app.clock.now());
-    let found = app.store.read(move |tx| held_by(tx, &hash)).await?;
+    let vault = app.site.vault.clone();
+    let found = app.store.read(move |tx| held_by(tx, &vault, &hash)).await?;
     let ended = || Error::new(Code::Unauthorized, "Your session has ended. Sign in again.");
     found.filter(|held| held.key.is_live(now)).ok_or_else(ended)
 }

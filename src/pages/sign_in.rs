@@ -111,8 +111,8 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
 
 /// Returns why a link does not work, for its page.
 async fn why_dead(visit: &Visit, purpose: Purpose, token: &str) -> &'static str {
-    let (secret, now) = (token.to_string(), visit.app.clock.now());
-    match visit.app.store.read(move |tx| token::look_up(tx, purpose, &secret, now)).await {
+    let (secret, now, vault) = (token.to_string(), visit.app.clock.now(), visit.app.site.vault.clone());
+    match visit.app.store.read(move |tx| token::look_up(tx, &vault, purpose, &secret, now)).await {
         Ok(Err(dead)) => dead.name(),
         // The link itself is valid, but not what it is for: the user was suspended or deleted.
         Ok(Ok(_)) => "changed",

@@ -70,7 +70,7 @@ pub(crate) fn start(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, mandate: &Mandate
     if mandate.provider != ProviderName::Manual {
         let id = &payment.base.id;
         let job = NewJob::of(ctx, &Collect { id: id.clone() })?.keyed(format!("collect {id}"));
-        jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+        jobs::enqueue(tx, ctx, &job)?;
     }
     Ok(payment)
 }
@@ -362,7 +362,7 @@ pub(crate) fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Resu
     let first = format!("news {id}");
     let key = if jobs::is_under_way(tx, &first)? { format!("{first} again") } else { first };
     let job = NewJob::of(ctx, &ProviderNews { id: id.to_string(), kind })?.keyed(key);
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+    jobs::enqueue(tx, ctx, &job)
 }
 
 /// The job that requests a status from the provider and applies it here. The order of notifications does not matter:

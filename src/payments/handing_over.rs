@@ -122,7 +122,7 @@ impl HandOver {
         if self.collections.is_empty() {
             return Ok(());
         }
-        jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &self)?.keyed(key(ctx.account)), ctx.machine_now)
+        jobs::enqueue(tx, ctx, &NewJob::of(ctx, &self)?.keyed(key(ctx.account)))
     }
 
     /// Marks all collections, one slice per transaction.

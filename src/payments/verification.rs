@@ -230,7 +230,7 @@ fn begin(
     })?;
     let id = &verification.base.id;
     let net = NewJob::of(ctx, &FinishVerification { id: id.to_string() })?.keyed(finish_key(id)).after(60);
-    jobs::enqueue(tx, &ctx.ids, &net, ctx.machine_now)?;
+    jobs::enqueue(tx, ctx, &net)?;
     Ok(verification)
 }
 
@@ -252,7 +252,7 @@ fn break_off(tx: &mut Tx, ctx: &Ctx, verification: &Verification) -> Result<()> 
     let provider = verification.provider.wire().to_string();
     let cancel = CancelAtProvider { provider, external_id: verification.external_id.clone() };
     let job = NewJob::of(ctx, &cancel)?.keyed(format!("provider_cancel {}", verification.base.id));
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+    jobs::enqueue(tx, ctx, &job)
 }
 
 /// The unique key of the job that completes a verification.

@@ -414,9 +414,9 @@ impl Visit {
     }
 
     pub(crate) async fn open_link(&self, purpose: Purpose, secret: &str) -> Result<(Token, Account)> {
-        let (secret, now) = (secret.to_string(), self.app.clock.now());
+        let (secret, now, vault) = (secret.to_string(), self.app.clock.now(), self.app.site.vault.clone());
         let read = self.app.store.read(move |tx| {
-            let token = token::find(tx, purpose, &secret, now)?;
+            let token = token::find(tx, &vault, purpose, &secret, now)?;
             let account = Account::numbered(tx, token.account)?;
             account.check_open()?;
             Ok((token, account))

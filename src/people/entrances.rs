@@ -1,5 +1,5 @@
 //! Marks of what lets people in without a password: sessions, and links that work once. No log line contains them, so this is how
-//! `kantoor verify` finds one that somebody added or changed in the database.
+//! one that somebody added or changed in the database is recognized: it opens nothing, and `kantoor verify` names it.
 
 use std::sync::Arc;
 
@@ -134,18 +134,41 @@ impl Entrance {
         format!("SELECT hash, mark, {shown}, {text}, CASE WHEN {open} THEN 1 ELSE 0 END FROM {table}")
     }
 
+    /// Returns what a statement selects to check a row with [`Entrance::is_ours`]: the mark, and what it is of.
+    pub fn marked(&self) -> String {
+        format!("{}.mark, {}", self.table, self.text())
+    }
+
+    /// Whether the program wrote the row with this hash, whose mark and marked text a statement selected as these columns. One
+    /// that it did not write is logged once.
+    pub fn is_ours(&self, vault: &Vault, hash: &[u8], row: &Row, column: usize) -> Result<bool> {
+        let (mark, text) = (row.bytes(column)?, self.with_hash(hash, row.text(column + 1)?));
+        let is_ours = vault.is_mark(text.as_bytes(), mark)?;
+        if !is_ours && vault.is_news(hash) {
+            tracing::warn!(
+                table = self.table,
+                "A session or a link was added or changed outside the program, so it opens nothing. Verify the database."
+            );
+        }
+        Ok(is_ours)
+    }
+
     /// The columns as one text. None of them can contain the end of a line.
     fn text(&self) -> String {
         self.columns
             .split(", ")
-            .map(|column| format!("CAST({column} AS TEXT)"))
+            .map(|column| format!("CAST({}.{column} AS TEXT)", self.table))
             .collect::<Vec<_>>()
             .join(" || '\n' || ")
     }
 
+    fn with_hash(&self, hash: &[u8], text: &str) -> String {
+        format!("{} of Kantoor\n{}\n{text}\n", self.table, hex(hash))
+    }
+
     fn read(&self, row: &Row) -> Result<Found> {
         let (hash, mark) = (row.bytes(0)?.to_vec(), row.bytes(1)?.to_vec());
-        let text = format!("{} of Kantoor\n{}\n{}\n", self.table, hex(&hash), row.text(3)?);
+        let text = self.with_hash(&hash, row.text(3)?);
         Ok::<_, Error>(Found { hash, mark, shown: row.text(2)?.to_string(), text, is_open: row.int(4)? != 0 })
     }
 }

@@ -101,8 +101,9 @@ impl Visit {
         let mut attempt = throttle::Attempt::from_address("issuer", &self.device.address);
         let claims = self.claims(secret, returned, &mut attempt).await?;
         let (email, invitation, now) = (claims.email.clone(), invitation.to_string(), self.app.clock.now());
+        let vault = self.app.site.vault.clone();
         let read = self.app.store.read(move |tx| {
-            let opened = token::look_up(tx, Purpose::Invite, &invitation, now)?.ok();
+            let opened = token::look_up(tx, &vault, Purpose::Invite, &invitation, now)?.ok();
             let found = user_of(tx, &email, opened.as_ref())?;
             Ok::<_, Error>((found, opened))
         });

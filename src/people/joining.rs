@@ -36,7 +36,7 @@ impl Visit {
         let proof = Proof::Link { new_password: hash.clone(), shown: token.shown };
         let own = secret.to_string();
         let entered = self.enter(account, proof, move |tx, ctx| {
-            let token = token::find(tx, Purpose::Invite, &own, ctx.machine_now)?;
+            let token = token::find(tx, &ctx.site.vault, Purpose::Invite, &own, ctx.machine_now)?;
             let invited = user_of_link(tx, ctx, &token, Purpose::Invite.statuses())?;
             // The person may have got access elsewhere while the password was hashed.
             sealing::lock(tx, &invited.person_id)?;

@@ -4,7 +4,7 @@ use engine::accounts::{Account, SHARED};
 use engine::app::App;
 use engine::context::{Actor, Ctx};
 use engine::error::{Error, Result};
-use engine::jobs::{self, Claimed, Ending, Job, NewJob};
+use engine::jobs::{Claimed, Ending, Job, NewJob};
 use engine::records;
 use engine::who::Who;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ impl Visit {
         let (number, own, new) = (account.number, secret.to_string(), hash.clone());
         let proof = Proof::Link { new_password: hash, shown: token.shown };
         let entered = self.enter(account, proof, move |tx, ctx| {
-            let token = token::find(tx, Purpose::Reset, &own, ctx.machine_now)?;
+            let token = token::find(tx, &ctx.site.vault, Purpose::Reset, &own, ctx.machine_now)?;
             let mut user = user_of_link(tx, ctx, &token, Purpose::Reset.statuses())?;
             // It may have been shown when it opened test accounts alone.
             if ctx.has_test_clock && token.shown && has_real_account(tx, &user.person_id)? {
@@ -78,7 +78,7 @@ impl Visit {
             return Ok(());
         }
         let job = MailReset { email, is_known: !attempt.is_strange() };
-        let (now, ids) = (self.app.clock.now(), self.app.ids);
+        let (now, ids, vault) = (self.app.clock.now(), self.app.ids, self.app.site.vault.clone());
         let payload = serde_json::to_string(&job).map_err(|error| Error::internal(error.to_string()))?;
         let new = NewJob {
             account: SHARED,
@@ -89,7 +89,7 @@ impl Visit {
             max_attempts: MailReset::TRIES,
             unique_key: None,
         };
-        self.app.store.write(SHARED, move |tx| jobs::enqueue(tx, &ids, &new, now)).await.map(drop)
+        self.app.store.write(SHARED, move |tx| new.enqueue(tx, &ids, &vault, now)).await.map(drop)
     }
 }
 

@@ -120,18 +120,21 @@ impl Held {
     }
 }
 
-/// Returns the session with this hash, if its user is active.
-pub fn held(tx: &mut Tx, hash: &[u8]) -> Result<Option<Held>> {
-    let sql = "SELECT sessions.id, sessions.account_id, sessions.user_id, sessions.created_at, sessions.seen_at,
+/// Returns the session with this hash, if its user is active. One that somebody added or changed in the database is unknown.
+pub fn held(tx: &mut Tx, vault: &Vault, hash: &[u8]) -> Result<Option<Held>> {
+    let sql = format!(
+        "SELECT sessions.id, sessions.account_id, sessions.user_id, sessions.created_at, sessions.seen_at,
                       users.name, users.role, users.status, sessions.person_id, sessions.via, sessions.confirmed_at,
                       COALESCE(settings.two_factor, ''),
                       (SELECT count(*) FROM second_factors
                        WHERE second_factors.person_id = sessions.person_id AND second_factors.confirmed_at > 0),
-                      users.language
+                      users.language, {}
                FROM sessions JOIN users ON users.account_id = sessions.account_id AND users.id = sessions.user_id
                     LEFT JOIN settings ON settings.account_id = sessions.account_id
-               WHERE sessions.hash = $1";
-    let found = tx.first(sql, &[hash.into()], |row: &Row| {
+               WHERE sessions.hash = $1",
+        entrances::SESSIONS.marked()
+    );
+    let found = tx.first(&sql, &[hash.into()], |row: &Row| {
         let (created, seen) = (Moment(row.int(3)?), Moment(row.int(4)?));
         let role = Role::from_db(row, 6).map_err(|error| error.at("users", row.text(2).unwrap_or_default(), "role"))?;
         let via = Via::from_db(row, 9).map_err(|error| error.at("sessions", row.text(0).unwrap_or_default(), "via"))?;
@@ -155,10 +158,10 @@ pub fn held(tx: &mut Tx, hash: &[u8]) -> Result<Option<Held>> {
                 TwoFactor::All => true,
             };
         let lacks_factor = needs_factor && row.int(12)? == 0;
-        let is_active = row.text(7)? == Status::Active.wire();
+        let opens = row.text(7)? == Status::Active.wire() && entrances::SESSIONS.is_ours(vault, hash, row, 14)?;
         let language = Language::from_wire(row.text(13)?).unwrap_or_default();
         let (person, confirmed_at) = (row.text(8)?.to_string(), Moment(row.int(10)?));
-        Ok::<_, Error>((key, person, via, confirmed_at, lacks_factor, language, is_active))
+        Ok::<_, Error>((key, person, via, confirmed_at, lacks_factor, language, opens))
     })?;
     match found {
         Some((key, person, via, confirmed_at, lacks_factor, language, true)) => {
@@ -171,8 +174,8 @@ pub fn held(tx: &mut Tx, hash: &[u8]) -> Result<Option<Held>> {
 
 /// Returns the session with this hash as the key that it stands for. A session without the second factor that its
 /// account requires can only enrol one, outside the API.
-fn find(tx: &mut Tx, hash: &[u8]) -> Result<Option<Key>> {
-    match held(tx, hash)? {
+fn find(tx: &mut Tx, vault: &Vault, hash: &[u8]) -> Result<Option<Key>> {
+    match held(tx, vault, hash)? {
         Some(held) if held.lacks_factor => {
             let message = "This account requires a second factor. Add one at /two-factor first.";
             Err(Error::new(TWO_FACTOR_REQUIRED, message))

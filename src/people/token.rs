@@ -9,6 +9,7 @@ use engine::context::Ctx;
 use engine::error::{Error, Result};
 use engine::random;
 use engine::record::Kind;
+use engine::secrets::vault::Vault;
 use engine::site::Site;
 use store::{Migration, Row, Tx};
 
@@ -283,8 +284,8 @@ impl Dead {
 }
 
 /// Finds a token that can still be used for this purpose.
-pub fn find(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<Token> {
-    look_up(tx, purpose, secret, now)?.map_err(|dead| refused(dead, purpose))
+pub fn find(tx: &mut Tx, vault: &Vault, purpose: Purpose, secret: &str, now: Moment) -> Result<Token> {
+    look_up(tx, vault, purpose, secret, now)?.map_err(|dead| refused(dead, purpose))
 }
 
 /// Returns the error for a link that does not work.
@@ -292,17 +293,25 @@ pub fn refused(dead: Dead, purpose: Purpose) -> Error {
     Error::new(LINK_INVALID, format!("{} {}. {}", purpose.name(), dead.words(), dead.advice(purpose)))
 }
 
-/// Finds a token, or why it cannot be used for this purpose. Tokens cannot be guessed, so whoever has one may know.
-pub fn look_up(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<Result<Token, Dead>> {
+/// Finds a token, or why it cannot be used for this purpose. Tokens cannot be guessed, so whoever has one may know. One that somebody
+/// added or changed in the database is unknown.
+pub fn look_up(tx: &mut Tx, vault: &Vault, purpose: Purpose, secret: &str, now: Moment) -> Result<Result<Token, Dead>> {
     let hash = accounts::hash(secret);
-    let sql = "SELECT account_id, user_id, purpose, expires_at, used_at, created_at, new_password, shown
-               FROM one_time_tokens WHERE hash = $1";
-    let found = tx.first(sql, &[hash.as_slice().into()], |row: &Row| {
+    let sql = format!(
+        "SELECT account_id, user_id, purpose, expires_at, used_at, created_at, new_password, shown, {}
+         FROM one_time_tokens WHERE hash = $1",
+        entrances::LINKS.marked()
+    );
+    let found = tx.first(&sql, &[hash.as_slice().into()], |row: &Row| {
         let (user, new_password) = (row.text(1)?.to_string(), row.text(6)?.to_string());
         let token = Token { account: row.int(0)?, user, new_password, shown: row.int(7)? != 0, hash };
-        Ok::<_, Error>((token, Purpose::from_db(row, 2)?, row.int(3)?, row.int(4)?, row.int(5)?))
+        let used = row.int(4)?;
+        if used == 0 && !entrances::LINKS.is_ours(vault, &hash, row, 8)? {
+            return Ok(None);
+        }
+        Ok::<_, Error>(Some((token, Purpose::from_db(row, 2)?, row.int(3)?, used, row.int(5)?)))
     })?;
-    Ok(match found {
+    Ok(match found.flatten() {
         Some((_, own, ..)) if own != purpose => Err(Dead::Foreign),
         Some((_, _, _, used, _)) if used > 0 => Err(Dead::Used),
         Some((token, _, _, WITHDRAWN, created)) => {

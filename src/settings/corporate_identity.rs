@@ -152,7 +152,7 @@ fn patch(call: Call) -> Result<Work> {
     let id = named.id.clone();
     logo::redraw_first(records::patch::<CorporateIdentity>, call, named, move |tx, ctx, call| {
         let before: CorporateIdentity = records::find_to_change(tx, ctx, call)?;
-        // A logo from an earlier version is kept, and is re-encoded whenever it is printed.
+        // A logo from an earlier version is kept, and is re-encoded before it is printed.
         Ok(before.logo_file_id.0 != id)
     })
 }

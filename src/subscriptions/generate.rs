@@ -37,7 +37,7 @@ pub(crate) fn soon(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription) -> Resul
 /// Enqueues the job for the account; `cause` distinguishes it from other pending jobs.
 pub(crate) fn enqueue(tx: &mut Tx, ctx: &Ctx, cause: &str) -> Result<()> {
     let job = NewJob::of(ctx, &MakeInvoices {})?.keyed(format!("subscriptions {} {cause}", ctx.account));
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+    jobs::enqueue(tx, ctx, &job)
 }
 
 /// The job that creates all due invoices of an account.

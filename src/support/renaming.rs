@@ -50,7 +50,7 @@ fn follow(tx: &mut Tx, ctx: &Ctx, status: &TicketStatus, old: String, answer: An
     }
     let delay = if is_part { 0 } else { REQUEST_SECONDS };
     let job = NewJob::of(ctx, &rename)?.keyed(rename_key(&rename.status)).after(delay);
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+    jobs::enqueue(tx, ctx, &job)?;
     if is_part {
         return Ok(answer);
     }

@@ -168,7 +168,7 @@ pub fn start(tx: &mut Tx, ctx: &Ctx, before: &Import, again: bool) -> Result<Imp
     records::change(tx, ctx, before, &mut import, "started")?;
     let job =
         NewJob::of(ctx, &RunImport { import: import.base.id.clone() })?.keyed(format!("import {}", import.base.id));
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+    jobs::enqueue(tx, ctx, &job)?;
     Ok(import)
 }
 
@@ -202,7 +202,7 @@ pub fn start_undo(tx: &mut Tx, ctx: &Ctx, before: &Import) -> Result<Import> {
     records::change(tx, ctx, before, &mut import, "updated")?;
     let job = UndoImport { import: import.base.id.clone() };
     let job = NewJob::of(ctx, &job)?.keyed(format!("import {}", import.base.id));
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+    jobs::enqueue(tx, ctx, &job)?;
     Ok(import)
 }
 

@@ -10,7 +10,7 @@ use engine::authors::Authority;
 use engine::contents::{Upload, content_type, hex};
 use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, Result};
-use engine::jobs::{Claimed, Ending, Job};
+use engine::jobs::{Claimed, Ending, Job, Lane};
 use engine::record::{Kind as _, When};
 use engine::records;
 use engine::who::Who;
@@ -51,6 +51,7 @@ pub struct RunImport {
 
 impl Job for RunImport {
     const KIND: &'static str = "import_run";
+    const LANE: Lane = Lane::Reading;
 
     fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
         let ended = run(app, claimed.account, &self.import, &mut |_| {})?;

@@ -60,8 +60,8 @@ impl Job for SendHeads {
         }
         match send(app) {
             Ok(()) => {
-                let (claimed, sent_at, to) = (claimed.clone(), now.0, to.clone());
-                let kept = move |tx: &mut Tx| claimed.keep(tx, &SendHeads { sent_at, sent_to: to.clone() });
+                let (claimed, vault, sent_at, to) = (claimed.clone(), app.site.vault.clone(), now.0, to.clone());
+                let kept = move |tx: &mut Tx| claimed.keep(tx, &vault, &SendHeads { sent_at, sent_to: to.clone() });
                 app.store.write_now(SHARED, kept)?;
             }
             Err(error) => {

@@ -132,6 +132,7 @@ impl<'i> Inspection<'i> {
             self.vault.into_iter().for_each(|vault| self.own_secrets(vault));
             self.vault.into_iter().for_each(|vault| self.people(vault));
             self.vault.into_iter().for_each(|vault| self.entrances(vault));
+            self.vault.into_iter().for_each(|vault| self.jobs(vault));
         }
         let heads = self.read_heads();
         let accounts = match only {

@@ -36,7 +36,7 @@ pub fn begin(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
     if !some(tx, ctx, endpoint)? {
         // Without a unique key: one that is being completed would not see the deliveries since.
         let job = EndDeliveries { endpoint: endpoint.to_string() };
-        jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &job)?, ctx.machine_now)?;
+        jobs::enqueue(tx, ctx, &NewJob::of(ctx, &job)?)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use engine::clock::{Ids, Moment};
-use engine::jobs::{self, Ending, Lane, NewJob};
+use engine::jobs::{Ending, Lane, NewJob};
 
 use crate::on_both;
 use crate::support::{Db, Server};
@@ -126,9 +126,9 @@ fn a_test_that_leaves_a_job_behind_fails(db: Db) {
         max_attempts: 1,
         unique_key: None,
     };
-    let claimant = server.app.claimant.clone();
+    let (claimant, vault) = (server.app.claimant.clone(), server.app.site.vault.clone());
     let claimed = server.app.store.write_now(0, move |tx| {
-        jobs::enqueue(tx, &Ids::SYSTEM, &job, now)?;
+        job.enqueue(tx, &Ids::SYSTEM, &vault, now)?;
         claimant.claim(tx, now, Lane::Other, &["a"], 1)
     });
     let job = claimed.unwrap().pop().unwrap();

@@ -7,6 +7,7 @@ mod hostile;
 mod killed;
 mod moving;
 mod problems;
+mod running;
 mod undoing;
 mod values;
 

@@ -30,7 +30,13 @@ fn write<T: Send + 'static>(server: &Server, work: impl Fn(&mut Tx) -> engine::e
 }
 
 fn enqueue(server: &Server, job: NewJob) {
-    write(server, move |tx| jobs::enqueue(tx, &Ids::SYSTEM, &job, START));
+    let vault = server.app.site.vault.clone();
+    write(server, move |tx| job.enqueue(tx, &Ids::SYSTEM, &vault, START));
+}
+
+/// The claimant of another node.
+fn claimant(server: &Server) -> Claimant {
+    Claimant::new("x".to_string(), server.app.site.vault.clone())
 }
 
 const KINDS: &[&str] = &["a", "b", "housekeeping"];
@@ -51,6 +57,13 @@ fn next(server: &Server, claimant: &Arc<Claimant>, now: Moment) -> Option<Claime
 
 /// Inserts `count` ready jobs of an account.
 fn enqueue_many(server: &Server, account: i64, count: i64, run_at: Moment) {
+    let vault = server.app.site.vault.clone();
+    let job = NewJob { account, run_at, ..new_job("a") };
+    write(server, move |tx| (0..count).try_for_each(|_| job.enqueue(tx, &Ids::SYSTEM, &vault, START)));
+}
+
+/// Inserts `count` ready jobs of an account that are not run, so they need no mark.
+fn fill(server: &Server, account: i64, count: i64, run_at: Moment) {
     write(server, move |tx| {
         Ok(tx.execute(
             "WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < $1)
@@ -88,6 +101,7 @@ on_both![
     queued_jobs_of_older_versions_are_readable,
     a_unique_job_exists_once,
     housekeeping_deletes_expired_rows,
+    a_forged_job_keeps_no_other_from_its_turn,
 ];
 
 fn a_job_is_claimed_once_by_many_workers(db: Db) {
@@ -100,7 +114,7 @@ fn a_job_is_claimed_once_by_many_workers(db: Db) {
         let workers: Vec<_> = (0..8)
             .map(|_| {
                 scope.spawn(|| {
-                    let (mut mine, claimant) = (Vec::new(), Arc::new(Claimant::new("x".to_string())));
+                    let (mut mine, claimant) = (Vec::new(), Arc::new(claimant(&server)));
                     loop {
                         let claimant = claimant.clone();
                         let some = write(&server, move |tx| claimant.claim(tx, START, Lane::Other, &["a"], 3));
@@ -238,7 +252,7 @@ fn a_repeating_job_is_never_parked(db: Db) {
 fn accounts_take_turns(db: Db) {
     let server = Server::start(db);
     server.leaves_jobs();
-    let claimant = Arc::new(Claimant::new("x".to_string()));
+    let claimant = Arc::new(claimant(&server));
     enqueue_many(&server, 7, 10_000, START);
     let order = |count: usize| -> Vec<i64> {
         (0..count).map(|_| next(&server, &claimant, START.plus_seconds(5)).map_or(-1, |job| job.account)).collect()
@@ -287,14 +301,14 @@ fn a_turn_is_found_by_an_index(db: Db) {
     let server = Server::start(db);
     server.leaves_jobs();
     for account in 1..=5 {
-        enqueue_many(&server, account, 20_000, START.plus_seconds(1000));
+        fill(&server, account, 20_000, START.plus_seconds(1000));
     }
     enqueue_many(&server, 9, 1, START);
     write(&server, |tx| Ok(tx.execute("ANALYZE", &[])?));
     let plan = server.app.store.read_now(|tx| jobs::explain_turn(tx, START, Lane::Other, KINDS)).unwrap();
     let touched: Vec<&String> = plan.iter().filter(|line| line.contains(" jobs")).collect();
     assert!(!touched.is_empty() && touched.iter().all(|line| line.contains("jobs_turns")), "{plan:#?}");
-    let claimant = Arc::new(Claimant::new("x".to_string()));
+    let claimant = Arc::new(claimant(&server));
     assert_eq!(next(&server, &claimant, START).unwrap().account, 9);
     assert!(next(&server, &claimant, START).is_none());
 }
@@ -316,7 +330,7 @@ fn sets_aside_an_account_whose_daily_work_kills_the_process(db: Db) {
         lost,
     };
     enqueue(&server, NewJob { unique_key: Some("days".into()), max_attempts: i64::MAX, ..new_job("a") });
-    write(&server, |tx| Ok(tx.execute("UPDATE jobs SET id = 'days'", &[])?));
+    server.rewrite("UPDATE jobs SET id = 'days'");
     let payload = || {
         server
             .app
@@ -507,4 +521,19 @@ fn housekeeping_deletes_expired_rows(db: Db) {
         assert!(started.elapsed() < Duration::from_secs(20), "housekeeping does not run");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// Jobs without a mark are parked as they are found, and give their unique key back.
+fn a_forged_job_keeps_no_other_from_its_turn(db: Db) {
+    let server = Server::start(db);
+    server.leaves_jobs();
+    fill(&server, 1, 10, START.plus_seconds(-1));
+    server.execute("UPDATE jobs SET unique_key = 'only' WHERE id LIKE '%-5'");
+    enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("b") });
+    enqueue(&server, new_job("b"));
+    let claimed = claim(&server, START);
+    assert_eq!(claimed.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(state(&server, "SELECT count(*) FROM jobs WHERE state = 'parked'"), 10);
+    enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("b") });
+    assert_eq!(claim(&server, START).len(), 1, "its place is free");
 }

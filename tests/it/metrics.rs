@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::jobs::{self, Lane, NewJob};
+use engine::jobs::{Lane, NewJob};
 use kantoor::automation::worker;
 use kantoor::webhooks;
 use serde_json::{Value, json};
@@ -144,7 +144,8 @@ fn metrics_show_the_lag(db: Db) {
         max_attempts: 1,
         unique_key: None,
     };
-    server.app.store.write_now(0, move |tx| jobs::enqueue(tx, &ids, &job, now)).unwrap();
+    let vault = server.app.site.vault.clone();
+    server.app.store.write_now(0, move |tx| job.enqueue(tx, &ids, &vault, now)).unwrap();
     about("jobs", 400);
     // Work that is due later does not lag, nor does a disabled endpoint.
     change("UPDATE jobs SET run_at = run_at + 1000000");

@@ -190,7 +190,7 @@ fn a_sent_mail_stays_sent_after_the_switch(db: Db) {
     client.patch("/v1/settings", json!({"outside": "recorded"})).expect(200);
     // As if the process died between sending the mail and ending the job.
     let payload = json!({"delivery": sent["id"]});
-    world.server.execute(&format!("UPDATE jobs SET state = 'ready', payload = '{payload}' WHERE kind = 'deliver'"));
+    world.server.rewrite(&format!("UPDATE jobs SET state = 'ready', payload = '{payload}' WHERE kind = 'deliver'"));
     world.work(&client);
     assert_eq!(client.get(&format!("{invoice}/deliveries")).expect(200).data()[0], sent);
 }

@@ -211,6 +211,14 @@ impl Server {
         self.app.store.write_now(0, move |tx| tx.execute(&sql, &[]).map(drop)).unwrap();
     }
 
+    /// Executes a statement that changes sessions, links or jobs, as the program would: with their marks.
+    pub fn rewrite(&self, sql: &str) {
+        self.execute(sql);
+        let vault = &self.app.site.vault;
+        kantoor::people::entrances::sign_all(&self.app, vault, true).unwrap();
+        engine::jobs::marks::sign_all(&self.app.store, vault, true).unwrap();
+    }
+
     /// Declares that unsuccessful jobs are part of this test.
     pub fn leaves_jobs(&self) {
         self.leaves_jobs.store(true, Ordering::Relaxed);

@@ -127,8 +127,9 @@ fn a_claim_passes_over_accounts_whose_jobs_wait(db: Db) {
         server.app.store.write_now(0, move |tx| tx.execute(sql, &values()).map(drop)).unwrap();
     };
     add(3, now);
+    jobs::marks::sign_all(&server.app.store, &server.app.site.vault, true).unwrap();
     let claimed = || {
-        let claimant = Claimant::new("x".to_string());
+        let claimant = Claimant::new("x".to_string(), server.app.site.vault.clone());
         server.app.store.write_now(0, move |tx| {
             Ok::<_, Error>((
                 jobs::any_due(tx, now, Lane::Other, &["a"])?,

@@ -19,6 +19,7 @@ use crate::http::metrics::counts::Metrics;
 use crate::http::responses::Responses;
 use crate::http::visitors::Visitors;
 use crate::jobs::claims::Claimant;
+use crate::jobs::queue::Lane;
 use crate::listeners::Listeners;
 use crate::loops::state::Loops;
 use crate::presence::Presence;
@@ -78,7 +79,7 @@ pub struct App {
     /// The turns of accounts to have a large body decoded.
     pub decoding: Arc<Places>,
     /// The workers of each lane of jobs.
-    pub workers: [Arc<Places>; 3],
+    pub workers: [Arc<Places>; Lane::ALL.len()],
     /// When the process started.
     pub started: Instant,
 }

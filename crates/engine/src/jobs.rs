@@ -10,6 +10,7 @@ mod closed;
 pub mod housekeeping;
 pub mod kind;
 mod lost;
+pub mod marks;
 pub mod queue;
 mod shown;
 pub mod worker;
@@ -18,10 +19,10 @@ pub use crate::accounts::SHARED;
 pub use claims::{Claimant, any_due, explain_turn};
 pub use closed::{any_to_resume, resume};
 pub use housekeeping::Housekeeping;
-pub use kind::{Job, JobKind, Purge};
+pub use kind::{Job, JobKind, Purge, enqueue};
 pub use lost::{Lost, any_ahead, any_lost, give_back, pull_back, take_back};
 pub use queue::{
-    Claimed, Ending, FOREVER, FURTHEST, LANES, LEASE_SECONDS, LEASES, Lane, MIGRATION, NewJob, READY, call_off, count,
-    enqueue, hasten, is_running, is_under_way, oldest_due, purge,
+    Claimed, Ending, FOREVER, FURTHEST, LANES, LEASE_SECONDS, LEASES, Lane, MIGRATION, NewJob, READING, READY,
+    call_off, count, hasten, is_running, is_under_way, oldest_due, purge,
 };
 pub use shown::{QueueState, Shown, list, parked, queued, retry, state};

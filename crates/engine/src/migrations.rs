@@ -26,6 +26,8 @@ const OWN: &[Migration] = &[
     jobs::MIGRATION,
     jobs::LANES,
     jobs::READY,
+    jobs::marks::MIGRATION,
+    jobs::READING,
     nodes::MIGRATION,
     counters::MIGRATION,
     site::MIGRATION,

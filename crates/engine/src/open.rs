@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use blobs::Blobs;
-use store::{Database, Options, Places, Store};
+use store::{Database, Options, Store};
 
 use crate::accounts::{Account, Key};
 use crate::app::{App, Readiness};
@@ -53,7 +53,7 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     if is_unmarked {
         heads::sign(&store, &vault)?;
     }
-    let site = Arc::new(Site::open(&key, vault, &config.public_url));
+    let site = Arc::new(Site::open(&key, vault.clone(), &config.public_url));
     let blobs = open_blobs(&config)?;
     let web = open_web(&config)?;
     let visitors = Visitors::new(networks("trusted_proxies", &config.trusted_proxies)?, config.public_limit_per_minute);
@@ -69,8 +69,8 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
         visitors,
         clock,
         ids: Ids::SYSTEM,
-        keys: KeyRing::new(Key::by_hash),
-        sessions: KeyRing::new(registry().sessions.map_or(|_, _| Ok(None), |sessions| sessions.find)),
+        keys: KeyRing::new(|tx, _, hash| Key::by_hash(tx, hash), vault.clone()),
+        sessions: KeyRing::new(registry().sessions.map_or(|_, _, _| Ok(None), |sessions| sessions.find), vault.clone()),
         bodies: Arc::new(Bodies::new(config.max_connections)),
         responses: Responses::new(&config),
         metrics: Metrics::new(registry().counters, registry().histograms),
@@ -78,10 +78,10 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
         readiness: Readiness::default(),
         wakeup: Arc::default(),
         services,
-        claimant: Arc::new(Claimant::new(node.clone())),
+        claimant: Arc::new(Claimant::new(node.clone(), vault)),
         loops: Loops::default(),
         decoding: turns::of_processors("large bodies"),
-        workers: Lane::ALL.map(|lane| Places::with_share(lane.workers(), config.workers)),
+        workers: Lane::ALL.map(|lane| lane.places(config.workers)),
         node,
         carried,
         started: Instant::now(),

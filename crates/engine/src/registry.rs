@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::context::Ctx;
 use crate::due::DueWork;
 use crate::error::{Code, Error, Result};
+use crate::http::keys::Find;
 use crate::http::metrics::counts::{CounterInfo, HistogramInfo, Metric};
 use crate::jobs::kind::{JobKind, Purge};
 use crate::leases::LeaseTable;
@@ -192,7 +193,7 @@ pub struct Sessions {
     /// The prefix of the paths that accept a session, and no key: `/console` for `/console/v1/…`.
     pub prefix: &'static str,
     /// Returns the session with this hash, as the key that it stands for.
-    pub find: fn(&mut Tx, &[u8]) -> Result<Option<Key>>,
+    pub find: Find,
     /// Records when sessions were used, by their ids.
     pub used: Used,
     /// Rejects a dangerous action of the session with this id if its person has not recently proven who they are.

@@ -19,8 +19,9 @@ fn open(bytes: &[u8]) -> Result<ZipArchive<Cursor<&[u8]>>> {
     Ok(archive)
 }
 
-/// Checks that an archive can be unpacked, to no more than `limit` bytes. What it says about its sizes is not trusted.
-pub fn check(bytes: &[u8], limit: u64) -> Result<()> {
+/// Checks that an archive can be unpacked, to no more than `limit` bytes; returns how many these are. What it says about its sizes is
+/// not trusted.
+pub fn check(bytes: &[u8], limit: u64) -> Result<u64> {
     let mut archive = open(bytes)?;
     let mut rest = limit;
     for place in 0..archive.len() {
@@ -31,7 +32,7 @@ pub fn check(bytes: &[u8], limit: u64) -> Result<()> {
             .checked_sub(read)
             .ok_or_else(|| too_large(format!("The archive unpacks to more than {} MiB.", limit / (1024 * 1024))))?;
     }
-    Ok(())
+    Ok(limit - rest)
 }
 
 fn base(path: &str) -> &str {

@@ -133,6 +133,11 @@ fn too_large(sentence: impl Into<String>) -> Problem {
 /// Receives the number of a row, its values, and what is wrong with it.
 pub(crate) type Take<'t> = &'t mut dyn FnMut(usize, Vec<Cell>, Option<String>) -> Result<std::ops::ControlFlow<()>>;
 
+/// Says that a file has too many lines.
+fn too_many_lines() -> Problem {
+    too_large(format!("The file has more than {MAX_LINES} lines."))
+}
+
 /// Says that a file has too many values.
 fn too_many_cells() -> Problem {
     too_large(format!("The file has more than {} million values.", MAX_CELLS / 1_000_000))

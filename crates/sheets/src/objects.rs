@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::found::{decode, is_array};
-use crate::{Cell, Found, MAX_COLUMNS, MAX_LINE, Result, Take, malformed, too_large};
+use crate::{Cell, Found, MAX_COLUMNS, MAX_LINE, MAX_LINES, Result, Take, malformed, too_large, too_many_lines};
 
 /// An object whose values are not parsed: a value that nests a million arrays takes no stack.
 struct Members<'t>(Vec<(String, &'t RawValue)>);
@@ -106,11 +106,19 @@ fn not_an_object(error: &serde_json::Error) -> String {
     format!("The line is not a JSON object: {what}, at character {}.", error.column())
 }
 
-/// Returns the names of all members, in the order in which they first occur.
+/// Returns the names of all members, in the order in which they first occur. A file with too many lines is rejected here, before the
+/// first of them is read.
 pub fn names(bytes: &[u8], found: &Found) -> Result<Vec<String>> {
-    let (mut names, mut known, mut length) = (Vec::new(), HashSet::new(), 0);
+    let (mut names, mut known, mut length, mut lines) = (Vec::new(), HashSet::new(), 0, 0);
     each(&decode(bytes, found.encoding), &mut |_, line| {
-        let members = serde_json::from_str::<Members>(line).map(|members| members.0).unwrap_or_default();
+        let members = serde_json::from_str::<Members>(line).map(|members| members.0);
+        // A line that cannot be read has a problem, which is shown.
+        let is_shown = |(_, value): &(String, &RawValue)| cell(value.get()).map_or(true, |cell| !cell.is_empty());
+        lines += usize::from(members.as_ref().map_or(true, |members| members.iter().any(is_shown)));
+        if lines > MAX_LINES {
+            return Err(too_many_lines());
+        }
+        let members = members.unwrap_or_default();
         for (name, _) in members {
             if !known.contains(&name) {
                 length += name.len();

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     Cell, Format, Found, MAX_CELLS, MAX_COLUMNS, MAX_LINES, MAX_UNPACKED, Problem, Result, malformed, objects,
-    separated, too_large, too_many_cells, workbook,
+    separated, too_large, too_many_cells, too_many_lines, workbook,
 };
 
 /// A line of a table.
@@ -130,7 +130,7 @@ impl Scan<'_> {
         };
         self.lines += 1;
         if self.lines > MAX_LINES {
-            return Err(too_large(format!("The file has more than {MAX_LINES} lines.")));
+            return Err(too_many_lines());
         }
         let values = cells.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
         let problem = problem.or_else(|| (values > columns).then(|| surplus(values, columns)));
@@ -263,6 +263,25 @@ mod tests {
     fn malformed_workbooks_are_rejected() {
         for bytes in [&b"PK\x03\x04"[..], b"PK\x03\x04 something that is no archive at all, and longer than a header"] {
             assert!(all(bytes).is_err());
+        }
+    }
+
+    /// Whoever takes the lines would have worked on a million of them.
+    #[test]
+    fn too_many_lines_are_rejected_before_the_first_is_taken() {
+        let rows = |row: &str, count: usize| row.repeat(count);
+        for (name, file, too_many) in [
+            ("csv", rows("a\n", MAX_LINES + 2), true),
+            ("blank lines", rows("a\n\r\n;\n", MAX_LINES / 2), false),
+            ("objects", rows("{\"a\":1}\n", MAX_LINES + 1), true),
+            ("an array", format!("[{}{{}}]", rows("{\"a\":1},", MAX_LINES + 1)), true),
+        ] {
+            let (mut taken, found) = (0, detect(file.as_bytes()).unwrap());
+            let read = scan(file.as_bytes(), &found, &mut |_| {
+                taken += 1;
+                ControlFlow::Break(())
+            });
+            assert_eq!((matches!(read, Err(Problem::TooLarge(_))), taken > 0), (too_many, !too_many), "{name}");
         }
     }
 

@@ -2,7 +2,9 @@
 
 use crate::found::decode;
 use crate::values::is_error;
-use crate::{Cell, Found, MAX_COLUMNS, MAX_LINE, Result, Take, malformed, too_large, undefuse};
+use crate::{
+    Cell, Found, MAX_COLUMNS, MAX_LINE, MAX_LINES, Result, Take, malformed, too_large, too_many_lines, undefuse,
+};
 
 /// Reads the rows of a text with separators.
 pub fn rows(bytes: &[u8], found: &Found, take: Take) -> Result<()> {
@@ -11,6 +13,7 @@ pub fn rows(bytes: &[u8], found: &Found, take: Take) -> Result<()> {
     let start = text.lines().next().filter(|line| line.starts_with("sep=") && line.len() <= 6);
     let (skipped, body) = start.map_or((0, &*text), |line| (1, text[line.len()..].trim_start_matches(['\r', '\n'])));
     let separator = u8::try_from(found.separator).map_err(|_| malformed("The separator is not a single character."))?;
+    check_lines(body, separator)?;
     let mut reader =
         csv::ReaderBuilder::new().delimiter(separator).has_headers(false).flexible(true).from_reader(body.as_bytes());
     let mut record = csv::StringRecord::new();
@@ -45,6 +48,26 @@ pub fn rows(bytes: &[u8], found: &Found, take: Take) -> Result<()> {
             return Ok(());
         }
     }
+}
+
+/// Rejects a text with too many lines before the first of them is read: whoever takes them would have worked on a million first.
+fn check_lines(body: &str, separator: u8) -> Result<()> {
+    // Few texts have as many line breaks, and without them there are no lines.
+    if body.bytes().filter(|byte| matches!(byte, b'\n' | b'\r')).count() <= MAX_LINES {
+        return Ok(());
+    }
+    let mut reader =
+        csv::ReaderBuilder::new().delimiter(separator).has_headers(false).flexible(true).from_reader(body.as_bytes());
+    let (mut record, mut lines) = (csv::StringRecord::new(), 0);
+    // What cannot be read is reported when it is read.
+    while let Ok(true) = reader.read_record(&mut record) {
+        lines += usize::from(record.iter().any(|value| !value.trim().is_empty()));
+        // The first is the header.
+        if lines > MAX_LINES + 1 {
+            return Err(too_many_lines());
+        }
+    }
+    Ok(())
 }
 
 const MISQUOTED: &str = "A quote on this line is not closed: lines below it became part of the same value. Close it, or \

@@ -5,18 +5,21 @@ use std::io::Cursor;
 use calamine::{DataRef, Reader as _, Style, Xlsx};
 
 use crate::{
-    Cell, MAX_CELLS, MAX_COLUMNS, MAX_LINE, MAX_UNPACKED, Problem, Result, Take, archive, malformed, too_large,
-    too_many_cells,
+    Cell, MAX_CELLS, MAX_COLUMNS, MAX_LINE, MAX_LINES, MAX_UNPACKED, Problem, Result, Take, archive, malformed,
+    too_large, too_many_cells, too_many_lines,
 };
 
 /// Reads the rows of the first sheet. A workbook says how many texts it has and how large they are: what it says is not trusted,
 /// but the library that reads it reserves memory for it, so only a process with a limit can read one.
 pub fn rows(bytes: &[u8], take: Take) -> Result<()> {
     let broken = |_| malformed("The file is not a readable Excel workbook (.xlsx).");
-    archive::check(bytes, MAX_UNPACKED)?;
+    let unpacked = archive::check(bytes, MAX_UNPACKED)?;
     let mut book: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(broken)?;
     let sheet = book.sheet_names().first().cloned();
     let sheet = sheet.ok_or_else(|| malformed("The workbook has no sheet."))?;
+    if unpacked > MAX_LINES as u64 * SHORTEST_ROW {
+        check_lines(&mut book, &sheet, MAX_LINES)?;
+    }
     let mut cells = book.worksheet_cells_reader(&sheet).map_err(broken)?;
     let percent: Vec<bool> = cells.styles().iter().map(is_percent).collect();
     let (mut at, mut row): (u32, Vec<Cell>) = (0, Vec::new());
@@ -54,6 +57,27 @@ pub fn rows(bytes: &[u8], take: Take) -> Result<()> {
     }
     if !row.is_empty() {
         let _ = take(at as usize + 1, row, None)?;
+    }
+    Ok(())
+}
+
+/// The number of bytes of the shortest row with a value: `<row><c><v>1</v></c></row>`.
+const SHORTEST_ROW: u64 = 27;
+
+/// Rejects a sheet with more than `most` lines below its header before the first of them is read: whoever takes them would have
+/// worked on a million first. What a sheet says about its size is not trusted.
+fn check_lines(book: &mut Xlsx<Cursor<&[u8]>>, sheet: &str, most: usize) -> Result<()> {
+    let (mut lines, mut at) = (0, None);
+    let mut cells = book.worksheet_cells_reader(sheet)?;
+    while let Some(cell) = cells.next_cell()? {
+        let line = cell.get_position().0;
+        if at != Some(line) && !excel_cell(cell.get_value()).is_empty() {
+            at = Some(line);
+            lines += 1;
+        }
+        if lines > most + 1 {
+            return Err(too_many_lines());
+        }
     }
     Ok(())
 }
@@ -122,6 +146,48 @@ impl From<calamine::XlsxError> for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_counted_as_they_are_read() {
+        let row = |cell: &str| format!("<row>{cell}</row>");
+        let one = row("<c><v>1</v></c><c><v>2</v></c>");
+        let blank = row("<c></c><c t=\"str\"><v> </v></c>");
+        for (rows, lines) in
+            [(one.repeat(4), 3), (blank.repeat(9) + &one + &blank, 0), ([&*one, &blank].concat().repeat(3), 2)]
+        {
+            let bytes = book(&rows);
+            let mut book: Xlsx<_> = Xlsx::new(Cursor::new(&*bytes)).unwrap();
+            assert!(check_lines(&mut book, "A", lines).is_ok(), "{rows}");
+            assert!(lines == 0 || check_lines(&mut book, "A", lines - 1).is_err(), "{rows}");
+        }
+    }
+
+    /// A workbook with these rows.
+    fn book(rows: &str) -> Vec<u8> {
+        let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+        let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+        let package = "http://schemas.openxmlformats.org/package/2006/relationships";
+        let link = |kind: &str, target: &str| {
+            format!(
+                r#"<Relationships xmlns="{package}"><Relationship Id="r" Type="{office}/{kind}" Target="{target}"/></Relationships>"#
+            )
+        };
+        let files = [
+            ("_rels/.rels", link("officeDocument", "xl/workbook.xml")),
+            (
+                "xl/workbook.xml",
+                format!(
+                    r#"<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="A" sheetId="1" r:id="r"/></sheets></workbook>"#
+                ),
+            ),
+            ("xl/_rels/workbook.xml.rels", link("worksheet", "worksheets/sheet1.xml")),
+            (
+                "xl/worksheets/sheet1.xml",
+                format!(r#"<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>"#),
+            ),
+        ];
+        archive::pack(files.map(|(name, text)| (name.to_string(), text.into_bytes()))).unwrap()
+    }
 
     #[test]
     fn percentages_keep_their_digits() {

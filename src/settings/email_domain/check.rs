@@ -95,7 +95,7 @@ fn enqueue(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let ids = tx.all(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
     for id in ids {
         let key = format!("check_domain {id}");
-        jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &CheckDomain { id })?.keyed(key), ctx.machine_now)?;
+        jobs::enqueue(tx, ctx, &NewJob::of(ctx, &CheckDomain { id })?.keyed(key))?;
     }
     Ok(())
 }

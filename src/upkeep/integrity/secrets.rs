@@ -1,7 +1,8 @@
 //! Checks that every secret can be decrypted.
 
 use engine::accounts::{Account, SHARED};
-use engine::error::Result;
+use engine::error::{Error, Result};
+use engine::jobs::marks::{self, Wrong};
 use engine::registry::registry;
 use engine::secrets::check_signing_key;
 use engine::secrets::columns::{self, Undecryptable};
@@ -81,6 +82,34 @@ impl Inspection<'_> {
                 after = last;
             }
         }
+    }
+
+    /// Checks the jobs that are queued, or that the operator may retry.
+    pub(super) fn jobs(&mut self, vault: &Vault) {
+        let mut after = String::new();
+        loop {
+            let from = after.clone();
+            let (last, wrong) = match self.store.read_now(|tx| marks::check_some(tx, vault, &from)) {
+                Ok(found) => found,
+                Err(error) => return self.problem("", "jobs", "", super::unreadable(&error)),
+            };
+            for Wrong { id, account, kind } in wrong {
+                let account = self.uid_of(account);
+                self.problem(&account, "jobs", &id, format!("It was added or changed outside the program ({kind})"));
+            }
+            if last.is_empty() {
+                return;
+            }
+            after = last;
+        }
+    }
+
+    /// Returns the id of an account as the API shows it; empty for the whole server.
+    fn uid_of(&self, account: i64) -> String {
+        let sql = "SELECT uid FROM accounts WHERE id = $1";
+        let found =
+            self.store.read_now(|tx| tx.first(sql, &[account.into()], |row| Ok::<_, Error>(row.text(0)?.to_string())));
+        found.ok().flatten().unwrap_or_default()
     }
 
     /// Checks the secrets of the server: the key that signs URLs, and those of people, who have no account.

@@ -8,8 +8,8 @@ use super::{files, text};
 /// The rooms of the business. A room imports the engine and the rooms listed before it.
 const ROOMS: [&str; 27] = [
     "files",
-    "typesetting",
     "reading",
+    "typesetting",
     "settings",
     "relations",
     "sales",

@@ -66,13 +66,13 @@ fn a_text_that_many_cells_share_is_not_multiplied() {
 }
 
 /// Returns how many processes read files for a server.
-fn readers(binary: &Binary) -> usize {
+pub fn readers(binary: &Binary) -> usize {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", binary.child.id())).unwrap();
     let children = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default());
     children.map(|list| list.split_whitespace().count()).sum()
 }
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < Duration::from_secs(30), "{what}");

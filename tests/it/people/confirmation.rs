@@ -24,7 +24,7 @@ fn dangerous_actions_ask_for_the_password_again(db: Db) {
     let identity = client.get("/v1/corporate-identities").expect(200).data()[0]["id"].as_str().unwrap().to_string();
     client.patch(&format!("/v1/corporate-identities/{identity}"), json!({"iban": "NL91ABNA0417164300"})).expect(200);
     let identity = format!("/console/v1/corporate-identities/{identity}");
-    let age = || server.execute("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
+    let age = || server.rewrite("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
     age();
     let user = format!("/console/v1/users/{id}");
     let flow = |kind: &str| {
@@ -104,7 +104,7 @@ fn nobody_leads_payments_elsewhere_without_the_password(db: Db) {
     let file = client.upload("x.csv", b"name,iban\nMine,NL20INGB0001234567\n").expect(201).id();
     let import = client.post("/v1/imports", json!({"resource": "corporate_identities", "file_id": file}));
     let import = format!("/console/v1/imports/{}/run", import.expect(201).id());
-    server.execute("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
+    server.rewrite("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
     let change = |id: &str, body: Value| {
         browser.send("PATCH", &format!("/console/v1/corporate-identities/{id}"), &body.to_string())
     };
@@ -147,7 +147,7 @@ fn a_flow_is_no_way_around_the_password(db: Db) {
     let call = client.post("/v1/automation/flows", call).expect(201).id();
     let open = flow("custom", "a.open", update(json!({"role": "owner"})));
     let open = client.post("/v1/automation/flows", open).expect(201).id();
-    server.execute("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
+    server.rewrite("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
 
     let path = "/console/v1/automation/flows";
     for harmless in [
@@ -193,7 +193,7 @@ fn a_fired_event_changes_no_other_type_of_record(db: Db) {
     let browser = owner(&server, &client, "olga@a.example");
     let product = client.post("/v1/products", json!({"name": "Tea"})).expect(201).id();
     let identity = client.get("/v1/corporate-identities").expect(200).data()[0].clone();
-    server.execute("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
+    server.rewrite("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
     let steps = json!([{"type": "update", "fields": {"name": "Mine"}}]);
     let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": "product.updated", "steps": steps});
     let flow = browser.post("/console/v1/automation/flows", flow).expect(201).id();
@@ -225,10 +225,10 @@ fn a_sign_in_link_expires(db: Db) {
     let enter = |token: &str| Browser::new(&client).post("/console/sign-in-link", json!({"token": token}));
     let (first, second) = (new(), new());
     assert!(enter(&first).expect(409).text.contains("replaced by a newer one"));
-    server.execute("UPDATE one_time_tokens SET expires_at = expires_at - 899000 WHERE used_at = 0");
+    server.rewrite("UPDATE one_time_tokens SET expires_at = expires_at - 899000 WHERE used_at = 0");
     enter(&second).expect(200);
     let third = new();
-    server.execute("UPDATE one_time_tokens SET expires_at = expires_at - 900000 WHERE used_at = 0");
+    server.rewrite("UPDATE one_time_tokens SET expires_at = expires_at - 900000 WHERE used_at = 0");
     let expired = enter(&third).expect(409);
     assert!(expired.text.contains("has expired. Run `kantoor user sign-in-link` on the server"), "{}", expired.text);
     let (id, _) = member(&client, "ina@a.example", "owner");

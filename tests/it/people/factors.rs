@@ -158,7 +158,7 @@ fn codes_are_limited(db: Db) {
     second_step(&browser, &token, &app.code(1)).expect(200);
     // The first step does not last.
     let token = first_step(&browser, "olga@a.example");
-    server.execute("UPDATE one_time_tokens SET expires_at = 1 WHERE used_at = 0");
+    server.rewrite("UPDATE one_time_tokens SET expires_at = 1 WHERE used_at = 0");
     server.execute("UPDATE second_factors SET counter = 0");
     assert!(second_step(&browser, &token, &app.code(1)).expect(409).text.contains("has expired"));
     // A new password ends what was begun with the old one.

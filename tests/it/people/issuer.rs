@@ -295,7 +295,7 @@ fn people_sign_in_at_an_issuer(db: Db) {
     ina.post("/console/accept-invite", json!({"token": token, "password": PASSWORD})).expect(409);
     ina.post("/console/confirm", json!({"password": PASSWORD})).expect(403);
     // Nobody asks for a password that she does not have.
-    server.execute("UPDATE sessions SET confirmed_at = 1");
+    server.rewrite("UPDATE sessions SET confirmed_at = 1");
     server.execute("UPDATE users SET language = 'en'");
     let page = ina.get("/two-factor").expect(200);
     assert!(
@@ -410,7 +410,7 @@ fn a_password_that_nobody_confirmed_opens_no_other_account(db: Db) {
     other.patch("/v1/settings", json!({"outside": "live"})).expect(200);
     let (_, mut attacker) = member(&other, "jet@a.example", "member");
     let kept = super::token(&kantoor::people::operator::reset(&world.server.app, "jet@a.example").unwrap());
-    world.server.execute("UPDATE one_time_tokens SET shown = 1 WHERE purpose = 'reset'");
+    world.server.rewrite("UPDATE one_time_tokens SET shown = 1 WHERE purpose = 'reset'");
     let (id, _) = invite(client, "jet@a.example", "owner");
     let (jet, reply) = world.sign_in("jet@a.example", json!({}));
     let jet = session(jet, &reply.expect(303));
@@ -421,7 +421,7 @@ fn a_password_that_nobody_confirmed_opens_no_other_account(db: Db) {
     let own = json!({"token": kept, "password": "battery staple horse"});
     assert_eq!(attacker.post("/console/reset", own.clone()).expect(409).code(), "link_invalid");
     // Not even one that was not withdrawn.
-    world.server.execute("UPDATE one_time_tokens SET used_at = 0 WHERE purpose = 'reset'");
+    world.server.rewrite("UPDATE one_time_tokens SET used_at = 0 WHERE purpose = 'reset'");
     assert_eq!(attacker.post("/console/reset", own).expect(409).code(), "link_invalid");
     // From now on, the address is known to be hers.
     let (again, reply) = world.sign_in("jet@a.example", json!({}));
@@ -501,7 +501,7 @@ fn what_nobody_confirmed_ends_with_a_proof(db: Db) {
             own.enter("/console/sign-in-link", json!({"token": super::token(&link)}));
         }
         let (id, token) = invite(client, email, "owner");
-        world.server.execute("UPDATE one_time_tokens SET shown = 0 WHERE purpose = 'invite'");
+        world.server.rewrite("UPDATE one_time_tokens SET shown = 0 WHERE purpose = 'invite'");
         let entered = submit(&own, &format!("/invite/{token}"), &[("action", "join")]).expect(303);
         own.take_cookie(&entered);
         assert_eq!(own.get("/console/v1/me").expect(200).data()["user"]["id"], json!(id));
@@ -551,7 +551,7 @@ fn reset_by_somebody_else(world: &World, other: &Client, email: &str) -> Browser
     invite(other, email, "member");
     world.sign_in(email, json!({})).1.expect(303);
     let link = kantoor::people::operator::reset(&world.server.app, email).unwrap();
-    world.server.execute("UPDATE one_time_tokens SET shown = 1 WHERE purpose = 'reset'");
+    world.server.rewrite("UPDATE one_time_tokens SET shown = 1 WHERE purpose = 'reset'");
     let mut attacker = Browser::new(&world.client);
     attacker.enter("/console/reset", json!({"token": super::token(&link), "password": PASSWORD}));
     attacker

@@ -131,7 +131,7 @@ fn links_that_do_not_work_say_why(db: Db) {
     let server = Server::with(db, |config| config.public_limit_per_minute = 0);
     let client = server.client();
     let browser = Browser::new(&client);
-    let expire = || server.execute("UPDATE one_time_tokens SET expires_at = 1 WHERE used_at = 0");
+    let expire = || server.rewrite("UPDATE one_time_tokens SET expires_at = 1 WHERE used_at = 0");
     let operator = "Whoever runs the server creates";
     // A part of a link.
     dead(
@@ -179,7 +179,7 @@ fn links_that_do_not_work_say_why(db: Db) {
         &["This link has expired", "Ask the person who invited you for a new one."],
         &["zeven dagen geldig"],
     );
-    server.execute("UPDATE one_time_tokens SET expires_at = 9999999999999");
+    server.rewrite("UPDATE one_time_tokens SET expires_at = 9999999999999");
     server.execute(&format!("UPDATE users SET status = 'suspended' WHERE id = '{id}'"));
     let suspended = submit(&browser, &invitation, &[("password", PASSWORD)]).expect(403);
     assert!(
@@ -202,7 +202,7 @@ fn links_that_do_not_work_say_why(db: Db) {
 
 fn resets_and_sign_in_links_say_why(server: &Server, client: &crate::support::Client, olga: &mut Browser) {
     let browser = Browser::new(client);
-    let expire = || server.execute("UPDATE one_time_tokens SET expires_at = 1 WHERE used_at = 0");
+    let expire = || server.rewrite("UPDATE one_time_tokens SET expires_at = 1 WHERE used_at = 0");
     let operator = "Whoever runs the server creates";
     let reset = kantoor::people::operator::reset(&server.app, "olga@a.example").unwrap();
     let reset = reset[reset.find("/reset/").unwrap()..].to_string();
@@ -218,7 +218,7 @@ fn resets_and_sign_in_links_say_why(server: &Server, client: &crate::support::Cl
         let refused = browser.post("/console/reset", body).expect(409);
         assert!(refused.text.contains(words), "{}", refused.text);
     }
-    server.execute("UPDATE one_time_tokens SET expires_at = 9999999999999");
+    server.rewrite("UPDATE one_time_tokens SET expires_at = 9999999999999");
     olga.enter(
         "/console/reset",
         serde_json::json!({"token": super::token(&reset), "password": "battery staple horse"}),

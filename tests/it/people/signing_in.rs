@@ -250,7 +250,7 @@ fn links_expire_and_are_replaced(db: Db) {
     }
     let foreign = browser.post("/console/reset", json!({"token": second, "password": PASSWORD})).expect(409);
     assert!(foreign.text.contains("is for something else. Open the link exactly as you received it"), "{foreign:?}");
-    let age = |sql: &'static str| server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
+    let age = |sql: &str| server.rewrite(sql);
     age("UPDATE one_time_tokens SET expires_at = 1");
     assert!(accept(&second).expect(409).text.contains("has expired. Ask for a new invitation"));
     age("UPDATE one_time_tokens SET expires_at = 9999999999999");
@@ -543,12 +543,8 @@ fn sessions_expire(db: Db) {
     let day = 24 * 3600 * 1000;
     let age = |created: i64, seen: i64| {
         let now = server.app.clock.now().0;
-        let sql = "UPDATE sessions SET created_at = $1, seen_at = $2";
-        server
-            .app
-            .store
-            .write_now(0, move |tx| tx.execute(sql, &[(now - created * day).into(), (now - seen * day).into()]))
-            .unwrap();
+        let (created_at, seen_at) = (now - created * day, now - seen * day);
+        server.rewrite(&format!("UPDATE sessions SET created_at = {created_at}, seen_at = {seen_at}"));
         std::thread::sleep(Duration::from_millis(1050));
         browser.get("/console/v1/me").status
     };

@@ -1,5 +1,7 @@
 //! What lets people in without a password: sessions and links that work once, added or changed with SQL.
 
+use engine::accounts;
+use engine::contents::hex;
 use serde_json::json;
 
 use super::{spoil, stop, verify};
@@ -9,7 +11,7 @@ use crate::people::{Browser, PASSWORD, commands, token};
 use crate::server::Binary;
 use crate::support::Db;
 
-on_both![sessions_and_links_are_marked,];
+on_both![sessions_and_links_are_marked, forged_sessions_and_links_open_nothing,];
 
 fn sessions_and_links_are_marked(db: Db) {
     let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
@@ -77,4 +79,55 @@ fn sessions_and_links_are_marked(db: Db) {
     spoil(&db, &added);
     assert!(kantoor(&db, &["secrets", "trust"]).status.success());
     assert!(verify(&db, &[]).0, "the operator accepts it");
+}
+
+/// Whoever can write to the database knows the secrets of the rows that they add.
+fn forged_sessions_and_links_open_nothing(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let mut browser = Browser::new(&binary.client);
+    let set_up = token(&commands::link(&binary.said()));
+    let owner = json!({"token": set_up, "email": "o@a.example", "name": "O", "business": "Ster", "password": PASSWORD});
+    browser.enter("/console/set-up", owner);
+    let made = binary.client.post("/v1/users", json!({"email": "i@a.example", "name": "I", "role": "member"}));
+    let invited = token(made.expect(201).json()["meta"]["invite_url"].as_str().unwrap());
+    let hash = |secret: &str| {
+        let hash = hex(&accounts::hash(secret));
+        if db.url.is_empty() { format!("x'{hash}'") } else { format!("'\\x{hash}'::BYTEA") }
+    };
+    let (session, link) = ("a".repeat(64), "b".repeat(64));
+    let of_session = "account_id, user_id, person_id, created_at, seen_at, browser, address, via, confirmed_at, mark";
+    let of_link = "account_id, purpose, user_id, created_at, expires_at, used_at, mark";
+    spoil(
+        &db,
+        &format!(
+            "INSERT INTO sessions (id, hash, {of_session}) SELECT 'x', {}, {of_session} FROM sessions",
+            hash(&session)
+        ),
+    );
+    spoil(
+        &db,
+        &format!(
+            "INSERT INTO one_time_tokens (hash, {of_link}) SELECT {}, {of_link} FROM one_time_tokens WHERE used_at = 0",
+            hash(&link)
+        ),
+    );
+    let name = browser.cookie.split_once('=').unwrap().0;
+    let forged = Browser { cookie: format!("{name}={session}"), ..browser.clone() };
+    let accept = |token: &str| {
+        Browser::new(&binary.client).post("/console/accept-invite", json!({"token": token, "password": PASSWORD}))
+    };
+    for _ in 0..3 {
+        forged.get("/console/v1/me").expect(401);
+        let refused = accept(&link).expect(409);
+        assert!(refused.code() == "link_invalid" && refused.text.contains("is unknown"), "{refused:?}");
+    }
+    browser.get("/console/v1/me").expect(200);
+    // One that is made stronger opens nothing either.
+    spoil(&db, "UPDATE sessions SET confirmed_at = confirmed_at + 900000 WHERE id <> 'x'");
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    browser.get("/console/v1/me").expect(401);
+    accept(&invited).expect(200);
+    let warned = binary.said().matches("so it opens nothing").count();
+    assert_eq!(warned, 3, "once for each: {}", binary.said());
+    stop(&mut binary);
 }

@@ -12,6 +12,7 @@ use store::{Store, Tx};
 use crate::accounts::{self, Account, Key};
 use crate::clock::{Clock, Moment};
 use crate::error::{Code, Error, Result};
+use crate::secrets::vault::Vault;
 use crate::who::Who;
 
 /// Half of the second within which a change takes effect everywhere.
@@ -60,8 +61,8 @@ struct Found {
     just_read: bool,
 }
 
-/// Finds the key with a hash.
-pub type Find = fn(&mut Tx, &[u8]) -> Result<Option<Key>>;
+/// Finds the key with a hash. A session has a mark that one of the keys for secrets made.
+pub type Find = fn(&mut Tx, &Vault, &[u8]) -> Result<Option<Key>>;
 
 /// The secret of a key or a session, which is hashed once per request.
 #[derive(Clone, Copy)]
@@ -81,6 +82,7 @@ impl<'s> From<&'s str> for Secret<'s> {
 /// The recently used keys, or sessions.
 pub struct KeyRing {
     find: Find,
+    vault: Arc<Vault>,
     seen: RwLock<HashMap<[u8; 32], Arc<AuthenticatedKey>>>,
     used: Mutex<HashMap<String, Moment>>,
     /// The rate limiter of each account.
@@ -89,8 +91,8 @@ pub struct KeyRing {
 
 impl KeyRing {
     /// Creates an empty cache of what `find` finds.
-    pub fn new(find: Find) -> KeyRing {
-        KeyRing { find, seen: RwLock::default(), used: Mutex::default(), accounts: Mutex::default() }
+    pub fn new(find: Find, vault: Arc<Vault>) -> KeyRing {
+        KeyRing { find, vault, seen: RwLock::default(), used: Mutex::default(), accounts: Mutex::default() }
     }
 
     /// Returns the key with this secret; an error if it is not valid, or not from this address, which few keys ask for.
@@ -157,9 +159,9 @@ impl KeyRing {
     }
 
     async fn fetch(&self, store: &Store, hash: [u8; 32], seen: Option<Arc<AuthenticatedKey>>) -> Result<Option<Found>> {
-        let find = self.find;
+        let (find, vault) = (self.find, self.vault.clone());
         let found = store.read(move |tx| {
-            let Some(key) = find(tx, &hash)? else { return Ok(None) };
+            let Some(key) = find(tx, &vault, &hash)? else { return Ok(None) };
             let account = Account::numbered(tx, key.account)?;
             Ok::<_, Error>(Some((key, account)))
         });

@@ -1,20 +1,22 @@
 //! Claiming jobs, with the accounts taking turns.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use store::{Dialect, Tx, Value};
 
-use super::closed;
 use super::queue::{Claimed, LEASE_SECONDS, LEASES, Lane, known};
+use super::{closed, marks};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
+use crate::secrets::vault::Vault;
 
 /// Claims jobs for a node, and remembers which account had the last turn in each lane.
-#[derive(Debug)]
 pub struct Claimant {
     /// The id of the node; empty for one without a heartbeat.
     pub node: String,
-    turns: [AtomicI64; 3],
+    vault: Arc<Vault>,
+    turns: [AtomicI64; Lane::ALL.len()],
 }
 
 /// As many due jobs are looked at one by one to find whose turn it is.
@@ -23,9 +25,9 @@ const FEW: usize = 64;
 const NOBODY: i64 = -1;
 
 impl Claimant {
-    /// Creates the claimant of a node.
-    pub fn new(node: String) -> Claimant {
-        Claimant { node, turns: [NOBODY; 3].map(AtomicI64::new) }
+    /// Creates the claimant of a node, which runs only what one of these keys marked.
+    pub fn new(node: String, vault: Arc<Vault>) -> Claimant {
+        Claimant { node, vault, turns: [NOBODY; Lane::ALL.len()].map(AtomicI64::new) }
     }
 
     /// Claims up to `limit` jobs of these kinds, all of the account whose turn it is. An older node leaves unknown
@@ -74,7 +76,7 @@ impl Claimant {
         }
     }
 
-    /// Claims up to `limit` due jobs of one account.
+    /// Claims up to `limit` due jobs of one account. Those that somebody added or changed in the database are parked.
     pub fn claim_of(
         &self,
         tx: &mut Tx,
@@ -84,6 +86,38 @@ impl Claimant {
         kinds: &[&'static str],
         limit: i64,
     ) -> Result<Vec<Claimed>> {
+        for _ in 0..FEW {
+            let Some(claimed) = self.claim_some(tx, now, account, lane, kinds, limit)? else { return Ok(Vec::new()) };
+            let (mut jobs, mut any_forged) = (Vec::new(), false);
+            for (job, mark) in claimed {
+                // Nodes of an earlier version may still enqueue jobs without one.
+                let is_earlier = mark.is_empty() && self.vault.accepts_unmarked();
+                match is_earlier || job.text().has(&self.vault, &mark)? {
+                    true => jobs.push(job),
+                    false => {
+                        marks::park(tx, &job.id, job.account, &job.kind)?;
+                        any_forged = true;
+                    }
+                }
+            }
+            // Others of the account may be behind them.
+            if !jobs.is_empty() || !any_forged {
+                return Ok(jobs);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Claims up to `limit` due jobs of one account, with their marks; `None` if the account is closed.
+    fn claim_some(
+        &self,
+        tx: &mut Tx,
+        now: Moment,
+        account: i64,
+        lane: Lane,
+        kinds: &[&'static str],
+        limit: i64,
+    ) -> Result<Option<Vec<(Claimed, Vec<u8>)>>> {
         let mut values = vec![lane.name().into(), account.into(), now.0.into()];
         let known = known(kinds, &mut values);
         values.extend([limit.into(), now.plus_seconds(LEASE_SECONDS).0.into(), (&self.node).into()]);
@@ -95,22 +129,25 @@ impl Claimant {
                 ORDER BY run_at, id LIMIT ${place}{})
              UPDATE jobs{} SET state = 'running', attempts = attempts + 1, {}
              WHERE id IN (SELECT id FROM due)
-             RETURNING id, account_id, kind, payload, claim, attempts, max_attempts, lost,
+             RETURNING id, account_id, kind, payload, claim, attempts, max_attempts, lost, mark,
                        (SELECT count(*) FROM accounts WHERE accounts.id = jobs.account_id AND closed_at > 0)",
             tx.dialect().indexed_by("jobs_turns"),
             tx.dialect().skip_locked(),
             tx.dialect().indexed_by("sqlite_autoindex_jobs_1"),
             LEASES.claimed(place + 1)
         );
-        let claimed = tx.all(&sql, &values, |row| Ok::<_, Error>((Claimed::from_row(row)?, row.int(8)? > 0)))?;
-        if claimed.iter().any(|(_, is_closed)| *is_closed) {
-            closed::park(tx, account, lane, now, &claimed)?;
-            return Ok(Vec::new());
+        let mut any_closed = false;
+        let mut claimed = tx.all(&sql, &values, |row| {
+            any_closed |= row.int(9)? > 0;
+            Ok::<_, Error>((Claimed::from_row(row)?, row.bytes(8)?.to_vec()))
+        })?;
+        if any_closed {
+            closed::park(tx, account, lane, now, claimed.iter().map(|(job, _)| job.id.as_str()))?;
+            return Ok(None);
         }
-        let mut jobs: Vec<Claimed> = claimed.into_iter().map(|(job, _)| job).collect();
         // RETURNING has no order; ids increase with time.
-        jobs.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(jobs)
+        claimed.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+        Ok(Some(claimed))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use store::Tx;
 
-use super::queue::{CLOSED, Claimed, Lane};
+use super::queue::{CLOSED, Lane};
 use crate::clock::Moment;
 use crate::error::Result;
 
@@ -11,10 +11,16 @@ const BATCH: usize = 500;
 
 /// Gives back jobs of an account that were just claimed, and parks jobs of the account that are due in this lane. If there
 /// are more, the next claim parks them.
-pub(super) fn park(tx: &mut Tx, account: i64, lane: Lane, now: Moment, claimed: &[(Claimed, bool)]) -> Result<()> {
-    for (job, _) in claimed {
+pub(super) fn park<'j>(
+    tx: &mut Tx,
+    account: i64,
+    lane: Lane,
+    now: Moment,
+    claimed: impl Iterator<Item = &'j str>,
+) -> Result<()> {
+    for id in claimed {
         let sql = "UPDATE jobs SET state = 'ready', attempts = attempts - 1, lease_until = 0 WHERE id = $1";
-        tx.execute(sql, &[(&job.id).into()])?;
+        tx.execute(sql, &[id.into()])?;
     }
     let sql = format!(
         "UPDATE jobs SET state = 'parked', last_error = $1 WHERE id IN

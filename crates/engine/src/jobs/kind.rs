@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::Tx;
 
+use super::marks::Text;
 use super::queue::{Claimed, Ending, FOREVER, Lane, NewJob};
 use crate::accounts::SHARED;
 use crate::app::App;
@@ -11,6 +12,7 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
 use crate::leases::{CONFIRMED_AT_MOST, Confirmed};
+use crate::secrets::vault::Vault;
 
 /// A type of job; its fields are its payload. Queued jobs of an older version must stay readable, so a new field has a
 /// default.
@@ -47,11 +49,17 @@ impl Claimed {
     }
 
     /// Stores data with the job, in case this attempt does not complete; returns whether the claim still holds.
-    pub fn keep<J: Job>(&self, tx: &mut Tx, job: &J) -> Result<bool> {
+    pub fn keep<J: Job>(&self, tx: &mut Tx, vault: &Vault, job: &J) -> Result<bool> {
         let payload = serde_json::to_string(job).map_err(|error| Error::internal(error.to_string()))?;
-        let sql = "UPDATE jobs SET payload = $1 WHERE id = $2 AND claim = $3";
-        Ok(tx.execute(sql, &[payload.into(), (&self.id).into(), self.claim.into()])? == 1)
+        let mark = Text { payload: &payload, ..self.text() }.mark(vault)?;
+        let sql = "UPDATE jobs SET payload = $1, mark = $2 WHERE id = $3 AND claim = $4";
+        Ok(tx.execute(sql, &[payload.into(), mark.as_slice().into(), (&self.id).into(), self.claim.into()])? == 1)
     }
+}
+
+/// Enqueues a job, in the transaction of its cause.
+pub fn enqueue(tx: &mut Tx, ctx: &Ctx, job: &NewJob) -> Result<()> {
+    job.enqueue(tx, &ctx.ids, &ctx.site.vault, ctx.machine_now)
 }
 
 impl NewJob {

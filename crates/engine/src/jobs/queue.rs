@@ -1,11 +1,15 @@
 //! The table of jobs: enqueueing jobs and recording their outcome.
 
-use store::{Gathered, Merge, Migration, Row, Tx, Value};
+use std::sync::Arc;
 
+use store::{Gathered, Merge, Migration, Places, Row, Tx, Value};
+
+use super::marks::Text;
 use crate::backoff::{self, Backoff};
 use crate::clock::{Ids, Moment};
 use crate::error::Result;
 use crate::leases::{Lease, LeaseTable};
+use crate::secrets::vault::Vault;
 
 /// The table of jobs.
 pub const MIGRATION: Migration = Migration {
@@ -89,6 +93,15 @@ CREATE INDEX jobs_leases ON jobs (lease_until) WHERE state = 'running';
 ",
 };
 
+/// A lane for imports that run.
+pub const READING: Migration = Migration {
+    number: 141,
+    name: "a lane for jobs that read files",
+    sql: "
+UPDATE jobs SET lane = 'reading' WHERE kind = 'import_run' AND state <> 'done';
+",
+};
+
 /// Lease of a job, in seconds; when it expires, another worker takes over. The heartbeat detects a dead node sooner.
 pub const LEASE_SECONDS: i64 = 60;
 /// The delays between the attempts of a failing job.
@@ -98,6 +111,9 @@ const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
 pub const FURTHEST: i64 = RETRY.longest();
 /// The maximum number of attempts of a repeating job.
 pub const FOREVER: i64 = i64::MAX;
+
+/// The number of jobs that read files at a time.
+const READERS: usize = 2;
 
 /// Why the jobs of a closed account are parked.
 pub(super) const CLOSED: &str = "the account is closed";
@@ -119,20 +135,32 @@ pub enum Lane {
     Printing,
     /// Work that waits for external services.
     Outside,
+    /// Work that reads files of others, in processes that take memory.
+    Reading,
     /// Everything else.
     Other,
 }
 
 impl Lane {
     /// All lanes.
-    pub const ALL: [Lane; 3] = [Lane::Printing, Lane::Outside, Lane::Other];
+    pub const ALL: [Lane; 4] = [Lane::Printing, Lane::Outside, Lane::Reading, Lane::Other];
 
     /// Returns the name of its workers.
     pub fn workers(self) -> &'static str {
         match self {
             Lane::Printing => "printing workers",
             Lane::Outside => "outside workers",
+            Lane::Reading => "reading workers",
             Lane::Other => "other workers",
+        }
+    }
+
+    /// Returns the places of its workers, of which one account may keep `workers` busy. Each job that reads takes the memory of a
+    /// process, so there are few of these, however many workers there are.
+    pub fn places(self, workers: usize) -> Arc<Places> {
+        match self {
+            Lane::Reading => Places::capped(self.workers(), READERS, 1),
+            Lane::Printing | Lane::Outside | Lane::Other => Places::with_share(self.workers(), workers),
         }
     }
 
@@ -141,6 +169,7 @@ impl Lane {
         match self {
             Lane::Printing => "printing",
             Lane::Outside => "outside",
+            Lane::Reading => "reading",
             Lane::Other => "other",
         }
     }
@@ -176,6 +205,31 @@ impl NewJob {
     #[must_use]
     pub fn after(self, seconds: i64) -> NewJob {
         NewJob { run_at: self.run_at.plus_seconds(seconds), ..self }
+    }
+
+    /// Enqueues the job, in the transaction of its cause, with the mark that lets it run.
+    pub fn enqueue(&self, tx: &mut Tx, ids: &Ids, vault: &Vault, now: Moment) -> Result<()> {
+        let id = ids.next();
+        let unique = self.unique_key.as_ref().unwrap_or(&id);
+        let mark = Text { id: &id, account: self.account, kind: self.kind, payload: &self.payload }.mark(vault)?;
+        let row: [Value; 15] = [
+            unique.into(),
+            (&id).into(),
+            self.account.into(),
+            self.kind.into(),
+            (&self.payload).into(),
+            "ready".into(),
+            self.run_at.0.into(),
+            0_i64.into(),
+            self.max_attempts.into(),
+            0_i64.into(),
+            0_i64.into(),
+            "".into(),
+            now.0.into(),
+            self.lane.name().into(),
+            mark.as_slice().into(),
+        ];
+        Ok(tx.gather(&ENQUEUED, &row)?)
     }
 }
 
@@ -213,29 +267,6 @@ pub enum Ending {
     Failed(String),
 }
 
-/// Enqueues a job, in the transaction of its cause.
-pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> {
-    let id = ids.next();
-    let unique = job.unique_key.as_ref().unwrap_or(&id);
-    let row: [Value; 14] = [
-        unique.into(),
-        (&id).into(),
-        job.account.into(),
-        job.kind.into(),
-        (&job.payload).into(),
-        "ready".into(),
-        job.run_at.0.into(),
-        0_i64.into(),
-        job.max_attempts.into(),
-        0_i64.into(),
-        0_i64.into(),
-        "".into(),
-        now.0.into(),
-        job.lane.name().into(),
-    ];
-    Ok(tx.gather(&ENQUEUED, &row)?)
-}
-
 static ENQUEUED: Gathered = Gathered {
     table: "jobs",
     columns: &[
@@ -253,6 +284,7 @@ static ENQUEUED: Gathered = Gathered {
         "last_error",
         "created_at",
         "lane",
+        "mark",
     ],
     key: 1,
     merge: Merge::First,
@@ -301,6 +333,10 @@ pub fn is_running(tx: &mut Tx, account: i64, kinds: &[&'static str]) -> Result<b
 }
 
 impl Claimed {
+    pub(super) fn text(&self) -> Text<'_> {
+        Text { id: &self.id, account: self.account, kind: &self.kind, payload: &self.payload }
+    }
+
     pub(super) fn from_row(row: &Row) -> Result<Claimed> {
         Ok(Claimed {
             id: row.text(0)?.to_string(),

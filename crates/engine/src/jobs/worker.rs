@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::Place;
+use store::{Place, Tx};
 use tokio::time::Instant;
 use tracing::field::Empty;
 
@@ -236,13 +236,14 @@ fn handle(app: &App, job: &Claimed) -> Ending {
 /// Ensures that there is one job of each repeating type, and that neither jobs nor other retries nor schedules are
 /// further ahead than a correct clock can have moved them: the clock may have jumped forward and back.
 fn keep_timetable(app: &App) -> Result<()> {
-    let (ids, now) = (app.ids, app.clock.now());
+    let (ids, vault, now) = (app.ids, app.site.vault.clone(), app.clock.now());
     let repeated: Vec<NewJob> =
         registry().jobs.iter().filter(|kind| kind.is_repeated()).map(|kind| kind.repeated(now)).collect();
     let keys: Vec<&'static str> = repeated.iter().map(|job| job.kind).collect();
     let there = app.store.read_now(move |tx| jobs::count(tx, &keys))?;
     if there != repeated.len() as i64 {
-        app.store.write_now(SHARED, move |tx| repeated.iter().try_for_each(|job| jobs::enqueue(tx, &ids, job, now)))?;
+        let all = move |tx: &mut Tx| repeated.iter().try_for_each(|job| job.enqueue(tx, &ids, &vault, now));
+        app.store.write_now(SHARED, all)?;
     }
     // Reopening an account resumes its first jobs; the others follow here.
     while app.store.read_now(jobs::any_to_resume)? {

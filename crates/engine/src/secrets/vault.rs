@@ -1,7 +1,8 @@
 //! Encrypts and decrypts values.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
@@ -19,6 +20,8 @@ use crate::random;
 const VERSION: u8 = 1;
 /// What encrypted text starts with.
 const PREFIX: &str = "enc:";
+/// How many forged rows are remembered.
+const MAX_REPORTED: usize = 1000;
 
 /// The place of a value in the database.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +58,10 @@ impl Key {
 pub struct Vault {
     source: KeySource,
     keys: RwLock<Vec<Key>>,
-    /// Whether log lines without a mark are accepted.
+    /// Whether log lines and jobs without a mark are accepted.
     accepts_unmarked: AtomicBool,
+    /// What was reported as forged.
+    reported: Mutex<HashSet<Vec<u8>>>,
 }
 
 impl Vault {
@@ -64,7 +69,12 @@ impl Vault {
     pub fn load(config: &Config) -> Result<Option<Vault>> {
         let source = KeySource::of(config);
         let keys = ciphers(&source)?;
-        let vault = Vault { source, keys: RwLock::new(keys), accepts_unmarked: AtomicBool::new(false) };
+        let vault = Vault {
+            source,
+            keys: RwLock::new(keys),
+            accepts_unmarked: AtomicBool::new(false),
+            reported: Mutex::default(),
+        };
         Ok(Some(vault).filter(|vault| !vault.ids().is_empty()))
     }
 
@@ -102,12 +112,21 @@ impl Vault {
         Ok(mark.len() == MARK && (is_ours() || (self.reload()? && is_ours())))
     }
 
-    /// Accepts log lines without a mark from now on: those of an earlier version.
+    /// Whether this has not been reported as forged yet: whoever sends it again and again does not fill the log.
+    pub fn is_news(&self, what: &[u8]) -> bool {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.len() >= MAX_REPORTED {
+            reported.clear();
+        }
+        reported.insert(what.to_vec())
+    }
+
+    /// Accepts log lines and jobs without a mark from now on: those of an earlier version.
     pub fn accept_unmarked(&self) {
         self.accepts_unmarked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether log lines without a mark are accepted.
+    /// Whether log lines and jobs without a mark are accepted.
     pub fn accepts_unmarked(&self) -> bool {
         self.accepts_unmarked.load(Ordering::Relaxed)
     }
@@ -249,7 +268,7 @@ mod tests {
     fn vault(keys: &[[u8; 32]]) -> Vault {
         let keys = keys.iter().map(|key| Key::new(key).unwrap()).collect();
         let source = KeySource::Setting(String::new());
-        Vault { source, keys: RwLock::new(keys), accepts_unmarked: AtomicBool::new(false) }
+        Vault { source, keys: RwLock::new(keys), accepts_unmarked: AtomicBool::new(false), reported: Mutex::default() }
     }
 
     #[test]
