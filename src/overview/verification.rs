@@ -119,7 +119,7 @@ fn key(account: i64) -> String {
 
 fn enqueue(tx: &mut Tx, ctx: &Ctx, delay: i64) -> Result<()> {
     let job = NewJob::of(ctx, &VerifyLog {})?.keyed(key(ctx.account)).after(delay);
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+    jobs::enqueue(tx, ctx, &job)
 }
 
 impl Job for VerifyLog {
