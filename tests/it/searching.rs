@@ -169,6 +169,9 @@ fn add_products(server: &Server, client: &Client, from: i64, until: i64) {
          ON CONFLICT (account_id, kind) DO UPDATE SET total = excluded.total",
         until
     ));
+    // As PostgreSQL does by itself a minute later.
+    let tables = ["products", "search_texts"];
+    server.app.store.write_now(0, move |tx| tx.update_statistics(&tables, 1_000_000)).unwrap();
 }
 
 /// Ten thousand matches are counted. Of more, the response says that there are more, and the pages after those are there.
