@@ -133,8 +133,8 @@ impl Sought {
 
     /// Returns how to find them by comparing the texts, if at most this many have the words.
     pub fn few(&self, tx: &Tx, most: i64) -> Way {
-        let found = texts(tx, self.parts.0.len(), Wanted::All);
-        Way::Index(format!("SELECT record_id {found} LIMIT {most}"), self.parts.patterns())
+        let found = texts(tx, self.parts.0.len(), Wanted::First);
+        Way::Index(format!("SELECT record_id {found} ORDER BY record_id LIMIT {most}"), self.parts.patterns())
     }
 
     /// Returns how to find them among records that are read in the order of a list.

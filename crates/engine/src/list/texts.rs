@@ -25,8 +25,8 @@ impl ListQuery {
         let is_wide = !self.conditions.is_empty() && !self.conditions.iter().any(Condition::is_narrow);
         let sought = if is_wide && !self.starts_from_texts { self.sought(layout, tx, ctx)? } else { None };
         let Some(Way::Texts(patterns)) = sought.map(|sought| sought.all(tx)) else { return Ok(None) };
-        let sql =
-            format!("SELECT record_id {} LIMIT {}", search::texts(tx, patterns.len(), Wanted::First), MOST_SORTED + 1);
+        let texts = search::texts(tx, patterns.len(), Wanted::First);
+        let sql = format!("SELECT record_id {texts} ORDER BY record_id LIMIT {}", MOST_SORTED + 1);
         let mut values: Vec<Value> = vec![ctx.account.into(), layout.shape.name.into()];
         values.extend(patterns);
         let (total, mut ids) = first_of(tx, &remembering(&sql), &values)?;
@@ -74,7 +74,10 @@ impl ListQuery {
     pub(super) fn search_in_other_order(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx, sought: &Sought) -> Statements {
         let way = sought.any(tx, MAX_COUNTED + 1);
         let (total, total_values) = limited(&self.selection(layout, tx, ctx, Some(way)), "record_id");
-        let way = sought.all(tx);
+        let way = match sought.all(tx) {
+            Way::Texts(_) => sought.few(tx, MOST_SORTED),
+            by_index @ Way::Index(..) => by_index,
+        };
         let mut found = self.selection(layout, tx, ctx, Some(way));
         // With a limit, which they do not reach, PostgreSQL finds them before it looks at the order.
         let few = format!("(SELECT record_id FROM {} LIMIT {MOST_SORTED}) found", found.only_found);
@@ -135,7 +138,12 @@ impl ListQuery {
     fn rest_statement(&self, selection: &Selection) -> (String, Vec<Value<'static>>) {
         let after = if self.order == "desc" { "<" } else { ">" };
         let place = selection.values.len() + 1;
-        let rest = format!("SELECT 1 {} AND record_id {after} ${place} LIMIT ${}", selection.texts, place + 1);
+        let rest = format!(
+            "SELECT 1 {} AND record_id {after} ${place} ORDER BY record_id {} LIMIT ${}",
+            selection.texts,
+            self.order,
+            place + 1
+        );
         (counting(&rest), selection.values.clone())
     }
 }
@@ -156,7 +164,8 @@ fn first_of(tx: &mut Tx, sql: &str, values: &[Value]) -> Result<(i64, Vec<String
 fn limited(selection: &Selection, what: &str) -> (String, Vec<Value<'static>>) {
     let matches = match selection.texts.is_empty() {
         true => format!("FROM {}", selection.only_found),
-        false => selection.texts.clone(),
+        // In order: a small account has less than the limit, and PostgreSQL would look for more among the texts of all accounts.
+        false => format!("{} ORDER BY record_id", selection.texts),
     };
     (format!("SELECT {what} {matches} LIMIT {}", MAX_COUNTED + 1), selection.values.clone())
 }
