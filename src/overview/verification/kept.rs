@@ -143,7 +143,7 @@ impl Verification {
             tx,
             vault,
             "UPDATE log_verifications SET state = $1, ended_at = $2, seq = $3, hash = $4, emptied_seq = $5, signed_seq = $6,
-             foreign_seq = $7, total = $8, problem = $9, mark = $10 WHERE account_id = $11 AND id = $12 AND state = 'running'",
+             foreign_seq = $7, total = $8, problem = $9, mark = $10 WHERE account_id = $11 AND id = $12 AND ended_at = 0",
         )
     }
 

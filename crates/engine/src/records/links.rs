@@ -92,10 +92,10 @@ fn count(tx: &mut Tx, ctx: &Ctx, holder: &Holder, id: &str) -> Result<i64> {
     let Holder { by, field, index, when, .. } = holder;
     // Few records refer to one: the index of the link finds them.
     let (index, when) = (tx.dialect().indexed_by(index), when());
-    let when = if when.is_empty() { when } else { format!("{when} AND ") };
+    let when = if when.is_empty() { when } else { format!(" AND {when}") };
     let sql = format!(
-        "SELECT count(*) FROM (SELECT 1 FROM {by}{index} WHERE account_id = $1 AND {when}{} LIMIT {MAX_COUNTED}) needed",
-        in_order_of(field)
+        "SELECT count(*) FROM (SELECT 1 FROM {by}{index} WHERE account_id = $1 AND \"{field}\" = $2 AND \"{field}\" <> ''{when}
+         LIMIT {MAX_COUNTED}) needed"
     );
     Ok(tx.int(&sql, &[ctx.account.into(), id.into()])?)
 }
@@ -103,7 +103,7 @@ fn count(tx: &mut Tx, ctx: &Ctx, holder: &Holder, id: &str) -> Result<i64> {
 /// The end of a statement for the records whose link is $2, which reads the index of the link. If most records of an account refer
 /// to one, PostgreSQL would read the table until it has found enough of them. Each slice would then pass over all records of the
 /// slices before it, and everybody waits meanwhile. No other index has this order, which counts for a range only.
-pub(super) fn in_order_of(field: &str) -> String {
+fn in_order_of(field: &str) -> String {
     // The last condition allows the use of indexes that omit empty references.
     format!("\"{field}\" >= $2 AND \"{field}\" <= $2 AND \"{field}\" <> '' ORDER BY \"{field}\"")
 }
