@@ -118,7 +118,7 @@ fn the_doctor_knows_a_database_that_was_copied_in_part() {
             url => (url, "drop this database, create it again and run".to_string()),
         };
         let fatal = db.folder.path().join("fatal");
-        std::fs::write(&fatal, "40").unwrap();
+        std::fs::write(&fatal, "4").unwrap();
         let mut killed = Command::new(env!("CARGO_BIN_EXE_kantoor"));
         killed.args(["copy", "--from", from, "--to", to]).env("KANTOOR_TEST_DIE_AT", &fatal);
         let killed = killed.output().unwrap();
