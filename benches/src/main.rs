@@ -101,31 +101,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
-    if has("--console") {
-        let Some(table) = console::measure(has("--quick")) else { return ExitCode::from(2) };
-        println!("{}", table.markdown());
-        if has("--write") {
-            report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "console", &table.markdown());
-        }
-        return ExitCode::SUCCESS;
-    }
-    if has("--mixed") {
-        let rate = std::env::var("BENCH_RATE").ok().map(|text| text.parse().expect("BENCH_RATE is a number"));
-        let rows = if has("--quick") { 100_000 } else { 1_000_000 };
-        let table = mixed::measure(rows, Duration::from_secs_f64(seconds(has("--quick"))), rate);
-        println!("{table}");
-        if has("--write") {
-            report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "mixed", &table);
-        }
-        return ExitCode::SUCCESS;
-    }
-    if has("--large") {
-        let tables = large::measure(has("--quick"));
-        println!("{tables}");
-        if has("--write") {
-            report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "large", &tables);
-        }
-        return ExitCode::SUCCESS;
+    if let Some(code) = only_one(&has) {
+        return code;
     }
     if has("--load") || has("--soak") {
         return capacity(has("--quick"), has("--soak"), has("--write"));
@@ -156,6 +133,27 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Measures what is never measured with anything else, if that is asked for.
+fn only_one(has: &impl Fn(&str) -> bool) -> Option<ExitCode> {
+    let (name, table) = if has("--console") {
+        let Some(table) = console::measure(has("--quick")) else { return Some(ExitCode::from(2)) };
+        ("console", table.markdown())
+    } else if has("--mixed") {
+        let rate = std::env::var("BENCH_RATE").ok().map(|text| text.parse().expect("BENCH_RATE is a number"));
+        let rows = if has("--quick") { 100_000 } else { 1_000_000 };
+        ("mixed", mixed::measure(rows, Duration::from_secs_f64(seconds(has("--quick"))), rate))
+    } else if has("--large") {
+        ("large", large::measure(has("--quick")))
+    } else {
+        return None;
+    };
+    println!("{table}");
+    if has("--write") {
+        report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), name, &table);
+    }
+    Some(ExitCode::SUCCESS)
 }
 
 /// Measures what one server takes.

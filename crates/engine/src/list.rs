@@ -219,7 +219,7 @@ impl ListQuery {
 
     fn run(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx, write: WriteRow) -> Result<Answer> {
         let warnings = doubts::warnings(layout.shape.table, tx, ctx, &self.doubts, self.strict)?;
-        if let Some(same) = self.from_few_texts(layout, tx, ctx)? {
+        if let Some(same) = self.by_few_texts(layout, tx, ctx)? {
             return Ok(same.run(layout, tx, ctx, write)?.with_texts("warnings", &warnings));
         }
         let mut statements = self.statements(layout, tx, ctx)?;

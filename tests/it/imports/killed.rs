@@ -60,10 +60,11 @@ fn killed(db: &Db, arguments: &[&str], has_begun: impl Fn() -> bool) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
         command.args(arguments).env("KANTOOR_DATABASE_URL", &db.url).env("KANTOOR_DATA", &db.data);
         let done = command.env("KANTOOR_TEST_DIE_AT", &fatal).output().unwrap();
-        assert_eq!(done.status.signal(), Some(6), "it was never interrupted: {done:?}");
+        // PostgreSQL may commit after the process died, so that only the next one finds it.
         if has_begun() {
             return;
         }
+        assert_eq!(done.status.signal(), Some(6), "it was never interrupted: {done:?}");
     }
 }
 

@@ -24,6 +24,9 @@ const FEW: usize = 64;
 /// Before the first account.
 const NOBODY: i64 = -1;
 
+/// A claimed job, and its mark.
+type Marked = (Claimed, Vec<u8>);
+
 impl Claimant {
     /// Creates the claimant of a node, which runs only what one of these keys marked.
     pub fn new(node: String, vault: Arc<Vault>) -> Claimant {
@@ -117,7 +120,7 @@ impl Claimant {
         lane: Lane,
         kinds: &[&'static str],
         limit: i64,
-    ) -> Result<Option<Vec<(Claimed, Vec<u8>)>>> {
+    ) -> Result<Option<Vec<Marked>>> {
         let mut values = vec![lane.name().into(), account.into(), now.0.into()];
         let known = known(kinds, &mut values);
         values.extend([limit.into(), now.plus_seconds(LEASE_SECONDS).0.into(), (&self.node).into()]);

@@ -21,7 +21,7 @@ impl ListQuery {
 
     /// Returns the same list for a search with further filters if few texts have the words: their records are looked up. Otherwise
     /// the records that satisfy the filters are compared, which may be all of the account.
-    pub(super) fn from_few_texts(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<Option<ListQuery>> {
+    pub(super) fn by_few_texts(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<Option<ListQuery>> {
         let is_wide = !self.conditions.is_empty() && !self.conditions.iter().any(Condition::is_narrow);
         let sought = if is_wide && !self.starts_from_texts { self.sought(layout, tx, ctx)? } else { None };
         let Some(Way::Texts(patterns)) = sought.map(|sought| sought.all(tx)) else { return Ok(None) };
