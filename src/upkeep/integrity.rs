@@ -149,8 +149,10 @@ impl<'i> Inspection<'i> {
             if let Some(verdict) = intact.as_ref().filter(|_| self.checked.problems == known) {
                 self.witness.walked(account, verdict);
             }
-            for resource in
-                registry().resources.iter().filter(|one| tables.iter().any(|table| table == one.shape.table))
+            for resource in registry()
+                .resources
+                .iter()
+                .filter(|one| one.is_kept() && tables.iter().any(|table| table == one.shape.table))
             {
                 self.resource(account, resource, lines.as_ref());
             }
