@@ -193,7 +193,7 @@ impl Reading {
         if self.presence.has_left() {
             return Err(Trouble::Ours(left()));
         }
-        self.worker.send(bytes).map_err(|error| self.trouble(&Ended::Gone(error)))
+        self.worker.send(bytes).map_err(|ended| self.trouble(&ended))
     }
 
     fn send_kept(&mut self, app: &App, key: &str) -> Result<(), Trouble> {
@@ -240,8 +240,14 @@ impl Reading {
     }
 
     fn trouble(&self, ended: &Ended) -> Trouble {
-        if let Ended::Unneeded = ended {
-            return Trouble::Ours(left());
+        match ended {
+            Ended::Unneeded => return Trouble::Ours(left()),
+            Ended::Killed => {
+                tracing::warn!(account = self.account, cause = %ended, "A file could not be read.");
+                let message = "The server ran out of memory while it read the file; retry shortly.";
+                return Trouble::Ours(Error { retry_after: Some(10), ..Error::new(Code::Overloaded, message) });
+            }
+            Ended::Late(_) | Ended::Gone(_) => {}
         }
         tracing::warn!(account = self.account, cause = %ended, "A file could not be read within the limits.");
         Trouble::Malformed(format!(

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -17,6 +18,9 @@ const LONGEST: u32 = 256 * 1024 * 1024;
 
 /// How often a process is asked whether anybody still waits for it.
 const TICK: Duration = Duration::from_millis(100);
+
+/// How long a process may take to end after it has closed its output: the system takes back its memory.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// How such a process is started. It has to call [`confine`], and then to talk on its standard input and output.
 #[derive(Clone, Debug)]
@@ -54,7 +58,9 @@ pub fn confine(limits: Limits) -> io::Result<()> {
     // Running out of memory is expected: it must not fill the disk.
     setrlimit(Resource::Core, most(0))?;
     if let Some(seconds) = limits.processor_seconds {
-        setrlimit(Resource::Cpu, most(seconds))?;
+        // At the first limit the signal is SIGXCPU. It would be SIGKILL if both were the same, as if the machine had no memory left.
+        let limit = Rlimit { current: Some(seconds), maximum: Some(seconds.saturating_add(1)) };
+        setrlimit(Resource::Cpu, limit)?;
     }
     // Requests have priority, and when the machine runs out of memory this process is killed before the server.
     let _ = nice(5);
@@ -92,6 +98,8 @@ pub enum Ended {
     Unneeded,
     /// The process ended: it crashed, or ran into its limits.
     Gone(io::Error),
+    /// Somebody else killed it; usually the system, for want of memory.
+    Killed,
 }
 
 impl fmt::Display for Ended {
@@ -100,6 +108,9 @@ impl fmt::Display for Ended {
             Ended::Late(patience) => write!(f, "it took more than {} s", patience.as_secs()),
             Ended::Unneeded => f.write_str("nobody waits for it any more"),
             Ended::Gone(error) => write!(f, "the process ended: {error}"),
+            Ended::Killed => {
+                f.write_str("the process was killed; the machine or its control group may be out of memory")
+            }
         }
     }
 }
@@ -145,8 +156,8 @@ impl Worker {
     }
 
     /// Sends a message, which the process reads at once.
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        put(&mut self.input, bytes)
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), Ended> {
+        put(&mut self.input, bytes).map_err(|error| end(&mut self.place, &mut self.last_words, error))
     }
 
     /// Talks with the process: it is killed if that takes longer than `patience`, or as soon as `is_needed` says so.
@@ -179,15 +190,34 @@ impl Worker {
             drop(done);
             (answer, watch.join().unwrap_or(None))
         });
-        answer.map_err(|error| {
-            ended.unwrap_or_else(|| {
-                if let Place::Process(child) = place {
-                    let _ = child.kill();
-                }
-                let words = last_words.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
-                Ended::Gone(if words.is_empty() { error } else { io::Error::new(error.kind(), words) })
-            })
-        })
+        answer.map_err(|error| ended.unwrap_or_else(|| end(place, last_words, error)))
+    }
+}
+
+/// Ends a process that does not answer; returns why it did not.
+fn end(place: &mut Place, last_words: &mut Option<JoinHandle<String>>, error: io::Error) -> Ended {
+    if let Place::Process(child) = place {
+        if is_over(child, &error) && child.wait().is_ok_and(|status| status.signal() == Some(KILL)) {
+            return Ended::Killed;
+        }
+        let _ = child.kill();
+    }
+    let words = last_words.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+    Ended::Gone(if words.is_empty() { error } else { io::Error::new(error.kind(), words) })
+}
+
+/// The number of the signal that cannot be caught.
+const KILL: i32 = 9;
+
+/// Whether a process has ended by itself. Its ends of the pipes are closed a moment before.
+fn is_over(child: &mut Child, error: &io::Error) -> bool {
+    let is_closed = matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe);
+    let until = Instant::now() + ENDING;
+    loop {
+        match child.try_wait() {
+            Ok(None) if is_closed && Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+            state => return matches!(state, Ok(Some(_))),
+        }
     }
 }
 
@@ -288,6 +318,22 @@ mod tests {
             Err(ended) => assert_eq!(ended.to_string(), "the process ended: no memory"),
             Ok(answer) => panic!("{answer:?}"),
         }
+    }
+
+    #[test]
+    fn a_process_that_somebody_else_kills_is_told_from_one_that_ends() {
+        let mut worker = Worker::start(&program("sh", &["-c", "kill -9 $$"])).unwrap();
+        let answer = worker.talk(Duration::from_secs(10), &|| true, |_, from| take(from));
+        assert!(matches!(answer, Err(Ended::Killed)), "{answer:?}");
+        // Also if it had not received everything.
+        let mut worker = Worker::start(&program("sh", &["-c", "kill -9 $$"])).unwrap();
+        let long = vec![0; 1 << 20];
+        let sent = (0..4).try_for_each(|_| worker.send(&long));
+        assert!(matches!(sent, Err(Ended::Killed)), "{sent:?}");
+        // One that runs into its limit of processor time is not killed by somebody else.
+        let mut worker = Worker::start(&program("sh", &["-c", "kill -XCPU $$"])).unwrap();
+        let answer = worker.talk(Duration::from_secs(10), &|| true, |_, from| take(from));
+        assert!(matches!(answer, Err(Ended::Gone(_))), "{answer:?}");
     }
 
     #[test]

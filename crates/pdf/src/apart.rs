@@ -14,7 +14,7 @@ pub(crate) struct Press(Worker);
 impl Press {
     fn start(program: &Program, template: &str) -> io::Result<Press> {
         let mut worker = Worker::start(program)?;
-        worker.send(template.as_bytes())?;
+        worker.send(template.as_bytes()).map_err(|ended| io::Error::other(ended.to_string()))?;
         Ok(Press(worker))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -78,6 +79,42 @@ pub fn until(what: &str, is_so: impl Fn() -> bool) {
         assert!(started.elapsed() < Duration::from_secs(30), "{what}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Ends the processes that read files for a server, as the system does when memory runs out.
+fn kill_readers(binary: &Binary) {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", binary.child.id())).unwrap();
+    for task in tasks {
+        let children = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace() {
+            assert!(Command::new("kill").args(["-9", child]).status().unwrap().success());
+        }
+    }
+}
+
+/// It is not the file that is wrong.
+#[test]
+fn a_check_whose_process_is_killed_is_tried_again() {
+    let db = Db::sqlite();
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let client = &binary.client;
+    let lines: String = (0..500_000).map(|n| format!("{n}\n")).collect();
+    let file = client.upload("x.csv", format!("company_name\n{lines}").as_bytes()).expect(201).id();
+    let body = json!({"resource": "clients", "file_id": file, "match_by": "company_name"});
+    let refused = std::thread::scope(|scope| {
+        let reply = scope.spawn(|| client.post("/v1/imports", body.clone()));
+        until("no check has begun", || readers(&binary) > 0);
+        kill_readers(&binary);
+        reply.join().unwrap()
+    });
+    let refused = refused.expect(503);
+    assert_eq!(refused.code(), "overloaded");
+    assert!(
+        refused.text.contains("ran out of memory") && !refused.header("retry-after").is_empty(),
+        "{}",
+        refused.text
+    );
+    assert!(binary.said().contains("the process was killed"), "{}", binary.said());
 }
 
 /// Sends a request and does not wait for the response.
