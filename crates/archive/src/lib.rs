@@ -137,11 +137,13 @@ impl<'r> Reader<'r> {
         mut self,
         mut take: impl FnMut(&str, u64, &mut dyn Read) -> Result<(), E>,
     ) -> Result<(), E> {
-        for entry in self.tar.entries().map_err(Error::from)?.raw(true) {
+        for (place, entry) in self.tar.entries().map_err(Error::from)?.raw(true).enumerate() {
             let mut entry = entry.map_err(Error::from)?;
-            let name = String::from_utf8(entry.path_bytes().into_owned()).map_err(|_| Error::Foreign)?;
+            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             if entry.header().entry_type() != tar::EntryType::Regular || !is_plain(&name) {
-                return Err(Error::Foreign.into());
+                // A backup starts as one.
+                let why = format!("its entry {name:?} is no file with a plain name");
+                return Err(if place == 0 { Error::Foreign } else { Error::Damaged(why) }.into());
             }
             let size = entry.size();
             take(&name, size, &mut entry)?;
@@ -155,10 +157,11 @@ impl<'r> Reader<'r> {
 
 /// Whether a name stays inside the folder to which it is extracted.
 fn is_plain(name: &str) -> bool {
-    !name.is_empty() && name.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
+    !name.is_empty()
+        && !name.contains(char::REPLACEMENT_CHARACTER)
+        && name.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
 }
 
-/// Reads up to `length` bytes from the start.
 /// The header of an encrypted archive may be this long, and for this many recipients. The library parses it again for each piece that
 /// it reads, so the time grows with the square of its length.
 const LONGEST_HEADER: usize = 16 * 1024;
@@ -184,6 +187,7 @@ fn header(mut start: Vec<u8>, input: &mut impl BufRead) -> Result<Vec<u8>, Error
     }
 }
 
+/// Reads up to `length` bytes from the start.
 fn peek(input: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
     let mut start = Vec::with_capacity(length);
     input.take(length as u64).read_to_end(&mut start)?;

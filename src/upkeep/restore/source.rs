@@ -73,7 +73,8 @@ fn of_folder(folder: &Path, take: &mut Take) -> Result<(), Failure> {
         _ => damaged(MANIFEST, error),
     })?;
     take(MANIFEST, text.len() as u64, &mut text.as_bytes())?;
-    let manifest: Manifest = serde_json::from_str(&text).map_err(|_| Error::Foreign)?;
+    // It was accepted, so it is one.
+    let manifest: Manifest = serde_json::from_str(&text).map_err(|error| Failure(error.to_string()))?;
     let (size, mut database) = open(&manifest.database.file)?;
     take(&manifest.database.file, size, &mut database)?;
     if folder.join(key_file::NAME).exists() {
@@ -90,7 +91,8 @@ fn of_folder(folder: &Path, take: &mut Take) -> Result<(), Failure> {
         let line = line.trim_end_matches('\n');
         let (_, name) = line.split_once("  ").ok_or(Error::Damaged(format!("{LIST} has a line without a name")))?;
         if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(Error::Foreign.into());
+            let why = format!("{LIST} names {name:?}, which would be outside the backup");
+            return Err(Error::Damaged(why).into());
         }
         let (size, mut content) = open(name)?;
         take(name, size, &mut content)?;

@@ -10,6 +10,7 @@ use blobs::Blobs;
 use bytes::Bytes;
 use engine::contents::hex;
 use engine::secrets::key_file;
+use engine::secrets::signing::signer;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
 
@@ -99,7 +100,14 @@ impl Unpacking<'_> {
                 let database = self.folder.join(&manifest.database.file);
                 Ok(Unpacked { manifest, database, key: state.key, signed: state.signed, signature: state.signature })
             }
-            _ => Err(told(damaged("a part of it is missing").0)),
+            manifest => {
+                let missing = match manifest {
+                    None => MANIFEST,
+                    Some(_) if !state.has_database => "the database",
+                    Some(_) => LIST,
+                };
+                Err(told(damaged(&format!("{missing} is missing")).0))
+            }
         }
     }
 }
@@ -115,33 +123,41 @@ impl State<'_, '_> {
         let key = name.strip_prefix(FILES).and_then(|rest| rest.strip_prefix('/'));
         match key {
             Some(key) => self.content(&manifest, name, key, content),
+            None if name == manifest.database.file && self.has_database => Err(twice(name)),
             None if name == manifest.database.file => self.database(&manifest, size, content),
             None if name == LIST => self.compare(&manifest, content),
-            None if name == key_file::NAME && size <= MAX_TEXT => self.save_key(content),
-            None => Err(foreign()),
+            None if name == key_file::NAME && self.key.is_some() => Err(twice(name)),
+            None if name == key_file::NAME => self.save_key(size, content),
+            None if name == MANIFEST => Err(twice(name)),
+            None => Err(damaged(&format!("{} is no part of a backup", quoted(name)))),
         }
     }
 
     /// Keeps the signature, which comes last.
     fn keep_signature(&mut self, name: &str, size: u64, content: &mut dyn Read) -> Result<(), Failure> {
-        if name != SIGNATURE || size > MAX_TEXT || self.signature.is_some() {
-            return Err(foreign());
+        if name != SIGNATURE {
+            return Err(damaged(&format!("{} comes after {LIST}, where only the signature may be", quoted(name))));
         }
-        let mut text = String::new();
-        content.take(MAX_TEXT).read_to_string(&mut text).map_err(archive::Error::from)?;
-        self.signature = Some(key_file::unhex(text.trim_end()).ok_or_else(foreign)?);
+        if self.signature.is_some() {
+            return Err(twice(name));
+        }
+        let text = text(name, size, content)?;
+        let signature = key_file::unhex(text.trim_end()).filter(|bytes| signer(bytes).is_some());
+        let wrong = || damaged(&format!("its signature ({SIGNATURE}) is not one that Kantoor makes"));
+        self.signature = Some(signature.ok_or_else(wrong)?);
         Ok(())
     }
 
     /// Reads the description, which comes first.
     fn describe(&mut self, name: &str, size: u64, content: &mut dyn Read) -> Result<(), Failure> {
-        if name != MANIFEST || size > MAX_TEXT {
-            return Err(foreign());
+        if name != MANIFEST {
+            return Err(archive::Error::Foreign.into());
         }
-        let mut text = String::new();
-        content.take(MAX_TEXT).read_to_string(&mut text).map_err(archive::Error::from)?;
+        let text = text(name, size, content)?;
         self.signed.manifest = hex(&Sha256::digest(&text));
-        let manifest: Manifest = serde_json::from_str(&text).map_err(|_| foreign())?;
+        let wrong = |why: &str| damaged(&format!("its description ({MANIFEST}) {why}"));
+        let manifest: Manifest =
+            serde_json::from_str(&text).map_err(|error| wrong(&format!("is malformed: {error}")))?;
         let (own, newest) = (manifest.schema, newest_schema());
         if own > newest {
             return Err(Failure(format!(
@@ -151,7 +167,7 @@ impl State<'_, '_> {
         }
         let names = [("sqlite", store::SQLITE_COPY), ("postgresql", store::POSTGRES_COPY)];
         if !names.contains(&(manifest.database.kind.as_str(), manifest.database.file.as_str())) {
-            return Err(foreign());
+            return Err(wrong("names a database that Kantoor does not have"));
         }
         match self.unpacking.kind {
             Some("sqlite") if manifest.database.kind != "sqlite" => Err(Failure(
@@ -169,8 +185,10 @@ impl State<'_, '_> {
     }
 
     fn database(&mut self, manifest: &Manifest, size: u64, content: &mut dyn Read) -> Result<(), Failure> {
+        let other =
+            |what: &str| damaged(&format!("the database is not the one that was backed up: its {what} differs"));
         if size != manifest.database.bytes {
-            return Err(damaged("the database is not the one that was backed up"));
+            return Err(other("size"));
         }
         let path = self.unpacking.folder.join(&manifest.database.file);
         let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -188,13 +206,16 @@ impl State<'_, '_> {
         }
         file.sync_all().map_err(|error| Failure(plain(&error)))?;
         if done != size || hex(&hash.finalize()) != manifest.database.sha256 {
-            return Err(damaged("the database is not the one that was backed up"));
+            return Err(other("checksum"));
         }
         self.has_database = true;
         Ok(())
     }
 
-    fn save_key(&mut self, content: &mut dyn Read) -> Result<(), Failure> {
+    fn save_key(&mut self, size: u64, content: &mut dyn Read) -> Result<(), Failure> {
+        if size > MAX_TEXT {
+            return Err(too_long(key_file::NAME));
+        }
         let path = self.unpacking.folder.join(key_file::NAME);
         let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let mut file = created.map_err(|error| Failure(plain(&error)))?;
@@ -284,8 +305,27 @@ impl Read for Hashed<'_> {
     }
 }
 
-fn foreign() -> Failure {
-    archive::Error::Foreign.into()
+/// Reads a short text.
+fn text(name: &str, size: u64, content: &mut dyn Read) -> Result<String, Failure> {
+    if size > MAX_TEXT {
+        return Err(too_long(name));
+    }
+    let mut text = String::new();
+    content.take(MAX_TEXT).read_to_string(&mut text).map_err(archive::Error::from)?;
+    Ok(text)
+}
+
+fn too_long(name: &str) -> Failure {
+    damaged(&format!("{name} has more than {} MiB", MAX_TEXT / (1024 * 1024)))
+}
+
+fn twice(name: &str) -> Failure {
+    damaged(&format!("it has {name} twice"))
+}
+
+/// Returns a name from an archive of somebody else, on one line.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.escape_debug())
 }
 
 fn damaged(why: &str) -> Failure {

@@ -14,7 +14,12 @@ use crate::people::{Browser, PASSWORD, commands, token};
 use crate::server::Binary;
 use crate::support::Db;
 
-on_both![a_backup_proves_who_made_it, only_a_key_that_was_there_before_proves_it, a_restore_ends_what_lets_people_in,];
+on_both![
+    a_backup_proves_who_made_it,
+    what_was_altered_is_said,
+    only_a_key_that_was_there_before_proves_it,
+    a_restore_ends_what_lets_people_in,
+];
 
 /// Packs the parts of a backup in a folder, as `kantoor backup` does.
 fn pack(parts: &Path, file: &Path) {
@@ -86,6 +91,52 @@ fn a_backup_proves_who_made_it(db: Db) {
     told["records"] = json!(7);
     std::fs::write(&manifest, told.to_string()).unwrap();
     assert!(check(&[]).1.contains("altered after it was made"));
+}
+
+/// The parts of an archive, with their names.
+type Members = Vec<(&'static str, Vec<u8>)>;
+
+/// What is wrong with an archive that somebody altered is said.
+fn what_was_altered_is_said(db: Db) {
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let (parts, file) = (db.folder.path().join("parts"), db.folder.path().join("b.kantoor"));
+    assert!(kantoor(&db, &["backup", "--with-key", parts.to_str().unwrap()]).status.success());
+    let copy = if db.url.is_empty() { "kantoor.db" } else { "kantoor.dump" };
+    let read = |name: &str| std::fs::read(parts.join(name)).unwrap();
+    let whole: Members =
+        ["backup.json", copy, "secret.key", "files.sha256", "backup.signature"].map(|name| (name, read(name))).into();
+    let said_of = |alter: &dyn Fn(&mut Members)| {
+        let mut members = whole.clone();
+        alter(&mut members);
+        let mut writer = Writer::new(File::create(&file).unwrap(), &Recipients::default()).unwrap();
+        for (name, bytes) in members {
+            writer.add(name, bytes.len() as u64, 0, &bytes[..]).unwrap();
+        }
+        writer.finish().unwrap();
+        complained(&kantoor(&db, &["restore", "--check", file.to_str().unwrap()]))
+    };
+    let twice = |place: usize| move |members: &mut Members| members.insert(place, members[place].clone());
+    let own_twice = format!("it has {copy} twice");
+    let cases: [(&str, &dyn Fn(&mut Members)); 13] = [
+        ("this is not a backup of Kantoor", &|members| members.swap(0, 1)),
+        ("it has backup.json twice", &twice(0)),
+        (&own_twice, &twice(1)),
+        ("it has secret.key twice", &twice(2)),
+        ("\"files.sha256\" comes after files.sha256", &twice(3)),
+        ("it has backup.signature twice", &twice(4)),
+        ("\"evil\\u{1b}[2J\" is no part of a backup", &|members| members.insert(2, ("evil\u{1b}[2J", Vec::new()))),
+        ("its description (backup.json) is malformed", &|members| members[0].1 = b"{".to_vec()),
+        ("its checksum differs", &|members| members[1].1[100] ^= 1),
+        ("its size differs", &|members| members[1].1.push(0)),
+        ("its signature (backup.signature) is not one", &|members| members[4].1 = b"xyz".to_vec()),
+        ("the database is missing", &|members| drop(members.remove(1))),
+        ("files.sha256 is missing", &|members| members.truncate(3)),
+    ];
+    for (expected, alter) in cases {
+        let words = said_of(alter);
+        assert!(words.contains(expected) && words.lines().count() == 1, "{expected}: {words}");
+        assert!(expected.starts_with("this") || words.contains("the backup is damaged or incomplete"), "{words}");
+    }
 }
 
 fn only_a_key_that_was_there_before_proves_it(db: Db) {
