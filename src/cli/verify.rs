@@ -179,6 +179,10 @@ impl Witness for Printer {
         self.print(&format!("{}  NOTE: {what}", account.uid));
     }
 
+    fn remarks(&mut self, what: &str) {
+        self.print(&format!("database  NOTE: {what}"));
+    }
+
     fn misses(&mut self, what: &str) {
         self.print(what);
     }

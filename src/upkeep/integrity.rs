@@ -52,6 +52,8 @@ pub trait Witness {
     fn walked(&mut self, account: &Account, verdict: &Verdict);
     /// Reports something about an account that may be correct, as a sentence.
     fn notes(&mut self, account: &Account, what: &str);
+    /// Reports something about the database that may be correct, as a sentence.
+    fn remarks(&mut self, what: &str);
     /// Reports something that could not be checked, as a sentence.
     fn misses(&mut self, what: &str);
 }

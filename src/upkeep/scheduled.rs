@@ -365,5 +365,7 @@ impl Witness for Told {
 
     fn notes(&mut self, _: &Account, _: &str) {}
 
+    fn remarks(&mut self, _: &str) {}
+
     fn misses(&mut self, _: &str) {}
 }

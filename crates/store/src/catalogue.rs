@@ -78,6 +78,72 @@ WHERE COALESCE(
     AND NOT EXISTS (SELECT 1 FROM pg_depend AS of_extension WHERE of_extension.classid = 'pg_proc'::REGCLASS
         AND of_extension.objid = pg_proc.oid AND of_extension.deptype = 'e')";
 
+/// What PostgreSQL finds by `search_path` instead of our tables and its own functions and operators. Of functions, those that
+/// statements call: an operator may have others with the names of new ones of PostgreSQL.
+const HIDING: &str = "
+WITH path AS (
+    SELECT pg_namespace.oid, nspname, place FROM unnest(current_schemas(true)) WITH ORDINALITY AS own (name, place)
+        JOIN pg_namespace ON nspname = own.name WHERE nspname NOT LIKE 'pg\\_temp%'
+), home AS (
+    SELECT relnamespace AS oid, place FROM pg_class JOIN path ON path.oid = relnamespace
+    WHERE pg_class.oid = to_regclass('schema_migrations')
+)
+SELECT CASE hiding.relkind WHEN 'v' THEN 'the view ' WHEN 'r' THEN 'the table ' ELSE 'the relation ' END
+           || hiding.relname::TEXT || ' in the schema ' || nspname::TEXT || ', which is used instead of that of Kantoor',
+       'DROP ' || CASE hiding.relkind WHEN 'v' THEN 'VIEW ' WHEN 'm' THEN 'MATERIALIZED VIEW ' ELSE 'TABLE ' END
+           || quote_ident(nspname::TEXT) || '.' || quote_ident(hiding.relname::TEXT)
+FROM home JOIN pg_class AS own ON own.relnamespace = home.oid AND own.relkind IN ('r', 'p')
+    JOIN pg_class AS hiding ON hiding.relname = own.relname
+    JOIN path ON path.oid = hiding.relnamespace AND path.place < home.place
+UNION ALL
+SELECT 'the function ' || proname::TEXT || ' in the schema ' || nspname::TEXT
+           || ', which may be used instead of that of PostgreSQL',
+       'DROP FUNCTION ' || pg_proc.oid::REGPROCEDURE::TEXT || ' CASCADE'
+FROM pg_proc JOIN path ON path.oid = pronamespace
+WHERE nspname <> 'pg_catalog' AND proname = ANY (string_to_array('{functions}', ' '))
+    AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE classid = 'pg_proc'::REGCLASS AND objid = pg_proc.oid AND deptype = 'e')
+UNION ALL
+SELECT 'the operator ' || oprname::TEXT || ' in the schema ' || nspname::TEXT
+           || ', which may be used instead of that of PostgreSQL',
+       'DROP OPERATOR ' || pg_operator.oid::REGOPERATOR::TEXT || ' CASCADE'
+FROM pg_operator JOIN path ON path.oid = oprnamespace
+WHERE nspname <> 'pg_catalog'
+    AND EXISTS (SELECT 1 FROM pg_operator AS own WHERE own.oprname = pg_operator.oprname
+        AND own.oprnamespace = 'pg_catalog'::REGNAMESPACE)
+    AND NOT EXISTS (SELECT 1 FROM pg_type WHERE pg_type.oid IN (oprleft, oprright)
+        AND typnamespace <> 'pg_catalog'::REGNAMESPACE)
+    AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE classid = 'pg_operator'::REGCLASS AND objid = pg_operator.oid
+        AND deptype = 'e')
+UNION ALL
+SELECT 'the search_path ' || current_setting('search_path') || ', in which pg_catalog is not first',
+       'ALTER ROLE ' || quote_ident(current_user::TEXT) || ' RESET search_path, or ALTER DATABASE '
+           || quote_ident(current_database()::TEXT) || ' RESET search_path'
+FROM path AS own WHERE nspname = 'pg_catalog' AND EXISTS (SELECT 1 FROM path WHERE path.place < own.place)";
+
+/// The functions that statements call.
+pub const CALLED: &str = "abs clock_timestamp concat count length lower max min octet_length replace round row_number \
+                          string_agg strpos substr sum trim upper";
+
+/// What copies what is stored, or acts beside it, in the whole database. Operators may have made these, so they are no problem.
+const BESIDE: &str = "
+SELECT 'the publication ' || pubname::TEXT || ', which sends what is stored to others',
+       'DROP PUBLICATION ' || quote_ident(pubname::TEXT)
+FROM pg_publication
+UNION ALL
+SELECT 'the subscription ' || subname::TEXT || ', which stores what others send',
+       'DROP SUBSCRIPTION ' || quote_ident(subname::TEXT)
+FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+UNION ALL
+SELECT 'the replication slot ' || slot_name::TEXT || ', with which others read what is stored',
+       'SELECT pg_drop_replication_slot(' || quote_literal(slot_name::TEXT) || ')'
+FROM pg_replication_slots WHERE database = current_database() AND NOT temporary
+UNION ALL
+SELECT 'the event trigger ' || evtname::TEXT || ', which acts on ' || evtevent::TEXT,
+       'DROP EVENT TRIGGER ' || quote_ident(evtname::TEXT)
+FROM pg_event_trigger
+WHERE NOT EXISTS (SELECT 1 FROM pg_depend WHERE classid = 'pg_event_trigger'::REGCLASS AND objid = pg_event_trigger.oid
+    AND deptype = 'e')";
+
 /// The columns of a table, then its constraints, without their names. Not-null constraints are with the columns: only some
 /// versions list them besides.
 const DEFINITIONS: &str = "
@@ -106,7 +172,10 @@ impl Store {
         let dialect = self.dialect();
         let found = self.read_now(|tx| match dialect {
             Dialect::Postgres => {
-                tx.all(STRANGERS, &[], |row| Ok::<_, Error>((stranger(row.text(0)?, row.text(1)?), String::new())))
+                let hiding = HIDING.replace("{functions}", CALLED);
+                let mut found = named(tx, STRANGERS)?;
+                found.extend(named(tx, &hiding)?);
+                Ok::<_, Error>(found.into_iter().map(|stranger| (stranger, String::new())).collect())
             }
             Dialect::Sqlite => {
                 let sql = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema
@@ -130,6 +199,20 @@ impl Store {
         let is_own = |text: &str| !text.is_empty() && own.iter().any(|migration| migration.contains(text));
         Ok(found.into_iter().filter(|(_, text)| !is_own(text)).map(|(stranger, _)| stranger).collect())
     }
+}
+
+impl Store {
+    /// Returns what copies what is stored, or acts in the database beside the schema. An operator may have made it.
+    pub fn beside(&self) -> Result<Vec<Stranger>> {
+        match self.dialect() {
+            Dialect::Sqlite => Ok(Vec::new()),
+            Dialect::Postgres => self.read_now(|tx| named(tx, BESIDE)),
+        }
+    }
+}
+
+fn named(tx: &mut Tx, sql: &str) -> Result<Vec<Stranger>> {
+    tx.all(sql, &[], |row| Ok::<_, Error>(stranger(row.text(0)?, row.text(1)?)))
 }
 
 fn stranger(what: &str, remedy: &str) -> Stranger {

@@ -89,5 +89,11 @@ impl Inspection<'_> {
         for found in strangers(self.store).into_iter().chain(differences(self.store)) {
             self.problem("", &found.table, "", found.what);
         }
+        match self.store.beside() {
+            Ok(found) => found.iter().for_each(|Stranger { what, remedy }| {
+                self.witness.remarks(&format!("Kantoor did not make {what}; if it is not yours, remove it ({remedy})"));
+            }),
+            Err(error) => self.witness.misses(&format!("What acts beside the schema cannot be read: {error}")),
+        }
     }
 }

@@ -52,6 +52,23 @@ fn acting(db: &Db) -> Vec<(&'static str, &'static str, &'static str)> {
                 "the table sessions_2, whose rows are read as those of sessions",
             ),
             (
+                "CREATE FUNCTION lower(BIGINT) RETURNS TEXT LANGUAGE sql AS $$SELECT 'x'$$",
+                "DROP FUNCTION public.lower(BIGINT)",
+                "the function lower in the schema public, which may be used instead of that of PostgreSQL",
+            ),
+            (
+                "CREATE FUNCTION same(BIGINT, TEXT) RETURNS BOOLEAN LANGUAGE sql AS 'SELECT true';
+                 CREATE OPERATOR = (LEFTARG = BIGINT, RIGHTARG = TEXT, FUNCTION = same)",
+                "DROP OPERATOR = (BIGINT, TEXT)",
+                "the operator = in the schema public, which may be used instead of that of PostgreSQL",
+            ),
+            (
+                "CREATE SCHEMA IF NOT EXISTS AUTHORIZATION CURRENT_USER;
+                 DO 'BEGIN EXECUTE format(''CREATE TABLE %I.sessions AS SELECT * FROM public.sessions'', current_user); END'",
+                "DO 'BEGIN EXECUTE format(''DROP SCHEMA %I CASCADE'', current_user); END'",
+                "the table sessions in the schema",
+            ),
+            (
                 "CREATE FUNCTION thief(BIGINT) RETURNS BOOLEAN LANGUAGE sql IMMUTABLE AS 'SELECT true';
                  ALTER TABLE sessions ADD CONSTRAINT steal CHECK (thief(account_id))",
                 "ALTER TABLE sessions DROP CONSTRAINT steal",
@@ -70,13 +87,43 @@ fn what_acts_in_the_schema_is_named(db: Db) {
         assert!(!good && words.contains(&format!("Kantoor did not make {name}")), "{harm}: {words}");
         for command in [&["migrate"][..], &["account", "list"], &["secrets", "trust"]] {
             let words = complained(&kantoor(&db, command));
-            assert!(words.contains(&format!("the database has {name}, which Kantoor did not make")), "{words}");
+            assert!(
+                words.contains(&format!("the database has {name}")) && words.contains(", which Kantoor did not make"),
+                "{words}"
+            );
             assert!(words.contains("remove it (") && words.lines().count() == 1, "{words}");
         }
         let words = complained(&kantoor(&db, &["backup", file.to_str().unwrap()]));
         assert!(words.contains("failed verification") && !file.exists(), "{words}");
         spoil(&db, undo);
         assert!(kantoor(&db, &["account", "list"]).status.success(), "{undo}");
+    }
+}
+
+/// An operator may have made these. They are named, and are no problem.
+#[test]
+fn what_copies_a_database_is_named() {
+    let Some(db) = Db::postgres() else { return };
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    for (made, undo, name) in [
+        (
+            "CREATE PUBLICATION thief FOR ALL TABLES",
+            "DROP PUBLICATION thief",
+            "the publication thief, which sends what is stored to others",
+        ),
+        (
+            "CREATE FUNCTION look() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
+             CREATE EVENT TRIGGER look ON ddl_command_end EXECUTE FUNCTION look()",
+            "DROP EVENT TRIGGER look",
+            "the event trigger look, which acts on ddl_command_end",
+        ),
+    ] {
+        spoil(&db, made);
+        let (good, words) = verify(&db, &[]);
+        assert!(good && words.contains(&format!("NOTE: Kantoor did not make {name}")), "{made}: {words}");
+        assert!(words.contains(&format!("remove it ({undo})")), "{words}");
+        spoil(&db, undo);
+        assert!(!verify(&db, &[]).1.contains("NOTE"), "{undo}");
     }
 }
 
