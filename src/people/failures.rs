@@ -72,17 +72,20 @@ pub(crate) fn resource() -> Resource {
 /// `GET /v1/users/failed-sign-ins`
 fn list(_: Call) -> Result<Work> {
     Ok(Box::new(|tx, ctx| {
-        // Anybody can be invited, and where somebody signs in is the business of no other account.
+        // Anybody can be invited, and where somebody signs in is the business of no other account. Without the IP addresses, rows of
+        // the same hour could not be told apart: they are one.
         let (active, invited) = (Status::Active.wire(), Status::Invited.wire());
         let sql = format!(
-            "SELECT users.id, failed.reason,
-                    CASE WHEN EXISTS (SELECT 1 FROM users other WHERE other.person_id = users.person_id
-                                      AND other.account_id <> users.account_id AND other.status <> '{invited}')
-                         THEN '' ELSE failed.address END,
-                    failed.attempts, failed.last_at
-             FROM users CROSS JOIN sign_in_failures failed
-             WHERE users.account_id = $1 AND failed.person_id = users.person_id AND users.status = '{active}' AND failed.last_at > $2
-             ORDER BY failed.last_at DESC, failed.id LIMIT $3"
+            "SELECT id, reason, address, CAST(sum(attempts) AS BIGINT), max(last_at) AS last_at
+             FROM (SELECT users.id, failed.reason,
+                          CASE WHEN EXISTS (SELECT 1 FROM users other WHERE other.person_id = users.person_id
+                                            AND other.account_id <> users.account_id AND other.status <> '{invited}')
+                               THEN '' ELSE failed.address END AS address,
+                          failed.attempts, failed.last_at, failed.last_at / {HOUR} AS hour
+                   FROM users CROSS JOIN sign_in_failures failed
+                   WHERE users.account_id = $1 AND failed.person_id = users.person_id AND users.status = '{active}'
+                       AND failed.last_at > $2) shown
+             GROUP BY id, reason, address, hour ORDER BY 5 DESC, id, reason, address LIMIT $3"
         );
         let since = ctx.machine_now.plus_seconds(-KEPT_SECONDS);
         let all = tx.all(&sql, &[ctx.account.into(), since.0.into(), MAX_SHOWN.into()], |row| {

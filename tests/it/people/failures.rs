@@ -1,5 +1,7 @@
 //! Sign-ins that failed are counted, logged and shown to the owners of the account.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::factors::{enrol, first_step, second_step};
@@ -103,6 +105,16 @@ fn other_accounts_see_no_addresses(db: Db) {
     for browser in [&olga, &otto] {
         let all = failed(browser);
         assert_eq!((all.len(), &all[0]["address"], &all[0]["count"]), (1, &json!(""), &json!(1)), "{all:?}");
+    }
+    // Those from other addresses could not be told apart: they are the same row, unless they are of another hour.
+    for address in ["203.0.113.10", "203.0.113.11"] {
+        fail(&client, address, "ina@a.example");
+    }
+    until("all are counted", || count(&failed(&olga)) == 3);
+    for browser in [&olga, &otto] {
+        let all = failed(browser);
+        let hours: HashSet<String> = all.iter().map(|one| one["last_at"].as_str().unwrap()[..13].to_string()).collect();
+        assert_eq!((all.len(), count(&all)), (hours.len(), 3), "{all:?}");
     }
 }
 
