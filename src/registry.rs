@@ -36,10 +36,11 @@ use crate::files::{self, DropContent, usage};
 use crate::mail::outcome::Followers;
 use crate::mail::{self, Deliver, listed};
 use crate::overview::verification::{self as verification_of_log, VerifyLog};
+use crate::payments::awaiting_file::{self, FollowClient};
 use crate::payments::collecting::{self, Collect, ProviderNews};
 use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
-use crate::payments::{awaiting_file, batch, mandate, payment, providers};
+use crate::payments::{batch, mandate, payment, providers};
 use crate::people::resetting::MailReset;
 use crate::people::role::Role;
 use crate::people::{
@@ -426,6 +427,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<CancelAtProvider>(),
     JobKind::of::<RenameStatus>(),
     JobKind::of::<HandOver>(),
+    JobKind::of::<FollowClient>(),
     JobKind::of::<MatchLate>(),
     JobKind::of::<EndDeliveries>(),
     JobKind::of::<CheckDomain>(),

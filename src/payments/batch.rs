@@ -17,6 +17,7 @@ use jiff::civil::{Date, Weekday};
 use money::Amount;
 use store::{Migration, Tx};
 
+use super::awaiting_file;
 use super::handing_over::{self, HandOver};
 use super::mandate::MandateStatus;
 use super::next_file::{self, LeftOut, NextFile, Waiting};
@@ -96,6 +97,7 @@ fn attempt(call: Call, number: usize) -> Result<Work> {
         let (call, input) = (call.clone(), pending.valid()?.clone());
         Ok(Answer::after(move |app, caller| {
             handing_over::finish(app, caller)?;
+            awaiting_file::finish(app, caller)?;
             let (own, input) = (caller.clone(), input.clone());
             let built = app.store.read_now(move |tx| {
                 let ctx = own.reading(tx)?;

@@ -447,6 +447,7 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
         ("provider_cancel", r#"{"provider":"sandbox","external_id":"x"}"#),
         ("rename_ticket_status", r#"{"status":"x","old":"y"}"#),
         ("hand_over", r#"{"batch":"x","message_id":"x","collections":[["x","y"]]}"#),
+        ("follow_client", r#"{"client":"x","after":[0,""]}"#),
         ("mail_reset", r#"{"email":"x"}"#),
         ("mail_reset", r#"{"email":"x","is_known":true}"#),
         ("send_heads", "{}"),

@@ -19,6 +19,7 @@ on_both![
     a_file_of_many_collections_is_written_in_small_steps,
     a_collection_in_a_file_is_pending_before_it_is_marked,
     a_collection_in_a_file_outlives_its_mandate,
+    many_collections_follow_their_client_in_small_steps,
     a_file_has_no_collection_that_was_settled_before_it_was_written,
     conditions_that_take_long_are_evaluated_outside,
     long_conditions_are_read_outside,
@@ -85,6 +86,12 @@ fn work_off(server: &Server) {
     let now = "UPDATE jobs SET run_at = 0 WHERE state = 'ready'";
     server.app.store.write_now(0, move |tx| tx.execute(now, &[]).map(drop)).unwrap();
     server.block_on(async { while worker::turn(&server.app).await {} });
+}
+
+/// The same without typesetting, which takes longer than anything else.
+fn work_off_without_pdfs(server: &Server) {
+    server.execute("DELETE FROM jobs WHERE kind = 'document_pdf'");
+    work_off(server);
 }
 
 fn tickets(client: &Client, count: usize) {
@@ -247,8 +254,49 @@ fn a_collection_in_a_file_outlives_its_mandate(db: Db) {
     assert_eq!(waiting(&server, "hand_over"), 1);
     client.patch(&format!("/v1/clients/{firm}"), json!({"iban": ""})).expect(200);
     client.delete(&format!("/v1/clients/{firm}/direct-debit/mandate")).expect(204);
+    work_off_without_pdfs(&server);
     for path in [&payments[0], &payments[109]] {
         assert_eq!(client.get(path).data()[0]["status"], "pending", "the bank has it");
+    }
+}
+
+fn many_collections_follow_their_client_in_small_steps(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (firm, payments) = collections(&client, 150);
+    creditor(&client);
+    let number = client.account;
+    let named = |account: &str| {
+        let account = account.to_string();
+        let sql = "SELECT count(*) FROM invoices WHERE account_id = $1 AND collection_account = $2";
+        server.app.store.read_now(move |tx| tx.int(sql, &[number.into(), (&account).into()])).unwrap()
+    };
+    assert_eq!(named("NL** ABNA **** **43 00"), 150);
+    seen::closures();
+    client.patch(&format!("/v1/clients/{firm}"), json!({"iban": "NL02ABNA0123456789"})).expect(200);
+    // Each takes about ten statements, and a transaction handles at most a hundred.
+    let (_, statements) = most_statements();
+    assert!(statements < 1300, "{statements} statements");
+    assert_eq!(waiting(&server, "follow_client"), 1);
+    // A file waits for the others.
+    seen::closures();
+    assert_eq!(client.post("/v1/direct-debit/batches", json!({})).expect(201).data()["count"], 150);
+    let (_, statements) = most_statements();
+    assert!(statements < 1300, "{statements} statements");
+    assert_eq!(named("NL** ABNA **** **67 89"), 150);
+    work_off_without_pdfs(&server);
+    assert_eq!((waiting(&server, "follow_client"), waiting(&server, "hand_over")), (0, 0));
+    assert_eq!(client.get(&payments[149]).data()[0]["status"], "pending");
+
+    // What no file can collect is canceled.
+    let (firm, payments) = collections(&client, 150);
+    seen::closures();
+    client.delete(&format!("/v1/clients/{firm}/direct-debit/mandate")).expect(204);
+    let (_, statements) = most_statements();
+    assert!(statements < 1300, "{statements} statements");
+    work_off_without_pdfs(&server);
+    for path in payments.iter().step_by(50) {
+        assert_eq!(client.get(path).data()[0]["status"], "canceled");
     }
 }
 
