@@ -11,6 +11,7 @@ on_both![
     common_words_find_the_same_as_rare_ones,
     a_small_account_does_not_search_the_large_one,
     a_search_is_counted_up_to_a_limit,
+    what_is_far_from_the_start_of_a_large_account_is_found,
 ];
 
 /// Lets the sample say that these words are in nearly all texts of a large database.
@@ -144,10 +145,67 @@ fn a_small_account_does_not_search_the_large_one(db: Db) {
     );
     let many = "UPDATE record_counts SET total = 400000 WHERE kind = 'product' AND account_id =";
     server.execute(&format!("{many} {}", large.account));
-    let asks = |client: &Client| asks_the_index(&statements(&server, client, "/v1/products", "search=hosting")[0]);
+    // The matches are counted first: many texts have each of the trigrams.
+    let asks = |client: &Client| asks_the_index(&statements(&server, client, "/v1/products", "search=hosting")[1]);
     assert!(asks(&large) && !asks(&small));
     assert_eq!(small.get("/v1/products?search=hosting").json()["meta"]["total"], 1);
     server.execute(&format!("UPDATE record_counts SET total = 1 WHERE account_id = {}", large.account));
+}
+
+/// The first matches of an account that has most of the texts may be far from the start of the list: then the table is read.
+fn what_is_far_from_the_start_of_a_large_account_is_found(db: Db) {
+    let server = Server::start(db);
+    let (client, other) = (server.client(), server.client());
+    let ids =
+        ["Zzap 1", "Zzap 2", "Zzap 3"].map(|name| client.post("/v1/products", json!({"name": name})).expect(201).id());
+    other.post("/v1/products", json!({"name": "Zzap 4"})).expect(201);
+    client.post("/v1/clients", json!({"company_name": "Zzap", "city": "Utrecht"})).expect(201);
+    add_products(&server, &client, 3, 4_503);
+    make_common(&server, &["zzap", "hosting"]);
+    let many = "UPDATE record_counts SET total = 100000000 WHERE kind = 'product' AND account_id =";
+    server.execute(&format!("{many} {}", client.account));
+    let found = |query: &str| -> (Vec<String>, Value) {
+        let reply = client.get(&format!("/v1/products?{query}")).expect(200).json();
+        let ids = reply["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_string());
+        (ids.collect(), reply["meta"]["total"].clone())
+    };
+    let page_of = |query: &str| statements(&server, &client, "/v1/products", query)[0].clone();
+    let in_table =
+        |query: &str| page_of(query).contains("LIMIT 1000000000000") || page_of(query).contains("record_id <= ");
+    let newest = [&ids[2], &ids[1], &ids[0]].map(String::clone);
+    for words in ["ap", "zzap"] {
+        let query = format!("search={words}&sort=id&order=desc");
+        assert!(in_table(&query), "{words}: {}", page_of(&query));
+        assert_eq!(
+            page_of(&query).contains("record_id <= "),
+            words == "zzap",
+            "many have its trigrams, as far as is known"
+        );
+        assert_eq!(found(&query), (newest.to_vec(), json!(3)), "{words}");
+        assert_eq!(found(&format!("{query}&per_page=2")), (newest[..2].to_vec(), json!(3)), "{words}");
+        assert_eq!(found(&format!("{query}&per_page=2&page=2")), (newest[2..].to_vec(), json!(3)), "{words}");
+        // With a filter that most records satisfy.
+        assert_eq!(
+            found(&format!("search={words}&active=true&sort=id&order=desc")),
+            (newest.to_vec(), json!(3)),
+            "{words}"
+        );
+    }
+    // Near the start, it is not.
+    assert!(!in_table("search=ho&sort=id&order=desc"));
+    assert_eq!(found("search=ho&sort=id&order=desc&per_page=1").1, 4_500);
+    assert_eq!(found("search=qx&sort=id"), (Vec::new(), json!(0)));
+    assert_eq!(found("search=hos%2Czzap&sort=id"), (Vec::new(), json!(0)), "the sample says that many do");
+    let results = client.get("/v1/search?q=zzap").expect(200).data();
+    let of = |kind: &str| -> Vec<&str> {
+        let all = results.as_array().unwrap().iter().filter(|one| one["type"] == kind);
+        all.map(|one| one["name"].as_str().unwrap()).collect()
+    };
+    assert_eq!((of("product"), of("client")), (vec!["Zzap 3", "Zzap 2", "Zzap 1"], vec!["Zzap"]));
+    server.execute(&format!(
+        "UPDATE record_counts SET total = 4503 WHERE kind = 'product' AND account_id = {}",
+        client.account
+    ));
 }
 
 /// Inserts this many products with the name "Hosting" directly, from a number on.

@@ -311,7 +311,7 @@ impl ListQuery {
         let sought = self.sought(layout, tx, ctx)?;
         match sought {
             Some(sought) if self.conditions.is_empty() && self.is_by_id(layout) => {
-                Ok(self.search_by_id(layout, tx, ctx, &sought))
+                self.search_by_id(layout, tx, ctx, &sought)
             }
             Some(sought) if self.conditions.is_empty() && !sought.finds_at_most(MOST_SORTED) => {
                 Ok(self.search_in_other_order(layout, tx, ctx, &sought))

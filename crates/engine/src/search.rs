@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Gathered, Merge, Migration, Row, Store, Tx, Value, like_all};
+use store::{Gathered, Merge, Migration, Row, Store, Tx, Value, like_all, placed};
 
 use crate::accounts::SHARED;
 use crate::app::App;
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::loops::{self, Poll};
 use crate::record::{AnyRecord, Layout, search_text};
 use crate::text::fold;
-use pieces::Asked;
+use pieces::{Asked, Sizes};
 
 /// The tables behind searches.
 pub const MIGRATION: Migration = Migration {
@@ -103,6 +103,7 @@ pub struct Sought {
     parts: Parts,
     /// None for words that the index does not have.
     asked: Option<Asked>,
+    sizes: Sizes,
 }
 
 impl Sought {
@@ -113,7 +114,11 @@ impl Sought {
             true => None,
             false => Some(pieces::to_ask_for(tx, account, &[kind], parts.longest())?),
         };
-        Ok(Sought { parts, asked })
+        let sizes = match &asked {
+            Some(asked) => asked.sizes,
+            None => pieces::sizes(tx, account, &[kind])?,
+        };
+        Ok(Sought { parts, asked, sizes })
     }
 
     /// Returns how to find all records that have the words.
@@ -137,6 +142,39 @@ impl Sought {
         Way::Index(format!("SELECT record_id {found} ORDER BY record_id LIMIT {most}"), self.parts.patterns())
     }
 
+    /// Whether the first `count` of them are far from the start of the list, so that reading the table is faster than comparing the
+    /// texts in that order.
+    pub fn are_far(&self, tx: &mut Tx, account: i64, kind: &'static str, order: &str, count: i64) -> Result<bool> {
+        if !self.sizes.are_most() || count > WINDOW / 2 {
+            return Ok(false);
+        }
+        let parts = self.parts.0.len();
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM ({}) latest WHERE {} LIMIT ${}) found",
+            first_texts(tx, 2, order),
+            like_all("folded", 3, parts),
+            parts + 3
+        );
+        let mut values: Vec<Value> = vec![account.into(), kind.into()];
+        values.extend(self.parts.patterns());
+        values.push(count.into());
+        Ok(tx.int(&sql, &values)? < count)
+    }
+
+    /// Whether more texts seem to have the words than are worth sorting.
+    pub fn is_common(&self, tx: &mut Tx) -> Result<bool> {
+        let most = match &self.asked {
+            Some(asked) => asked.most,
+            None => pieces::starting_with(tx, self.parts.longest())?,
+        };
+        Ok(most > MOST_SORTED)
+    }
+
+    /// Whether to read the table to find all of them.
+    pub fn in_table(&self) -> bool {
+        self.sizes.are_most()
+    }
+
     /// Returns how to find them among records that are read in the order of a list.
     pub fn in_turn(&self) -> Way {
         Way::Texts(self.parts.patterns())
@@ -144,7 +182,7 @@ impl Sought {
 
     /// Whether the index finds all records that have the words, and at most this many of them.
     pub fn finds_at_most(&self, most: i64) -> bool {
-        self.asked.as_ref().is_some_and(|asked| asked.is_faster() && asked.found <= most.unsigned_abs())
+        self.asked.as_ref().is_some_and(|asked| asked.is_faster() && asked.most <= most.unsigned_abs())
     }
 
     fn way(&self, tx: &Tx, is_faster: impl Fn(&Asked) -> bool) -> Way {
@@ -185,6 +223,28 @@ fn texts_of(tx: &Tx, kind: usize, parts: usize, wanted: Wanted) -> String {
 pub fn texts(tx: &Tx, parts: usize, wanted: Wanted) -> String {
     texts_of(tx, 2, parts, wanted)
 }
+
+/// As [`texts`], in the order of the table, where most texts are of the account: its pages are read one after the other, instead of
+/// one for each text.
+pub fn texts_in_table(tx: &Tx, parts: usize) -> String {
+    let table = tx.dialect().by_no_index("search_texts");
+    let holds = compared(3, parts, Wanted::All);
+    format!("FROM search_texts WHERE {table}.account_id = $1 AND {table}.kind = $2 AND {holds}")
+}
+
+/// The first texts of an account, in an order of their records; the kind is at `kind`.
+fn first_texts(tx: &Tx, kind: usize, order: &str) -> String {
+    let index = tx.dialect().indexed_by("search_texts_record");
+    format!(
+        "SELECT kind, record_id, folded FROM search_texts{index} WHERE account_id = $1 AND kind = ${kind}
+         ORDER BY record_id {order} LIMIT {WINDOW}"
+    )
+}
+
+/// Of so many matches, all are sorted.
+const MOST_SORTED: u64 = 5_000;
+/// How many texts are compared first, in the order of a list, before the table is read: a millisecond or two.
+const WINDOW: i64 = 4_000;
 
 /// Returns the condition that a record of `table` has the patterns of [`Way::Texts`].
 pub fn has_words(tx: &Tx, table: &str, parts: usize) -> String {
@@ -283,6 +343,9 @@ pub fn among_kinds(
         return Ok(found);
     }
     let asked = pieces::to_ask_for(tx, ctx.account, kinds, parts.longest())?;
+    if !asked.is_faster() && asked.sizes.are_most() {
+        return newest_of_most(tx, ctx, kinds, &parts, most);
+    }
     if !asked.is_faster() {
         let (sql, values) = newest_by_texts(tx, ctx, kinds, &parts, most);
         return tx.all(&sql, &values, named);
@@ -323,6 +386,62 @@ fn newest_by_texts(
         ));
     }
     (selects.join(" UNION ALL "), values)
+}
+
+/// Returns the newest records of each kind for an account that has most of the texts: among its newest texts, or else from the newest
+/// match on, which is found by reading the table.
+fn newest_of_most(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    kinds: &[&'static str],
+    parts: &Parts,
+    most: i64,
+) -> Result<Vec<(String, String)>> {
+    let named = |row: &Row| Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string()));
+    let all = like_all("folded", 3, parts.0.len());
+    let first = format!(
+        "SELECT kind, record_id FROM ({}) latest WHERE {all} ORDER BY record_id DESC LIMIT ${}",
+        first_texts(tx, 2, "DESC"),
+        parts.0.len() + 3
+    );
+    let (mut found, mut left) = (Vec::new(), Vec::new());
+    for kind in kinds {
+        let of_kind = |last: Value<'static>| {
+            let values = [Value::from(ctx.account), (*kind).into()].into_iter();
+            values.chain(parts.patterns()).chain([last]).collect::<Vec<Value>>()
+        };
+        let newest = tx.all(&first, &of_kind(most.into()), named)?;
+        let is_full = newest.len() as u64 >= most.unsigned_abs();
+        if is_full || pieces::sizes(tx, ctx.account, &[kind])?.own <= WINDOW.unsigned_abs() {
+            found.extend(newest);
+        } else {
+            left.push(*kind);
+        }
+    }
+    if left.is_empty() {
+        return Ok(found);
+    }
+    let table = tx.dialect().by_no_index("search_texts");
+    let mut values: Vec<Value> = vec![ctx.account.into()];
+    let places = placed(&mut values, left.iter().map(|kind| Value::from(*kind))).join(", ");
+    let holds = compared(values.len() + 1, parts.0.len(), Wanted::All);
+    values.extend(parts.patterns());
+    let sql = format!(
+        "SELECT kind, max(record_id) FROM search_texts
+         WHERE {table}.account_id = $1 AND {table}.kind IN ({places}) AND {holds} GROUP BY kind"
+    );
+    for (kind, newest) in tx.all(&sql, &values, named)? {
+        let texts = texts_of(tx, 2, parts.0.len(), Wanted::First);
+        let place = parts.0.len() + 3;
+        let sql = format!(
+            "SELECT kind, record_id {texts} AND record_id <= ${place} ORDER BY record_id DESC LIMIT ${}",
+            place + 1
+        );
+        let values = [Value::from(ctx.account), kind.into()].into_iter().chain(parts.patterns());
+        let values: Vec<Value> = values.chain([newest.into(), most.into()]).collect();
+        found.extend(tx.all(&sql, &values, named)?);
+    }
+    Ok(found)
 }
 
 /// Number of pending texts at which they are added to the index.

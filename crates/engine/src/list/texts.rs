@@ -12,6 +12,8 @@ use crate::search::{self, Sought, Wanted, Way};
 const PART: i64 = 40;
 /// So many matches are remembered when they are counted, and need not be searched for again.
 const REMEMBERED: i64 = 64;
+/// More texts than any database has.
+const NEVER_REACHED: i64 = 1_000_000_000_000;
 
 impl ListQuery {
     /// Whether the records are in the order of their ids, as their texts are.
@@ -24,9 +26,13 @@ impl ListQuery {
     pub(super) fn by_few_texts(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx) -> Result<Option<ListQuery>> {
         let is_wide = !self.conditions.is_empty() && !self.conditions.iter().any(Condition::is_narrow);
         let sought = if is_wide && !self.starts_from_texts { self.sought(layout, tx, ctx)? } else { None };
-        let Some(Way::Texts(patterns)) = sought.map(|sought| sought.all(tx)) else { return Ok(None) };
-        let texts = search::texts(tx, patterns.len(), Wanted::First);
-        let sql = format!("SELECT record_id {texts} ORDER BY record_id LIMIT {}", MOST_SORTED + 1);
+        let Some(sought) = sought else { return Ok(None) };
+        let Way::Texts(patterns) = sought.all(tx) else { return Ok(None) };
+        let texts = match sought.in_table() {
+            true => search::texts_in_table(tx, patterns.len()),
+            false => search::texts(tx, patterns.len(), Wanted::First) + " ORDER BY record_id",
+        };
+        let sql = format!("SELECT record_id {texts} LIMIT {}", MOST_SORTED + 1);
         let mut values: Vec<Value> = vec![ctx.account.into(), layout.shape.name.into()];
         values.extend(patterns);
         let (total, mut ids) = first_of(tx, &remembering(&sql), &values)?;
@@ -57,16 +63,63 @@ impl ListQuery {
     }
 
     /// Returns the statements of a search in the order of the texts: the page ends with its last match.
-    pub(super) fn search_by_id(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx, sought: &Sought) -> Statements {
+    pub(super) fn search_by_id(&self, layout: &Layout, tx: &mut Tx, ctx: &Ctx, sought: &Sought) -> Result<Statements> {
         let (of_page, of_total) =
             (sought.first(tx, self.offset().saturating_add(self.per_page)), sought.any(tx, MAX_COUNTED + 1));
+        let end = self.offset().saturating_add(self.per_page);
+        let from_texts = matches!(of_page, Way::Texts(_));
+        if from_texts && sought.are_far(tx, ctx.account, layout.shape.name, self.order, end)? {
+            return self.search_in_table(layout, tx, ctx, sought, of_total);
+        }
         // Texts that were compared for the page are not compared again for the total.
         let goes_on = matches!((&of_page, &of_total), (Way::Texts(_), Way::Texts(_)));
         let selection = self.selection(layout, tx, ctx, Some(of_page));
         let (total, total_values) = limited(&self.selection(layout, tx, ctx, Some(of_total)), "1");
         let rest = goes_on.then(|| self.rest_statement(&selection));
         let (page, page_values) = self.page_by_id(layout, selection);
-        Statements { page, page_values, total: counting(&total), total_values, counts: true, few: None, rest }
+        Ok(Statements { page, page_values, total: counting(&total), total_values, counts: true, few: None, rest })
+    }
+
+    /// Returns the statements of a search in the order of the texts, whose first matches are far from its start: reading the table finds
+    /// them. Of many matches it finds the first one, from which on the texts are compared in order; few are sorted.
+    fn search_in_table(
+        &self,
+        layout: &Layout,
+        tx: &mut Tx,
+        ctx: &Ctx,
+        sought: &Sought,
+        of_total: Way,
+    ) -> Result<Statements> {
+        let (table, columns, order) = (layout.shape.table, &layout.sql.list_columns, self.order);
+        let (Way::Texts(patterns) | Way::Index(_, patterns)) = sought.in_turn();
+        let in_table = search::texts_in_table(tx, patterns.len());
+        let mut texts = search::texts(tx, patterns.len(), Wanted::First);
+        let mut values: Vec<Value<'static>> = vec![ctx.account.into(), layout.shape.name.into()];
+        values.extend(patterns);
+        let found = if sought.is_common(tx)? {
+            // Ids are shorter than these, and none is empty.
+            let (first, beyond, from) = if order == "desc" { ("max", "", "<=") } else { ("min", "~", ">=") };
+            let first = format!("SELECT coalesce({first}(record_id), '{beyond}') {in_table}");
+            let first = tx.first(&first, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+            values.push(first.unwrap_or_default().into());
+            texts.push_str(&format!(" AND record_id {from} ${}", values.len()));
+            format!("SELECT record_id {texts}")
+        } else {
+            texts.clone_from(&in_table);
+            // The limit is never reached. With it, no index is read in the order of the page.
+            format!("SELECT record_id FROM (SELECT record_id {in_table} LIMIT {NEVER_REACHED}) matches")
+        };
+        let (total, total_values) = match of_total {
+            Way::Texts(_) => (format!("SELECT 1 {texts} LIMIT {}", MAX_COUNTED + 1), values.clone()),
+            by_index @ Way::Index(..) => limited(&self.selection(layout, tx, ctx, Some(by_index)), "1"),
+        };
+        let limit = self.limit(&mut values);
+        let page = format!(
+            "SELECT {columns} FROM ({found} ORDER BY record_id {order} {limit}) found
+             CROSS JOIN {table} WHERE {table}.account_id = $1 AND {table}.id = found.record_id ORDER BY {table}.id {order}"
+        );
+        let total = counting(&total);
+        Ok(Statements { page, page_values: values, total, total_values, counts: true, few: None, rest: None })
     }
 
     /// Returns the statements of a search in another order. Of many matches, the first come soon in the order of the list, whose

@@ -43,11 +43,31 @@ pub struct Asked {
     compared: u64,
     /// How long it takes to read the lists of the trigrams, in texts to compare.
     read: u64,
-    /// The number of texts of the account.
-    own: u64,
-    /// The number of texts of all accounts.
+    /// The number of texts of all accounts that have the rarest of the trigrams.
+    pub most: u64,
+    /// How many texts there are.
+    pub sizes: Sizes,
+}
+
+/// Numbers of texts.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Those of the account.
+    pub own: u64,
+    /// Those of all accounts, of which a sample was counted.
     all: u64,
 }
+
+impl Sizes {
+    /// Whether the account has so many texts that reading the table of all of them is faster than finding its own one by one, which
+    /// takes more than twice as long for each.
+    pub fn are_most(self) -> bool {
+        self.own >= MANY && self.own.saturating_mul(2) >= self.all
+    }
+}
+
+/// Fewer texts are compared within a few milliseconds, however they are found.
+const MANY: u64 = 20_000;
 
 /// How near to the start of a list its matches must be expected for it to be read from there: they may be further on.
 const NEARER: u64 = 4;
@@ -56,25 +76,25 @@ impl Asked {
     /// Whether the index is faster if all matches and their records are read. It has the texts of all accounts: where it would
     /// read more than the account has, the account's own texts are compared instead.
     pub fn is_faster(&self) -> bool {
-        self.compared.saturating_mul(RECORDS).saturating_add(self.read) <= LITTLE.max(self.own / IN_TURN)
+        self.compared.saturating_mul(RECORDS).saturating_add(self.read) <= LITTLE.max(self.sizes.own / IN_TURN)
     }
 
     /// Whether the index is faster if any `most` matches of the account are enough.
     pub fn is_faster_for_any(&self, most: u64) -> bool {
-        let until = most.saturating_mul(self.all) / self.own.max(1);
+        let until = most.saturating_mul(self.sizes.all) / self.sizes.own.max(1);
         self.compared.min(until).saturating_add(self.read) <= LITTLE.max(self.until(most) / IN_TURN)
     }
 
     /// Whether the index is faster if the first `count` matches are wanted, in the order of the texts: it has another order, so
     /// all matches are found and sorted.
     pub fn is_faster_for_first(&self, count: u64) -> bool {
-        let until = self.until(count).saturating_mul(NEARER).min(self.own);
+        let until = self.until(count).saturating_mul(NEARER).min(self.sizes.own);
         self.compared.saturating_add(self.read) <= LITTLE.max(until / IN_TURN)
     }
 
     /// How many texts of the account are compared in turn until this many match, if it has as many as others.
     fn until(&self, count: u64) -> u64 {
-        (count.saturating_mul(self.all) / self.found.max(1)).min(self.own)
+        (count.saturating_mul(self.sizes.all) / self.found.max(1)).min(self.sizes.own)
     }
 }
 
@@ -91,8 +111,22 @@ pub fn to_ask_for(tx: &mut Tx, account: i64, kinds: &[&'static str], folded: &st
     let (mut chosen, found) = choose(pieces, all);
     chosen.sort_by_key(|piece| piece.start);
     let (compared, read) = cost(&chosen, found);
+    let most = rarest(&chosen);
     let pieces = chosen.into_iter().map(|piece| (piece.start, piece.letters)).collect();
-    Ok(Asked { pieces, found, compared, read, own, all })
+    Ok(Asked { pieces, found, compared, read, most, sizes: Sizes { own, all } })
+}
+
+/// Returns about how many texts have one or two letters, and a certain third one after them.
+pub fn starting_with(tx: &mut Tx, letters: &str) -> Result<u64> {
+    let sql = "SELECT coalesce(max(texts), 0) FROM search_pieces WHERE piece > $1 AND piece < $2";
+    let texts = tx.int(sql, &[letters.into(), format!("{letters}{}", char::MAX).into()])?;
+    Ok(texts.saturating_mul(ONE_OF).unsigned_abs())
+}
+
+/// Returns how many texts there are.
+pub fn sizes(tx: &mut Tx, account: i64, kinds: &[&'static str]) -> Result<Sizes> {
+    let (all, own) = count(tx, account, kinds, &mut [])?;
+    Ok(Sizes { own, all })
 }
 
 /// Sets the number of texts of each trigram; returns the total number of texts, and the number of those of the account.
@@ -129,8 +163,12 @@ const OWN: &str = "-";
 /// The estimate of `found` takes words to be independent, which names are not ("van der"): twice as many digits may remain, up to
 /// all that have the rarest trigram.
 fn cost(chosen: &[Piece], found: u64) -> (u64, u64) {
-    let rarest = chosen.iter().map(|piece| piece.texts).min().unwrap_or_default();
+    let rarest = rarest(chosen);
     (rarest.saturating_mul(found.min(rarest)).isqrt(), chosen.iter().map(|piece| piece.texts / READ).sum())
+}
+
+fn rarest(chosen: &[Piece]) -> u64 {
+    chosen.iter().map(|piece| piece.texts).min().unwrap_or_default()
 }
 
 /// Returns the number of texts that are newer than the sample.
@@ -275,7 +313,8 @@ mod tests {
         let piece = Piece { letters: "abc".to_string(), start: 0, word: 0, texts };
         let (chosen, found) = choose(vec![piece], 1_000_000);
         let (compared, read) = cost(&chosen, found);
-        Asked { pieces: Vec::new(), found, compared, read, own, all: 1_000_000 }
+        let sizes = Sizes { own, all: 1_000_000 };
+        Asked { pieces: Vec::new(), found, compared, read, most: texts, sizes }
     }
 
     #[test]
