@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, MAX_FILE, gone, keepDeletion, reached, remove } from "./api.js";
 import { readDraft } from "./drafts.js";
-import { moment, ago, size } from "./format.js";
+import { ago, count, moment, size } from "./format.js";
 import { a, button, details, div, dd, dl, dt, h, h1, h2, header, li, nav, p, path, section, span, strong, summary, svg, time, ul } from "./html.js";
 import { toneOf } from "./resources.js";
 import { go, place } from "./router.js";
@@ -148,7 +148,7 @@ const VAGUE = new Set(["invalid_transition", "forbidden", "in_use", "locked", "q
 export const Tabs = ({ items, label }) =>
   nav({ class: "tabs", "aria-label": label }, items.map((item) =>
     a({ key: item.href, href: item.href, "aria-current": item.current ? "page" : undefined }, item.label,
-      item.count !== undefined ? span({ class: "count" }, String(item.count)) : null)));
+      item.count !== undefined ? span({ class: "count" }, typeof item.count === "number" ? count(item.count) : item.count) : null)));
 
 /** @typedef {{ label: string, icon?: string, run?: () => void, href?: string, danger?: boolean, hidden?: boolean, target?: string }} MenuItem */
 
