@@ -54,7 +54,7 @@ pub use runner::Runner;
 pub(crate) const LISTENER: Listener = Listener {
     table: "flows",
     keys: "SELECT coalesce(string_agg(listens_to, ' '), '') FROM flows WHERE account_id = $1 AND active = 1",
-    key: events::key,
+    key: events::canonical,
     fired: events::TRIGGERED,
     start: |tx, ctx, event, seq| matching::start_runs(tx, ctx, event, seq).map(drop),
 };

@@ -35,7 +35,7 @@ use engine::config::{Config, PREFIX};
 use engine::error::Error;
 use engine::http::openapi;
 use engine::open::{self, open_store};
-use engine::secrets::vault::Vault;
+use engine::precaution::Migrated;
 use engine::{heads, precaution, private};
 
 use crate::{opening, registry};
@@ -338,21 +338,10 @@ fn error_line(error: Error) -> String {
     }
 }
 
-/// With the key of the secrets, what the earlier version stored is brought up to date too. The migration may run where that
-/// key is not: then the next start does it.
 fn migrate(config: Config) -> Result<(), String> {
     let is_new = open::must_have_data(&config).is_err();
-    let (applied, uncopied) = match Vault::load(&config).map_err(error_line)? {
-        Some(_) => {
-            let app = open(config)?;
-            (app.carried.applied.clone(), app.carried.uncopied.clone())
-        }
-        None => {
-            let store = open_store(&config).map_err(error_line)?;
-            let migrated = precaution::migrate(&store, &config).map_err(error_line)?;
-            (migrated.applied, migrated.uncopied)
-        }
-    };
+    let store = open_store(&config).map_err(error_line)?;
+    let Migrated { applied, uncopied } = precaution::migrate(&store, &config).map_err(error_line)?;
     if let Some(why) = uncopied {
         let _ = writeln!(
             std::io::stderr(),

@@ -54,7 +54,7 @@ use kind::document_kind;
 pub use kind::{DocumentKind, Which};
 use rows::Rows;
 pub use status::PaymentStatus;
-pub use tables::MIGRATIONS;
+pub use tables::REVENUE;
 use tables::{INVOICES, QUOTES, WORKORDERS};
 
 choice! {

@@ -234,11 +234,10 @@ impl Job for DropContent {
     }
 }
 
-const MIGRATIONS: &[Migration] = &[
-    Migration {
-        number: 28,
-        name: "files",
-        sql: "
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 14,
+    name: "files",
+    sql: "
 CREATE TABLE files (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -251,31 +250,15 @@ CREATE TABLE files (
     size BIGINT NOT NULL,
     sha256 TEXT NOT NULL,
     content TEXT NOT NULL,
+    pixels BIGINT NOT NULL DEFAULT 0,
+    redrawn BIGINT NOT NULL DEFAULT 0 CHECK (redrawn IN (0, 1)),
+    client_id TEXT NOT NULL DEFAULT '',
+    origin TEXT NOT NULL DEFAULT 'uploaded',
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX files_created ON files (account_id, created_at, id);
 CREATE UNIQUE INDEX files_content ON files (account_id, content);
-",
-    },
-    Migration {
-        number: 45,
-        name: "pixels of files",
-        sql: "ALTER TABLE files ADD COLUMN pixels BIGINT NOT NULL DEFAULT 0;",
-    },
-    Migration {
-        number: 69,
-        name: "redrawn pictures",
-        sql: "ALTER TABLE files ADD COLUMN redrawn BIGINT NOT NULL DEFAULT 0 CHECK (redrawn IN (0, 1));",
-    },
-    Migration {
-        number: 121,
-        name: "clients and origins of files",
-        sql: "
-ALTER TABLE files ADD COLUMN client_id TEXT NOT NULL DEFAULT '';
-ALTER TABLE files ADD COLUMN origin TEXT NOT NULL DEFAULT 'uploaded';
-UPDATE files SET origin = 'document' WHERE id IN (SELECT file_id FROM document_pdfs);
 CREATE INDEX files_client ON files (account_id, client_id, created_at, id);
 CREATE INDEX files_origin ON files (account_id, origin, created_at, id);
 ",
-    },
-];
+}];

@@ -19,7 +19,7 @@ use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::tables::Logged;
 use engine::text::check_name;
 use engine::{input, record};
-use store::{Migration, Tx};
+use store::Tx;
 
 use crate::keys::values::{Hash, Networks, Scopes};
 
@@ -81,7 +81,7 @@ impl Body for Rotate {}
 
 /// The resource of keys.
 pub(crate) fn resource() -> Resource {
-    Resource::of::<ApiKey>("API keys", "keys", MIGRATIONS)
+    Resource::of::<ApiKey>("API keys", "keys", &[])
         .at("/v1/api-keys")
         .guarded()
         // Recorded once a minute, for many keys together.
@@ -287,24 +287,3 @@ fn check_limits(ctx: &Ctx, before: Option<&ApiKey>, key: &ApiKey) -> Result<()> 
     let message = format!("Your own key is bound to {}, so allowed_networks must be within that.", own.join(", "));
     Err(Error::new(Code::Forbidden, message))
 }
-
-const MIGRATIONS: &[Migration] = &[
-    Migration {
-        number: 92,
-        name: "lists of keys",
-        sql: "
-DROP INDEX keys_account;
-CREATE INDEX keys_created ON keys (account_id, created_at, id);
-CREATE INDEX keys_id ON keys (account_id, id);
-CREATE INDEX keys_name ON keys (account_id, name, id);
-CREATE INDEX keys_unlogged ON keys (account_id) WHERE version = 0;
-",
-    },
-    Migration {
-        number: 104,
-        name: "keys that were not revoked",
-        sql: "
-CREATE INDEX keys_live ON keys (account_id) WHERE revoked_at = 0;
-",
-    },
-];

@@ -47,19 +47,9 @@ pub(crate) use transport::{open, sender};
 /// thousand old clients.
 pub(crate) const IMPORT: &str = "import";
 
-/// The moment at which a mail leaves, on the account's clock. Mail of earlier versions left at once.
-pub(crate) const LEAVING: Migration = Migration {
-    number: 107,
-    name: "mail in office hours",
-    sql: "
-ALTER TABLE mails ADD COLUMN leaves_at BIGINT NOT NULL DEFAULT 0;
-UPDATE mails SET leaves_at = created_at;
-",
-};
-
 /// The tables of the outbox.
 pub(crate) const MIGRATION: Migration = Migration {
-    number: 38,
+    number: 34,
     name: "outbox",
     sql: "
 CREATE TABLE mails (
@@ -78,8 +68,13 @@ CREATE TABLE mails (
     body TEXT NOT NULL,
     html TEXT NOT NULL,
     attach_pdf BIGINT NOT NULL,
+    leaves_at BIGINT NOT NULL DEFAULT 0,
+    source TEXT NOT NULL DEFAULT '',
+    to_client BIGINT NOT NULL DEFAULT 0,
+    flow_id TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account_id, id)
 ) STRICT;
+CREATE INDEX mails_waiting ON mails (account_id, leaves_at) WHERE leaves_at > created_at;
 CREATE TABLE deliveries (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -91,9 +86,12 @@ CREATE TABLE deliveries (
     reason TEXT NOT NULL,
     maybe_twice BIGINT NOT NULL,
     changed_at BIGINT NOT NULL,
+    next_attempt_at BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX deliveries_about ON deliveries (account_id, about_id, id);
+CREATE INDEX deliveries_status ON deliveries (account_id, status, id);
+CREATE INDEX deliveries_failed ON deliveries (account_id, changed_at) WHERE status = 'failed';
 ",
 };
 
@@ -350,7 +348,7 @@ fn awaits_print(tx: &mut Tx, account: i64, delivery: &str, now: Moment) -> Resul
     Ok(about_to_print.contains(&true))
 }
 
-/// Returns roughly how many bytes a PDF job prints. The payload of an older version is what it prints.
+/// Returns roughly how many bytes a PDF job prints.
 fn printed(payload: &str) -> usize {
     let size = serde_json::from_str::<Value>(payload).ok().and_then(|job| job["size"].as_u64());
     size.map_or(payload.len(), |size| usize::try_from(size).unwrap_or(usize::MAX))

@@ -8,6 +8,7 @@ use engine::clock::{Clock, Ids, Moment};
 use engine::config::Config;
 use engine::context::{Actor, Ctx};
 use engine::error::Result;
+use engine::heads;
 use engine::jobs::{self, SHARED};
 use engine::log::{self, Event};
 use engine::open;
@@ -17,45 +18,17 @@ use engine::registry::registry;
 use engine::secrets::vault::Vault;
 use engine::site::Site;
 use engine::wakeup::Wakeup;
-use engine::{heads, migrations};
 use store::Tx;
 
 use crate::keys::{old, operator};
-use crate::mail::link;
 use crate::people::{entrances, sealing};
 use crate::settings::{Language, Settings, account};
 use crate::{demo, registry};
 
 /// Installs the registry and opens the program that `config` describes.
 pub fn open(config: Config) -> Result<Arc<App>> {
-    open_as(config, false)
-}
-
-/// Opens the program and accepts the database as it is, like that of an earlier version.
-pub(crate) fn open_and_trust(config: Config) -> Result<Arc<App>> {
-    open_as(config, true)
-}
-
-fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     registry::install();
-    let app = open::open_as(config, trusts_all)?;
-    operator::log_old_keys(&app)?;
-    if app.carried.is_from_before(link::MIGRATION.number) {
-        operator::log_digests(&app)?;
-        link::seal_old(&app)?;
-    }
-    if app.carried.is_from_before(sealing::MIGRATION.number) {
-        sign_rows(&app, &app.site.vault, true)?;
-    }
-    if app.carried.is_from_before(entrances::MIGRATION.number) {
-        entrances::sign_all(&app, &app.site.vault, true)?;
-    }
-    if app.carried.is_from_before(jobs::marks::MIGRATION.number) {
-        jobs::marks::sign_all(&app.store, &app.site.vault, true)?;
-    }
-    let newest = migrations::all().last().map_or(0, |migration| migration.number);
-    app.carried.finish(app.site.vault.source(), newest);
-    Ok(app)
+    open::open(config)
 }
 
 /// Signs the rows again that are no records with log lines: those with a valid signature, or all if `trusts_all`.

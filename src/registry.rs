@@ -1,7 +1,6 @@
 //! The registry: the only module that knows all others.
 
 mod examples;
-mod names;
 
 use std::sync::LazyLock;
 
@@ -44,8 +43,8 @@ use crate::payments::{batch, mandate, payment, providers};
 use crate::people::resetting::MailReset;
 use crate::people::role::Role;
 use crate::people::{
-    access, assigned, entrances, factor, failures, here, inviting, issuer, me, password, person, preferences, sealing,
-    session, throttle, token, user,
+    access, assigned, factor, failures, here, inviting, issuer, me, password, person, preferences, session, throttle,
+    token, user,
 };
 use crate::reading;
 use crate::relations::{client, client_link, note, supplier};
@@ -231,7 +230,6 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     services: &[
         turns::open,
         reading::open,
-        typesetting::logos::open,
         mail::open,
         |_, _, services| {
             services.add(FOLLOWERS);
@@ -307,106 +305,25 @@ fn with_histories(resources: Vec<Resource>) -> Vec<Resource> {
 fn migrations() -> Vec<Migration> {
     let own = [
         timers::MIGRATION,
-        mail::MIGRATION,
-        mail::LEAVING,
-        mail::waiting::WAITING,
-        mail::waiting::SOURCES,
-        mail::waiting::TO_CLIENT,
-        mail::waiting::FLOWS,
-        mail::link::MIGRATION,
-        mail::outcome::NEXT_ATTEMPT,
-        documents::pdf::MIGRATION,
         usage::MIGRATION,
-        run::NODES,
+        mail::MIGRATION,
+        mail::link::MIGRATION,
         person::MIGRATION,
-        token::MIGRATION,
-        token::SHOWN,
         factor::MIGRATION,
-        sealing::MIGRATION,
-        entrances::MIGRATION,
-        assigned::MIGRATION,
         preferences::MIGRATION,
         here::MIGRATION,
         failures::MIGRATION,
-        LISTED,
-        ADDRESSES,
-        SETS,
-        MORE_SETS,
-        UNPAID,
-        backups::MIGRATION,
-        lines::MIGRATION,
-        lines::SOURCES,
-        names::MIGRATION,
+        documents::REVENUE,
+        documents::pdf::MIGRATION,
         verification_of_log::MIGRATION,
+        lines::MIGRATION,
+        backups::MIGRATION,
     ];
-    let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
+    let all = own.into_iter();
     #[cfg(test)]
     let all = all.chain([crate::declared::MIGRATION]);
     all.collect()
 }
-
-/// Indexes for lists and counts across rooms: mail by its status, the hours of all projects, what needs attention.
-const LISTED: Migration = Migration {
-    number: 98,
-    name: "lists across rooms",
-    sql: "
-CREATE INDEX deliveries_status ON deliveries (account_id, status, id);
-CREATE INDEX deliveries_failed ON deliveries (account_id, changed_at) WHERE status = 'failed';
-CREATE INDEX project_hours_all ON project_hours (account_id, created_at, id);
-CREATE INDEX project_hours_dates ON project_hours (account_id, date, id);
-CREATE INDEX project_hours_dated ON project_hours (account_id, date, created_at, id);
-CREATE INDEX project_hours_statuses ON project_hours (account_id, status, created_at, id);
-CREATE INDEX tasks_due ON tasks (account_id, deadline, assignee_id) WHERE status = 'open' AND deadline <> '';
-CREATE INDEX tasks_of_deal ON tasks (account_id, deal_id) WHERE status = 'open' AND deal_id <> '';
-CREATE INDEX subscriptions_problem ON subscriptions (account_id, id) WHERE problem <> '';
-",
-};
-
-/// The open invoices of each client.
-const UNPAID: Migration = Migration {
-    number: 120,
-    name: "open invoices of clients",
-    sql: "
-CREATE INDEX invoices_unpaid_of_client ON invoices (account_id, client_id, due_date, open_amount) WHERE open_amount <> 0;
-",
-};
-
-/// Indexes for lists filtered by e-mail address, ignoring case.
-const ADDRESSES: Migration = Migration {
-    number: 110,
-    name: "e-mail addresses",
-    sql: "
-CREATE INDEX clients_email ON clients (account_id, lower(email), created_at, id);
-CREATE INDEX suppliers_email ON suppliers (account_id, lower(email), created_at, id);
-CREATE INDEX tickets_email ON tickets (account_id, lower(client_email), created_at, id);
-CREATE INDEX users_email_folded ON users (account_id, lower(email), created_at, id);
-",
-};
-
-/// Indexes for lists filtered by a field with few values.
-const SETS: Migration = Migration {
-    number: 117,
-    name: "filters on sets of values",
-    sql: "
-CREATE INDEX invoices_credit ON invoices (account_id, is_credit, created_at, id);
-CREATE INDEX quotes_credit ON quotes (account_id, is_credit, created_at, id);
-CREATE INDEX workorders_credit ON workorders (account_id, is_credit, created_at, id);
-CREATE INDEX subscriptions_term ON subscriptions (account_id, term, created_at, id);
-CREATE INDEX flows_category ON flows (account_id, category, created_at, id);
-",
-};
-
-/// Indexes for lists filtered by further fields with few values.
-const MORE_SETS: Migration = Migration {
-    number: 126,
-    name: "further filters on sets of values",
-    sql: "
-CREATE INDEX mail_templates_language ON mail_templates (account_id, language, created_at, id);
-CREATE INDEX deals_priority ON deals (account_id, priority, created_at, id);
-CREATE INDEX tax_rates_type ON tax_rates (account_id, type, created_at, id);
-CREATE INDEX ticket_statuses_role ON ticket_statuses (account_id, role, \"order\", id);
-",
-};
 
 /// Installs the registry. Everything that starts the program or a part of it calls this first.
 pub fn install() {

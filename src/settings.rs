@@ -208,8 +208,7 @@ fn key_place(account: i64, id: &str) -> Place<'_> {
 }
 
 impl Settings {
-    /// Returns the settings of the account. One that may not use the sandbox, as accounts of earlier versions did, is paid
-    /// through its bank.
+    /// Returns the settings of the account. One that may not use the sandbox, or no longer, is paid through its bank.
     pub fn of(tx: &mut Tx, ctx: &Ctx) -> Result<Settings> {
         let mut settings = Settings::stored(tx, ctx)?;
         settings.leave_sandbox(ctx);
@@ -440,11 +439,10 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     records::add(tx, ctx, &mut settings)
 }
 
-const MIGRATIONS: &[Migration] = &[
-    Migration {
-        number: 40,
-        name: "settings",
-        sql: "
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 16,
+    name: "settings",
+    sql: "
 CREATE TABLE settings (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -468,82 +466,24 @@ CREATE TABLE settings (
     online_payments BIGINT NOT NULL,
     verification_amount BIGINT NOT NULL,
     creditor_id TEXT NOT NULL,
+    runs_kept_days BIGINT NOT NULL DEFAULT 90,
+    payment_term BIGINT NOT NULL DEFAULT 14,
+    quote_expiration_days BIGINT NOT NULL DEFAULT 30,
+    outside TEXT NOT NULL DEFAULT 'live',
+    two_factor TEXT NOT NULL DEFAULT 'off',
+    demo BIGINT NOT NULL DEFAULT 0,
+    mail_hours_from TEXT NOT NULL DEFAULT '08:00',
+    mail_hours_until TEXT NOT NULL DEFAULT '18:00',
+    mail_days TEXT NOT NULL DEFAULT 'mon
+tue
+wed
+thu
+fri',
+    language TEXT NOT NULL DEFAULT 'en',
+    default_vat_code TEXT NOT NULL DEFAULT '',
+    strict_final BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE UNIQUE INDEX settings_once ON settings (account_id);
 ",
-    },
-    Migration {
-        number: 53,
-        name: "runs_kept_days",
-        sql: "ALTER TABLE settings ADD COLUMN runs_kept_days BIGINT NOT NULL DEFAULT 90;",
-    },
-    // Timers used to store the moment at which they expire.
-    Migration {
-        number: 55,
-        name: "timers_since",
-        sql: "
-UPDATE timers SET at = at - 86400000 * COALESCE((SELECT CASE timers.cause
-    WHEN 'deal.stalled' THEN deal_stalled_days
-    WHEN 'deal.phase_idle' THEN deal_phase_idle_days
-    WHEN 'deal.no_followup' THEN deal_no_followup_days
-    WHEN 'ticket.stale' THEN ticket_stale_days
-    WHEN 'mail.unanswered' THEN mail_unanswered_days
-    WHEN 'quote.silent' THEN quote_silent_days
-    WHEN 'document.draft' THEN document_draft_days
-    WHEN 'customer.inactive' THEN customer_inactive_days
-    WHEN 'customer.no_followup' THEN customer_no_followup_days
-    ELSE 0 END FROM settings WHERE settings.account_id = timers.account_id), 0);
-ALTER TABLE timers RENAME COLUMN at TO since;
-DROP INDEX timers_due;
-CREATE INDEX timers_due ON timers (account_id, cause, since, record_id);
-",
-    },
-    // 0 used to mean that there was no term.
-    Migration {
-        number: 58,
-        name: "terms of clients",
-        sql: "
-ALTER TABLE settings ADD COLUMN payment_term BIGINT NOT NULL DEFAULT 14;
-ALTER TABLE settings ADD COLUMN quote_expiration_days BIGINT NOT NULL DEFAULT 30;
-UPDATE clients SET payment_term = 14 WHERE payment_term = 0;
-UPDATE clients SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
-UPDATE suppliers SET payment_term = 14 WHERE payment_term = 0;
-UPDATE suppliers SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
-",
-    },
-    Migration {
-        number: 82,
-        name: "test accounts are recorded",
-        sql: "
-ALTER TABLE settings ADD COLUMN outside TEXT NOT NULL DEFAULT 'live';
-UPDATE settings SET outside = 'recorded' WHERE account_id IN (SELECT id FROM accounts WHERE test_clock > 0);
-",
-    },
-    Migration {
-        number: 108,
-        name: "office hours, language and strictness",
-        sql: "
-ALTER TABLE settings ADD COLUMN mail_hours_from TEXT NOT NULL DEFAULT '08:00';
-ALTER TABLE settings ADD COLUMN mail_hours_until TEXT NOT NULL DEFAULT '18:00';
-ALTER TABLE settings ADD COLUMN mail_days TEXT NOT NULL DEFAULT 'mon
-tue
-wed
-thu
-fri';
-ALTER TABLE settings ADD COLUMN language TEXT NOT NULL DEFAULT 'en';
-ALTER TABLE settings ADD COLUMN default_vat_code TEXT NOT NULL DEFAULT '';
-ALTER TABLE settings ADD COLUMN strict_final BIGINT NOT NULL DEFAULT 0;
-",
-    },
-    Migration {
-        number: 94,
-        name: "demo accounts",
-        sql: "ALTER TABLE settings ADD COLUMN demo BIGINT NOT NULL DEFAULT 0;",
-    },
-    Migration {
-        number: 89,
-        name: "two_factor",
-        sql: "ALTER TABLE settings ADD COLUMN two_factor TEXT NOT NULL DEFAULT 'off';",
-    },
-];
+}];

@@ -380,18 +380,8 @@ pub(crate) fn resource() -> Resource {
         .extension()
 }
 
-/// Subscriptions used to store the day on which their end is announced.
-const UNTOLD: Migration = Migration {
-    number: 68,
-    name: "untold ends of subscriptions",
-    sql: "
-UPDATE subscriptions SET notify_on = end_date WHERE notify_on <> '';
-ALTER TABLE subscriptions RENAME COLUMN notify_on TO untold_end;
-",
-};
-
-const MIGRATIONS: &[Migration] = &[UNTOLD, Migration {
-    number: 39,
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 56,
     name: "subscriptions",
     sql: "
 CREATE TABLE subscriptions (
@@ -419,7 +409,7 @@ CREATE TABLE subscriptions (
     problem TEXT NOT NULL,
     client_names TEXT NOT NULL,
     stuck_on TEXT NOT NULL,
-    notify_on TEXT NOT NULL,
+    untold_end TEXT NOT NULL,
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX subscriptions_created ON subscriptions (account_id, created_at, id);
@@ -433,7 +423,9 @@ CREATE INDEX subscriptions_start ON subscriptions (account_id, start_date, id);
 CREATE INDEX subscriptions_end ON subscriptions (account_id, end_date, id);
 CREATE INDEX subscriptions_next ON subscriptions (account_id, next_generate, id);
 CREATE INDEX subscriptions_total ON subscriptions (account_id, total_incl_vat, id);
-CREATE INDEX subscriptions_notify ON subscriptions (account_id, notify_on) WHERE notify_on <> '';
+CREATE INDEX subscriptions_notify ON subscriptions (account_id, untold_end) WHERE untold_end <> '';
+CREATE INDEX subscriptions_problem ON subscriptions (account_id, id) WHERE problem <> '';
+CREATE INDEX subscriptions_term ON subscriptions (account_id, term, created_at, id);
 CREATE TABLE subscription_periods (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     subscription_id TEXT NOT NULL,
@@ -443,17 +435,5 @@ CREATE TABLE subscription_periods (
     made_at BIGINT NOT NULL,
     PRIMARY KEY (account_id, subscription_id, period_start)
 ) STRICT, WITHOUT ROWID;
-ALTER TABLE invoices ADD COLUMN subscription_id TEXT NOT NULL DEFAULT '';
-ALTER TABLE invoices ADD COLUMN period_start TEXT NOT NULL DEFAULT '';
-ALTER TABLE invoices ADD COLUMN period_end TEXT NOT NULL DEFAULT '';
-ALTER TABLE quotes ADD COLUMN subscription_id TEXT NOT NULL DEFAULT '';
-ALTER TABLE quotes ADD COLUMN period_start TEXT NOT NULL DEFAULT '';
-ALTER TABLE quotes ADD COLUMN period_end TEXT NOT NULL DEFAULT '';
-ALTER TABLE workorders ADD COLUMN subscription_id TEXT NOT NULL DEFAULT '';
-ALTER TABLE workorders ADD COLUMN period_start TEXT NOT NULL DEFAULT '';
-ALTER TABLE workorders ADD COLUMN period_end TEXT NOT NULL DEFAULT '';
-CREATE INDEX invoices_subscription ON invoices (account_id, subscription_id, created_at, id) WHERE subscription_id <> '';
-CREATE INDEX quotes_subscription ON quotes (account_id, subscription_id) WHERE subscription_id <> '';
-CREATE INDEX workorders_subscription ON workorders (account_id, subscription_id) WHERE subscription_id <> '';
 ",
 }];

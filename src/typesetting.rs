@@ -1,6 +1,5 @@
 //! Typesets documents as PDF files and stores them.
 
-pub mod logos;
 pub mod memory;
 pub mod turns;
 
@@ -16,7 +15,6 @@ use engine::contents::{Upload, hex};
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::http::metrics::Metric;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use store::Tx;
@@ -35,7 +33,7 @@ pub fn labels() -> &'static Value {
 }
 
 /// Everything that is needed to create the PDF of a document.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Print {
     /// The account.
     pub account: i64,
@@ -47,11 +45,8 @@ pub struct Print {
     pub name: String,
     /// The timestamp in the file, in seconds.
     pub created: i64,
-    /// The content key of the logo, or empty.
+    /// The content key of the logo, which was re-encoded before it was stored; or empty.
     pub logo: String,
-    /// Whether the logo was re-encoded before it was stored.
-    #[serde(default)]
-    pub redrawn: bool,
     /// The text of the payment QR code, or empty.
     pub qr: String,
     /// What the template takes, without its labels.
@@ -62,7 +57,8 @@ pub struct Print {
 pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
     let mut images = Vec::new();
     if !print.logo.is_empty() {
-        images.extend(logos::content(app, print.account, &print.logo, print.redrawn)?.map(|logo| ("logo", logo)));
+        let logo = tokio::runtime::Handle::current().block_on(app.blobs.read(&print.logo));
+        images.extend(logo.ok().map(|logo| ("logo", logo.to_vec())));
     }
     if !print.qr.is_empty() {
         images.extend(pdf::qr_svg(&print.qr).ok().map(|svg| ("qr", svg.into_bytes())));
@@ -83,13 +79,11 @@ fn hint(error: &pdf::Error, memory: &Memory) -> String {
     }
 }
 
-/// The data with the labels of its language. They are not stored with each job; jobs of older versions have them.
+/// The data with the labels of its language.
 fn with_labels(data: &Value) -> Value {
     let mut data = data.clone();
-    if data["labels"].is_null() {
-        let language = data["language"].as_str().unwrap_or_default();
-        data["labels"] = labels()[language].clone();
-    }
+    let language = data["language"].as_str().unwrap_or_default();
+    data["labels"] = labels()[language].clone();
     data
 }
 

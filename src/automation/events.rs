@@ -23,16 +23,7 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a part of the name under which flows listen to an event. Flows from before `client.*` was another name of
-/// `customer.*` may have stored either.
-pub fn key(name: &str) -> Cow<'_, str> {
-    match canonical(name) {
-        Cow::Borrowed(name) => Cow::Borrowed(name.strip_prefix("customer").unwrap_or(name)),
-        Cow::Owned(name) => Cow::Owned(name.trim_start_matches("customer").to_string()),
-    }
-}
-
-/// Returns the other name under which flows may listen to an event, or the canonical name if there is none.
+/// Returns the other name of an event, or the canonical name if there is none.
 pub fn other_name(canonical: &str) -> Cow<'_, str> {
     match canonical.strip_prefix("customer.") {
         Some(what) => Cow::Owned(format!("client.{what}")),
@@ -245,10 +236,6 @@ mod tests {
         assert_eq!(
             (kind_of("client.x"), kind_of("customer.created"), area("client.created")),
             ("client", "client", Some("relations"))
-        );
-        assert_eq!(
-            (&*key("client.created"), &*key("customer.created"), &*key("invoice.paid")),
-            (".created", ".created", "invoice.paid")
         );
         assert_eq!(other_name("customer.created"), "client.created");
     }

@@ -514,10 +514,8 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
 /// In milliseconds.
 const DAY: i64 = 24 * 3600 * 1000;
 
-const MIGRATIONS: &[Migration] = &[TABLES, AUTHORS];
-
-const TABLES: Migration = Migration {
-    number: 50,
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 57,
     name: "flows",
     sql: "
 CREATE TABLE flows (
@@ -539,6 +537,9 @@ CREATE TABLE flows (
     listens_to TEXT NOT NULL,
     conditions TEXT NOT NULL,
     definition_version BIGINT NOT NULL,
+    author_type TEXT NOT NULL DEFAULT 'operator',
+    author_id TEXT NOT NULL DEFAULT '',
+    stopped_reason TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX flows_created ON flows (account_id, created_at, id);
@@ -546,26 +547,15 @@ CREATE INDEX flows_trigger_type ON flows (account_id, trigger_type, created_at, 
 CREATE INDEX flows_active ON flows (account_id, active, created_at, id);
 CREATE INDEX flows_heard ON flows (account_id, listens_to) WHERE active = 1;
 CREATE INDEX flows_next ON flows (account_id, next_at) WHERE next_at > 0;
+CREATE INDEX flows_category ON flows (account_id, category, created_at, id);
 CREATE TABLE flow_definitions (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     flow_id TEXT NOT NULL,
     version BIGINT NOT NULL,
     definition TEXT NOT NULL,
+    author_type TEXT NOT NULL DEFAULT 'operator',
+    author_id TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account_id, flow_id, version)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX log_types ON log (account_id, type, seq);
 ",
-};
-
-/// Flows from before they had authors keep running: the operator is their author.
-const AUTHORS: Migration = Migration {
-    number: 79,
-    name: "authors of flows",
-    sql: "
-ALTER TABLE flows ADD COLUMN author_type TEXT NOT NULL DEFAULT 'operator';
-ALTER TABLE flows ADD COLUMN author_id TEXT NOT NULL DEFAULT '';
-ALTER TABLE flows ADD COLUMN stopped_reason TEXT NOT NULL DEFAULT '';
-ALTER TABLE flow_definitions ADD COLUMN author_type TEXT NOT NULL DEFAULT 'operator';
-ALTER TABLE flow_definitions ADD COLUMN author_id TEXT NOT NULL DEFAULT '';
-",
-};
+}];

@@ -39,7 +39,6 @@ pub struct MatchLate {
     pub(super) depth: i64,
     pub(super) chain: String,
     /// Whether the event was fired.
-    #[serde(default)]
     pub(super) fired: bool,
     /// Flows and the versions of their definitions; empty when their runs are written.
     pub(super) flows: Vec<(String, i64)>,

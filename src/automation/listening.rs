@@ -71,11 +71,8 @@ fn listening_to(tx: &mut Tx, ctx: &Ctx, event: &str, longest: usize) -> Result<V
     if event.is_empty() {
         return Ok(Vec::new());
     }
-    let sql =
-        format!("{} WHERE account_id = $1 AND listens_to IN ($2, $3) AND active = 1 ORDER BY id", select(longest));
-    let name = events::canonical(event);
-    let other = events::other_name(&name);
-    tx.all(&sql, &[ctx.account.into(), (&*name).into(), (&*other).into()], Listener::from_row)
+    let sql = format!("{} WHERE account_id = $1 AND listens_to = $2 AND active = 1 ORDER BY id", select(longest));
+    tx.all(&sql, &[ctx.account.into(), (&*events::canonical(event)).into()], Listener::from_row)
 }
 
 /// Returns a flow in its current state, whether or not it is active, without long conditions.

@@ -353,7 +353,7 @@ struct Noted<'n> {
 
 /// Returns the data of the event that started a run, as JSON.
 pub fn data_of(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<String> {
-    // Scheduled runs have no log line, nor have runs from before runs stored its number.
+    // Scheduled runs have no log line.
     if run.seq == 0 {
         return Ok(run.data.0.clone());
     }

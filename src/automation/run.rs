@@ -471,11 +471,10 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     Ok(gone)
 }
 
-const MIGRATIONS: &[Migration] = &[
-    Migration {
-        number: 51,
-        name: "runs",
-        sql: "
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 58,
+    name: "runs",
+    sql: "
 CREATE TABLE runs (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -506,6 +505,12 @@ CREATE TABLE runs (
     due_at BIGINT NOT NULL,
     data TEXT NOT NULL,
     results TEXT NOT NULL,
+    chain TEXT NOT NULL DEFAULT '',
+    node TEXT NOT NULL DEFAULT '',
+    lost BIGINT NOT NULL DEFAULT 0,
+    seq BIGINT NOT NULL DEFAULT 0,
+    reads TEXT NOT NULL DEFAULT '*',
+    fired BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX runs_created ON runs (account_id, created_at, id);
@@ -513,63 +518,10 @@ CREATE INDEX runs_status ON runs (account_id, status, created_at, id);
 CREATE INDEX runs_flow ON runs (account_id, flow_id, created_at, id);
 CREATE INDEX runs_due ON runs (account_id, due_at, id) WHERE due_at > 0;
 CREATE INDEX runs_leases ON runs (account_id, lease_until) WHERE lease_until > 0;
-",
-    },
-    Migration {
-        number: 54,
-        name: "runs_of_flow_and_old_runs",
-        sql: "
 CREATE INDEX runs_flow_status ON runs (account_id, flow_id, status, created_at, id);
 CREATE INDEX runs_finished ON runs (account_id, finished_at) WHERE finished_at > 0;
-",
-    },
-    Migration {
-        number: 56,
-        name: "runs_chain",
-        sql: "
-ALTER TABLE runs ADD COLUMN chain TEXT NOT NULL DEFAULT '';
 CREATE INDEX runs_chain ON runs (account_id, chain) WHERE chain <> '';
-",
-    },
-    Migration {
-        number: 64,
-        name: "runs_seq",
-        sql: "
-ALTER TABLE runs ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
-",
-    },
-    // Runs from before they stored this show their errors and results to keys with every scope only.
-    Migration {
-        number: 80,
-        name: "runs_shown",
-        sql: "
-ALTER TABLE runs ADD COLUMN reads TEXT NOT NULL DEFAULT '*';
-ALTER TABLE runs ADD COLUMN fired BIGINT NOT NULL DEFAULT 0;
-",
-    },
-    Migration {
-        number: 72,
-        name: "runs to be tried",
-        sql: "
+CREATE INDEX runs_node ON runs (node) WHERE lease_until > 0;
 CREATE INDEX runs_tried ON runs (updated_at) WHERE status IN ('queued', 'retrying');
 ",
-    },
-];
-
-/// The table of nodes, and the columns that record which node holds which run and delivery.
-pub(crate) const NODES: Migration = Migration {
-    number: 61,
-    name: "nodes",
-    sql: "
-CREATE TABLE nodes (
-    id TEXT PRIMARY KEY,
-    beat BIGINT NOT NULL
-) STRICT;
-ALTER TABLE runs ADD COLUMN node TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE webhook_deliveries ADD COLUMN node TEXT NOT NULL DEFAULT '';
-ALTER TABLE webhook_deliveries ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
-CREATE INDEX runs_node ON runs (node) WHERE lease_until > 0;
-CREATE INDEX webhook_deliveries_node ON webhook_deliveries (node) WHERE status = 'sending';
-",
-};
+}];

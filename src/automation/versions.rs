@@ -97,12 +97,7 @@ fn logged(tx: &mut Tx, account: i64, stored: &Stored) -> Result<Option<Value>> {
         lines.sort_by_key(|line| -line.seq);
         for line in &lines {
             let data: Value = serde_json::from_str(line.data()).unwrap_or_default();
-            let is_own = match value(&data, "definition_version").and_then(Value::as_i64) {
-                Some(own) => own == *version,
-                // A line of an earlier version does not tell which one it shows.
-                None => value(&data, "definition") == Some(&stored.definition),
-            };
-            if is_own {
+            if value(&data, "definition_version").and_then(Value::as_i64) == Some(*version) {
                 return Ok(Some(data));
             }
         }
@@ -151,8 +146,7 @@ fn compare(stored: &Stored, line: &Value) -> Option<String> {
         ));
     }
     let [kind, id] = &stored.author;
-    // Lines from before flows had authors do not name one.
-    let same = |name: &str, own: &str| value(line, name).is_none_or(|logged| logged == own);
+    let same = |name: &str, own: &str| value(line, name).is_some_and(|logged| logged == own);
     if same("author_type", kind) && same("author_id", id) {
         return None;
     }

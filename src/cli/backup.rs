@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use archive::Recipients;
 use clap::Args;
 use engine::config::Config;
-use engine::heads;
 use engine::open::open_as_it_is;
 use engine::secrets;
 use engine::secrets::key_file::KeySource;
@@ -134,9 +133,7 @@ fn make_scheduled(config: &Config) -> Result<ExitCode, String> {
 }
 
 fn load_keys(store: &Store, config: &Config) -> Result<Option<Vault>, String> {
-    let vault = secrets::for_database(store, config).map_err(error_line)?;
-    vault.iter().try_for_each(|vault| heads::accept_earlier(store, vault)).map_err(error_line)?;
-    Ok(vault)
+    secrets::for_database(store, config).map_err(error_line)
 }
 
 /// Says whether the backup includes the key that its secrets need.

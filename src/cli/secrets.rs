@@ -22,8 +22,8 @@ use crate::webhooks::endpoint;
 pub enum Secrets {
     /// Create a new key and encrypt all secrets with it
     Rotate,
-    /// Accept a database of an earlier version, or accounts, users, keys, settings, identities, mandates, e-mail domains, webhook endpoints
-    /// and flows that were changed with SQL: encrypt secrets, log the changes and sign the logs
+    /// Accept accounts, users, keys, settings, identities, mandates, e-mail domains, webhook endpoints and flows that were changed with
+    /// SQL: encrypt secrets, log the changes and sign the logs
     Trust,
     /// Start over after the key was lost: links stop working, Mollie keys, webhook secrets and authenticator apps must be set again
     Reset,
@@ -59,12 +59,14 @@ fn rotate(app: &App) -> Result<(), String> {
     ))
 }
 
-/// Otherwise only the start that brings a database up to date accepts what an earlier version left in it.
 fn trust(config: Config) -> Result<(), String> {
-    let app = opening::open_and_trust(config).map_err(error_line)?;
+    let app = open(config)?;
+    let vault = &app.site.vault;
+    engine::secrets::encrypt_plain(&app.store, vault, registry().secrets).map_err(error_line)?;
+    opening::sign_rows(&app, vault, true).map_err(error_line)?;
     let unreadable = log_changes(&app)?;
     tell(&app, accounts::TRUSTED)?;
-    heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;
+    heads::sign_again(&app.store, vault, true).map_err(error_line)?;
     say(
         "Accounts, users, keys, settings, identities, mandates, e-mail domains, webhook endpoints and flows are accepted as they are and logged, secrets are encrypted and logs are signed. `kantoor verify` names what else does not match.",
     )?;

@@ -57,9 +57,6 @@ impl Verify {
         let (store, blobs) = open_to_read(config).map_err(error_line)?;
         let runtime = super::runtime()?;
         let vault = secrets::for_database(&store, config);
-        if let Ok(Some(vault)) = &vault {
-            heads::accept_earlier(&store, vault).map_err(error_line)?;
-        }
         if let Err(error) = &vault {
             let (account, table, id) = (String::new(), "secrets".to_string(), String::new());
             let what = error.internal.as_ref().unwrap_or(&error.message).clone();

@@ -19,13 +19,10 @@ pub struct Source {
     /// Whether the message is that of a template, and not one that somebody wrote for this mail.
     pub is_usual: bool,
     /// Whether the due date had passed when the mail was queued.
-    #[serde(default)]
     pub was_late: bool,
     /// Whether there was nothing to ask the client for then.
-    #[serde(default)]
     pub was_settled: bool,
     /// Whether the mail goes to the address that the client has for such mail, and follows it when it changes.
-    #[serde(default)]
     pub to_client: bool,
 }
 

@@ -78,7 +78,7 @@ pub fn check_text(subject: &str, message: &str, faults: &mut FieldErrors) {
 
 /// The table of mail templates.
 pub const MIGRATIONS: &[Migration] = &[Migration {
-    number: 109,
+    number: 51,
     name: "mail templates",
     sql: "
 CREATE TABLE mail_templates (
@@ -96,5 +96,6 @@ CREATE TABLE mail_templates (
 CREATE INDEX mail_templates_created ON mail_templates (account_id, created_at, id);
 CREATE INDEX mail_templates_type ON mail_templates (account_id, send_type, created_at, id);
 CREATE INDEX mail_templates_used ON mail_templates (account_id, send_type, language, created_at, id);
+CREATE INDEX mail_templates_language ON mail_templates (account_id, language, created_at, id);
 ",
 }];

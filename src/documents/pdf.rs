@@ -30,7 +30,7 @@ use crate::typesetting::{self, Print};
 
 /// The table of created PDFs.
 pub const MIGRATION: Migration = Migration {
-    number: 37,
+    number: 50,
     name: "document PDFs",
     sql: "
 CREATE TABLE document_pdfs (
@@ -144,7 +144,7 @@ pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> St
 /// Enqueues the PDF of this revision.
 pub fn enqueue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<()> {
     let key = format!("document_pdf {} {}", document.base.id, document.revision);
-    let job = NewJob::of(ctx, &DocumentPdf::Revision(Revision::of(document)))?.keyed(key);
+    let job = NewJob::of(ctx, &DocumentPdf(Revision::of(document)))?.keyed(key);
     jobs::enqueue(tx, ctx, &job)
 }
 
@@ -153,46 +153,26 @@ const PRINTED_ROW: usize = 100;
 
 /// The job that creates and stores a PDF.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum DocumentPdf {
-    /// A revision of a final document.
-    Revision(Revision),
-    /// Everything that is printed: a job of an older version.
-    Whole(Print),
-}
+#[serde(transparent)]
+pub struct DocumentPdf(Revision);
 
 impl Job for DocumentPdf {
     const KIND: &'static str = "document_pdf";
     const LANE: Lane = Lane::Printing;
 
     fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
-        let (account, (document, revision)) = (claimed.account, self.names());
-        if app.store.read_now(move |tx| typesetting::is_made(tx, account, &document, revision))? {
+        let (account, own) = (claimed.account, self.0.clone());
+        if app.store.read_now(move |tx| typesetting::is_made(tx, account, &own.document, own.revision))? {
             return Ok(Ending::Done);
         }
-        let print = match self {
-            DocumentPdf::Whole(print) => print.clone(),
-            DocumentPdf::Revision(revision) => {
-                let (caller, revision) = (app.acting_in(claimed.account, "printing")?, revision.clone());
-                app.store.read_now(move |tx| {
-                    let ctx = caller.reading(tx)?;
-                    revision.print(tx, &ctx)
-                })?
-            }
-        };
+        let (caller, revision) = (app.acting_in(account, "printing")?, self.0.clone());
+        let print = app.store.read_now(move |tx| {
+            let ctx = caller.reading(tx)?;
+            revision.print(tx, &ctx)
+        })?;
         match typesetting::print_and_keep(app, &print) {
             Ok(_) => Ok(Ending::Done),
             Err(error) => Ok(Ending::Failed(error.to_string())),
-        }
-    }
-}
-
-impl DocumentPdf {
-    /// Returns the id of the document and the number of its revision.
-    fn names(&self) -> (String, i64) {
-        match self {
-            DocumentPdf::Revision(revision) => (revision.document.clone(), revision.revision),
-            DocumentPdf::Whole(print) => (print.document.clone(), print.revision),
         }
     }
 }
@@ -209,13 +189,10 @@ pub struct Revision {
     invoice_date: String,
     due_date: String,
     /// Roughly how many bytes are printed; mail waits for a large PDF.
-    #[serde(default)]
     size: usize,
-    /// What the invoice asks for depends on these. Jobs of older versions do not have them.
-    #[serde(default)]
+    /// What an invoice asks for depends on these.
     payment: Option<PaymentState>,
-    /// What a quote says about its answer depends on these. Jobs of older versions do not have them.
-    #[serde(default)]
+    /// What a quote says about its answer depends on these.
     answer: Option<AnswerState>,
 }
 
@@ -324,11 +301,13 @@ impl PaymentState {
 pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Print> {
     document.check_copies()?;
     let sender = document.sender.json();
-    let (logo, redrawn) = match sender["meta"]["logo_file_id"].as_str().unwrap_or_default() {
-        "" => (String::new(), true),
+    let logo = match sender["meta"]["logo_file_id"].as_str().unwrap_or_default() {
+        "" => String::new(),
         id => match records::find::<File>(tx, ctx, id) {
-            Ok(file) => (file.content, file.redrawn),
-            Err(error) if error.code == Code::NotFound => (String::new(), true),
+            // The compiler only gets images that the program wrote.
+            Ok(file) if file.redrawn => file.content,
+            Ok(_) => String::new(),
+            Err(error) if error.code == Code::NotFound => String::new(),
             Err(error) => return Err(error),
         },
     };
@@ -349,7 +328,6 @@ pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) ->
         name: file_name(document),
         created: document.finalized_at.0.unwrap_or(document.base.updated_at).0 / 1000,
         logo,
-        redrawn,
         qr: payment_code(document, &sender).unwrap_or_default(),
         data: printed(ctx, document, &sender, &original, due_date(tx, ctx, document)?),
     })

@@ -9,7 +9,7 @@ use store::{Migration, Tx};
 
 /// The table of usage.
 pub const MIGRATION: Migration = Migration {
-    number: 66,
+    number: 15,
     name: "quota usage",
     sql: "
 CREATE TABLE quota_usage (
@@ -19,8 +19,6 @@ CREATE TABLE quota_usage (
     value BIGINT NOT NULL,
     PRIMARY KEY (account_id, name)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO quota_usage (account_id, name, day, value)
-    SELECT account_id, 'file_bytes', '', sum(size) FROM files GROUP BY account_id;
 ",
 };
 

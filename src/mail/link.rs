@@ -1,8 +1,6 @@
 //! Links in mail that work once. The stored text of a mail has a masked link; the link itself is encrypted with a key outside
 //! the database, used when the mail is sent, and deleted afterwards.
 
-use engine::accounts::Account;
-use engine::app::App;
 use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Error, Result};
@@ -10,11 +8,9 @@ use engine::secrets::columns::SecretColumn;
 use engine::secrets::vault::{Place, Vault};
 use store::{Migration, Tx};
 
-use super::standing::Standing;
-
 /// The links, by the id of their mail.
 pub(crate) const MIGRATION: Migration = Migration {
-    number: 118,
+    number: 35,
     name: "links in mail",
     sql: "
 CREATE TABLE mail_links (
@@ -127,56 +123,6 @@ pub(crate) fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
          (SELECT id FROM mail_links{by_age} WHERE account_id = $1 AND expires_at < $2 ORDER BY expires_at LIMIT 200)"
     );
     Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
-}
-
-/// Masks the links in mail of earlier versions, which stored them in its text. Those of mail that still waits are kept.
-pub(crate) fn seal_old(app: &App) -> Result<()> {
-    for account in app.store.read_now(Account::all)? {
-        let mut after = Some(String::new());
-        while let Some(from) = after {
-            let (number, vault, now) = (account.number, app.site.vault.clone(), app.clock.now());
-            after = app.store.write_now(number, move |tx| seal_some(tx, &vault, number, &from, now))?;
-        }
-    }
-    Ok(())
-}
-
-/// Handles the next hundred mails after an id; returns the last of them, if there may be more.
-fn seal_some(tx: &mut Tx, vault: &Vault, account: i64, after: &str, now: Moment) -> Result<Option<String>> {
-    let sql = "SELECT id, about_id, body FROM mails WHERE account_id = $1 AND kind IN ($2, $3) AND id > $4
-               ORDER BY id LIMIT 100";
-    let mails = tx.all(sql, &[account.into(), INVITE.into(), RESET.into(), after.into()], |row| {
-        Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string(), row.text(2)?.to_string()))
-    })?;
-    for (id, about, body) in &mails {
-        let Some(url) = body.split_whitespace().find(|word| is_link(word)) else { continue };
-        let (scopes, expires_at) = (vec!["*".to_string()], now.plus_seconds(WEEK));
-        let link = Link { url: url.to_string(), scopes, expires_at, is_hidden: false };
-        let waits = format!(
-            "SELECT count(*) FROM deliveries WHERE account_id = $1 AND about_id = $2 AND mail_id = $3 AND status IN ({})",
-            Standing::sql_list(WAITS)
-        );
-        if tx.int(&waits, &[account.into(), about.into(), id.into()])? > 0 {
-            link.keep(tx, vault, account, id)?;
-        }
-        let sql = "UPDATE mails SET body = $1 WHERE account_id = $2 AND id = $3";
-        tx.execute(sql, &[link.mask(body).into(), account.into(), id.into()])?;
-    }
-    Ok(mails.last().filter(|_| mails.len() == 100).map(|(id, ..)| id.clone()))
-}
-
-/// The longest time that a link works, in seconds.
-const WEEK: i64 = 7 * 24 * 3600;
-
-/// The statuses of mail that may still be sent.
-const WAITS: &[Standing] = &[Standing::Queued, Standing::Sending, Standing::Retrying];
-
-/// Whether a word is a URL that ends in a token.
-fn is_link(word: &str) -> bool {
-    word.starts_with("http")
-        && word
-            .rsplit_once('/')
-            .is_some_and(|(_, token)| token.len() == 64 && token.bytes().all(|one| one.is_ascii_hexdigit()))
 }
 
 /// Returns the URL with its token masked.

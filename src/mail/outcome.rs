@@ -7,7 +7,7 @@ use engine::error::{Error, Result};
 use engine::http::metrics::{CounterInfo, HistogramInfo, Metric};
 use engine::jobs::{self, Job};
 use serde_json::{Value, json};
-use store::{Migration, Tx};
+use store::Tx;
 
 use super::delivery::Delivery;
 use super::{Deliver, Queued, Standing};
@@ -183,13 +183,6 @@ impl Told {
 pub(crate) fn next_attempt(status: &str, at: i64) -> Value {
     if status == Standing::Retrying.wire() && at > 0 { Moment(at).to_string().into() } else { Value::Null }
 }
-
-/// When the next attempt of a delivery follows. It is unknown of those that earlier versions began.
-pub(crate) const NEXT_ATTEMPT: Migration = Migration {
-    number: 131,
-    name: "next attempts of mail",
-    sql: "ALTER TABLE deliveries ADD COLUMN next_attempt_at BIGINT NOT NULL DEFAULT 0;",
-};
 
 /// A kind of record that follows the mail about it.
 pub struct Follower {

@@ -7,7 +7,7 @@ use engine::due::DueWork;
 use engine::error::{Error, Result};
 use engine::jobs::{self, Job, NewJob};
 use engine::log::Event;
-use store::{Migration, Tx};
+use store::Tx;
 
 use super::hours::{next_in, next_look};
 use super::outcome::{Followers, Outcome, Rewritten, Told, Words};
@@ -230,31 +230,3 @@ pub(crate) fn leaving(tx: &mut Tx, ctx: &Ctx, about: &str, until: Moment) -> Res
     let values = [ctx.account.into(), ctx.now.plus_seconds(-24 * 3600).0.into(), until.0.into(), about.into()];
     tx.all(sql, &values, |row| Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string())))
 }
-
-/// The index of mail that waits.
-pub(crate) const WAITING: Migration = Migration {
-    number: 116,
-    name: "mail that waits",
-    sql: "CREATE INDEX mails_waiting ON mails (account_id, leaves_at) WHERE leaves_at > created_at;",
-};
-
-/// Whether a mail goes to the addresses that its client has. That of earlier versions keeps its recipients.
-pub(crate) const TO_CLIENT: Migration = Migration {
-    number: 122,
-    name: "mail to the client",
-    sql: "ALTER TABLE mails ADD COLUMN to_client BIGINT NOT NULL DEFAULT 0;",
-};
-
-/// The flow that sent a mail, whose author may lose access before it leaves.
-pub(crate) const FLOWS: Migration = Migration {
-    number: 124,
-    name: "flows that sent mail",
-    sql: "ALTER TABLE mails ADD COLUMN flow_id TEXT NOT NULL DEFAULT '';",
-};
-
-/// What the text of mail was written from, so that it is written again when it leaves. Mail of earlier versions stays as it is.
-pub(crate) const SOURCES: Migration = Migration {
-    number: 119,
-    name: "sources of mail",
-    sql: "ALTER TABLE mails ADD COLUMN source TEXT NOT NULL DEFAULT '';",
-};

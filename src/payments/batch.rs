@@ -344,7 +344,7 @@ pub fn resource() -> Resource {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 43,
+    number: 55,
     name: "batches",
     sql: "
 CREATE TABLE batches (

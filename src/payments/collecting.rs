@@ -327,11 +327,10 @@ impl Job for Collect {
 }
 
 /// The kind of record that a provider knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// A payment.
-    #[default]
     Payment,
     /// The verification of a bank account.
     Verification,
@@ -370,7 +369,6 @@ pub(crate) fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Resu
 #[derive(Serialize, Deserialize)]
 pub struct ProviderNews {
     id: String,
-    #[serde(default)]
     kind: Subject,
 }
 

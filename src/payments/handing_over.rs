@@ -33,8 +33,7 @@ pub struct HandOver {
     pub batch: String,
     /// The message id of its file.
     pub message_id: String,
-    /// The collection date of the file; empty in jobs of older versions.
-    #[serde(default)]
+    /// The collection date of the file.
     pub date: String,
     /// The collections that are not marked yet.
     pub collections: Vec<Collection>,

@@ -231,7 +231,7 @@ pub fn resource(get: Handler) -> Resource {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 42,
+    number: 54,
     name: "mandates",
     sql: "
 CREATE TABLE mandates (

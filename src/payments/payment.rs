@@ -368,42 +368,8 @@ pub(crate) fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Out
     answer
 }
 
-const MIGRATIONS: &[Migration] = &[CHECKOUT, TEST, AWAITED, TABLE];
-
-/// Payments and verifications without money; the ids of the sandbox and of recorded ones start like this.
-const TEST: Migration = Migration {
-    number: 95,
-    name: "test payments",
-    sql: "
-ALTER TABLE payments ADD COLUMN test BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE verifications ADD COLUMN test BIGINT NOT NULL DEFAULT 0;
-UPDATE payments SET test = 1 WHERE type = 'online' AND (provider = 'sandbox' AND external_id LIKE 'sb%'
-    OR provider = 'mollie' AND external_id LIKE 'recorded%');
-UPDATE verifications SET test = 1 WHERE provider = 'sandbox' OR external_id LIKE 'recorded%';
-",
-};
-
-/// An index on payments in progress, for the hourly status requests.
-const AWAITED: Migration = Migration {
-    number: 67,
-    name: "payments awaited",
-    sql: "
-CREATE INDEX payments_awaited ON payments (account_id, provider, status, created_at, id);
-",
-};
-
-/// Where clients pay. Payments of earlier versions have it in their `feedback_data`, among what callers wrote, so their
-/// clients get a new one.
-const CHECKOUT: Migration = Migration {
-    number: 102,
-    name: "checkout pages of payments",
-    sql: "
-ALTER TABLE payments ADD COLUMN checkout_url TEXT NOT NULL DEFAULT '';
-",
-};
-
-const TABLE: Migration = Migration {
-    number: 36,
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 52,
     name: "payments",
     sql: "
 CREATE TABLE payments (
@@ -422,9 +388,15 @@ CREATE TABLE payments (
     payment_data TEXT NOT NULL,
     feedback_data TEXT NOT NULL,
     invoice_id TEXT NOT NULL,
+    test BIGINT NOT NULL DEFAULT 0,
+    checkout_url TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX payments_invoice ON payments (account_id, invoice_id, created_at, id);
 CREATE UNIQUE INDEX payments_external ON payments (account_id, invoice_id, external_id) WHERE external_id <> '';
+CREATE INDEX payments_external_id ON payments (external_id) WHERE external_id <> '';
+CREATE INDEX payments_waiting ON payments (account_id, provider, status, created_at, id)
+    WHERE status IN ('created', 'open', 'pending', 'authorized');
+CREATE INDEX payments_awaited ON payments (account_id, provider, status, created_at, id);
 ",
-};
+}];

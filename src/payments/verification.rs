@@ -467,7 +467,7 @@ pub(crate) fn when_under_way() -> String {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 41,
+    number: 53,
     name: "verifications",
     sql: "
 CREATE TABLE verifications (
@@ -485,14 +485,12 @@ CREATE TABLE verifications (
     canceled_previous BIGINT NOT NULL,
     client_id TEXT NOT NULL,
     claim TEXT NOT NULL,
+    test BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX verifications_client ON verifications (account_id, client_id, created_at, id);
 CREATE INDEX verifications_external ON verifications (external_id) WHERE external_id <> '';
 CREATE INDEX verifications_waiting ON verifications (account_id, provider, updated_at)
     WHERE status IN ('open', 'pending', 'authorized');
-CREATE INDEX payments_external_id ON payments (external_id) WHERE external_id <> '';
-CREATE INDEX payments_waiting ON payments (account_id, provider, status, created_at, id)
-    WHERE status IN ('created', 'open', 'pending', 'authorized');
 ",
 }];

@@ -8,22 +8,7 @@ use engine::app::App;
 use engine::contents::hex;
 use engine::error::{Error, Result};
 use engine::secrets::vault::Vault;
-use store::{Migration, Row, Tx};
-
-/// The columns of the marks.
-pub const MIGRATION: Migration = Migration {
-    number: 134,
-    name: "marked sessions and links",
-    sql: "
--- sqlite
-ALTER TABLE sessions ADD COLUMN mark BLOB NOT NULL DEFAULT x'';
-ALTER TABLE one_time_tokens ADD COLUMN mark BLOB NOT NULL DEFAULT x'';
--- postgres
-ALTER TABLE sessions ADD COLUMN mark BLOB NOT NULL DEFAULT ''::BLOB;
-ALTER TABLE one_time_tokens ADD COLUMN mark BLOB NOT NULL DEFAULT ''::BLOB;
--- both
-",
-};
+use store::{Row, Tx};
 
 /// How many rows are read at a time.
 const BATCH: i64 = 200;

@@ -31,7 +31,7 @@ const ENROLMENT_SECONDS: i64 = 3600;
 /// The tables of second factors and recovery codes. The account of a factor is that of the server, since its secret is
 /// encrypted like those of accounts.
 pub const MIGRATION: Migration = Migration {
-    number: 90,
+    number: 38,
     name: "second factors",
     sql: "
 CREATE TABLE second_factors (
@@ -48,13 +48,12 @@ CREATE TABLE second_factors (
     used_at BIGINT NOT NULL
 ) STRICT;
 CREATE INDEX second_factors_person ON second_factors (person_id, created_at);
+CREATE INDEX second_factors_unfinished ON second_factors (created_at) WHERE confirmed_at = 0;
 CREATE TABLE recovery_codes (
     hash BLOB PRIMARY KEY,
     person_id TEXT NOT NULL
 ) STRICT;
 CREATE INDEX recovery_codes_person ON recovery_codes (person_id);
-ALTER TABLE sessions ADD COLUMN via TEXT NOT NULL DEFAULT 'password';
-ALTER TABLE sessions ADD COLUMN confirmed_at BIGINT NOT NULL DEFAULT 0;
 ",
 };
 

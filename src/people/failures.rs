@@ -135,7 +135,7 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
 
 /// The table of sign-ins that failed. It has no account, since a person may have several.
 pub const MIGRATION: Migration = Migration {
-    number: 136,
+    number: 41,
     name: "failed sign-ins",
     sql: "
 CREATE TABLE sign_in_failures (

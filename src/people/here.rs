@@ -71,7 +71,7 @@ fn arrive(tx: &mut Tx, ctx: &Ctx, address: &str, user: &str, name: &str) -> Resu
 
 /// The table of open screens.
 pub const MIGRATION: Migration = Migration {
-    number: 105,
+    number: 40,
     name: "presences",
     sql: "
 CREATE TABLE presences (

@@ -8,7 +8,7 @@ use crate::people::sealing;
 
 /// The tables of people, their sessions and their links. `people` has no account, since a person may have several.
 pub const MIGRATION: Migration = Migration {
-    number: 78,
+    number: 37,
     name: "people",
     sql: "
 CREATE TABLE people (
@@ -16,7 +16,9 @@ CREATE TABLE people (
     email TEXT NOT NULL UNIQUE,
     password TEXT NOT NULL,
     password_at BIGINT NOT NULL,
-    created_at BIGINT NOT NULL
+    created_at BIGINT NOT NULL,
+    signature BLOB NOT NULL DEFAULT x'',
+    proven BIGINT NOT NULL DEFAULT 1
 ) STRICT;
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY,
@@ -27,7 +29,10 @@ CREATE TABLE sessions (
     created_at BIGINT NOT NULL,
     seen_at BIGINT NOT NULL,
     browser TEXT NOT NULL,
-    address TEXT NOT NULL
+    address TEXT NOT NULL,
+    via TEXT NOT NULL DEFAULT 'password',
+    confirmed_at BIGINT NOT NULL DEFAULT 0,
+    mark BLOB NOT NULL DEFAULT x''
 ) STRICT;
 CREATE INDEX sessions_user ON sessions (account_id, user_id);
 CREATE INDEX sessions_person ON sessions (person_id, created_at);
@@ -39,7 +44,10 @@ CREATE TABLE one_time_tokens (
     user_id TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
-    used_at BIGINT NOT NULL
+    used_at BIGINT NOT NULL,
+    new_password TEXT NOT NULL DEFAULT '',
+    shown BIGINT NOT NULL DEFAULT 0,
+    mark BLOB NOT NULL DEFAULT x''
 ) STRICT;
 CREATE INDEX one_time_tokens_user ON one_time_tokens (account_id, user_id);
 CREATE INDEX one_time_tokens_age ON one_time_tokens (account_id, expires_at);

@@ -72,7 +72,7 @@ pub(crate) fn forget(tx: &mut Tx, ctx: &Ctx, user: &str) -> Result<()> {
 
 /// The table of preferences.
 pub const MIGRATION: Migration = Migration {
-    number: 96,
+    number: 39,
     name: "preferences",
     sql: "
 CREATE TABLE preferences (

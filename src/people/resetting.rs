@@ -109,7 +109,6 @@ pub(crate) fn replace_password(tx: &mut Tx, ctx: &Ctx, user: User, hash: &str) -
 pub struct MailReset {
     email: String,
     /// Whether the request came from an IP address from which the person has signed in.
-    #[serde(default)]
     is_known: bool,
 }
 

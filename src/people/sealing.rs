@@ -10,23 +10,7 @@ use engine::error::{Error, Result};
 use engine::secrets::signing::Proof;
 use engine::secrets::vault::Vault;
 use sha2::{Digest, Sha256};
-use store::{Migration, Tx};
-
-/// The columns of the signatures, and the index of enrolments that were not completed.
-pub const MIGRATION: Migration = Migration {
-    number: 100,
-    name: "signed people and replaced secrets",
-    sql: "
--- sqlite
-ALTER TABLE people ADD COLUMN signature BLOB NOT NULL DEFAULT x'';
-ALTER TABLE old_key_secrets ADD COLUMN signature BLOB NOT NULL DEFAULT x'';
--- postgres
-ALTER TABLE people ADD COLUMN signature BLOB NOT NULL DEFAULT ''::BLOB;
-ALTER TABLE old_key_secrets ADD COLUMN signature BLOB NOT NULL DEFAULT ''::BLOB;
--- both
-CREATE INDEX second_factors_unfinished ON second_factors (created_at) WHERE confirmed_at = 0;
-",
-};
+use store::Tx;
 
 /// How many people are read at a time.
 const BATCH: i64 = 200;
@@ -128,7 +112,7 @@ fn text(tx: &mut Tx, person: &str) -> Result<Option<(String, Vec<u8>)>> {
         Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string(), row.bytes(2)?.to_vec(), row.int(3)? != 0))
     })?;
     let Some((email, password, signature, is_proven)) = found else { return Ok(None) };
-    // People of earlier versions are proven.
+    // Most people are proven.
     let proven = if is_proven { "" } else { "unproven\n" };
     let mut text = format!("person of Kantoor\n{person}\n{email}\n{password}\n{proven}");
     let sql = "SELECT id, method, secret, credential FROM second_factors WHERE person_id = $1 AND confirmed_at > 0

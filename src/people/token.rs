@@ -11,7 +11,7 @@ use engine::random;
 use engine::record::Kind;
 use engine::secrets::vault::Vault;
 use engine::site::Site;
-use store::{Migration, Row, Tx};
+use store::{Row, Tx};
 
 use crate::people::status::Status;
 use crate::people::{LINK_INVALID, entrances};
@@ -97,26 +97,6 @@ impl Purpose {
         }
     }
 }
-
-/// A new password waits for the second factor of the person.
-pub const MIGRATION: Migration = Migration {
-    number: 123,
-    name: "new passwords that wait for a second factor",
-    sql: "
-ALTER TABLE one_time_tokens ADD COLUMN new_password TEXT NOT NULL DEFAULT '';
-",
-};
-
-/// A link that its sender could read proves nothing about the e-mail address, nor does a password that was chosen with it. People
-/// of earlier versions keep theirs.
-pub const SHOWN: Migration = Migration {
-    number: 125,
-    name: "links that were shown",
-    sql: "
-ALTER TABLE one_time_tokens ADD COLUMN shown BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE people ADD COLUMN proven BIGINT NOT NULL DEFAULT 1;
-",
-};
 
 /// A link.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use engine::context::Ctx;
 use engine::error::{Error, FieldErrors, Result};
 use engine::record;
 use engine::record::{ALL, COMPUTED, Email, INPUT, Model, NOWHERE, REQUIRED, Record, Rules};
-use engine::text::{check_line, check_name};
+use engine::text::check_name;
 use engine::who::Who;
 use store::{Migration, Tx};
 
@@ -36,9 +36,7 @@ impl Model for User {
     const MOST: i64 = 1000;
 
     fn check(&self, faults: &mut FieldErrors) {
-        // A name of an earlier version stays until somebody changes it.
-        let check = if self.base.id.is_empty() { check_name } else { check_line };
-        faults.take("name", check(&self.name));
+        faults.take("name", check_name(&self.name));
     }
 
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
@@ -140,7 +138,7 @@ fn of_person(tx: &mut Tx, person: &str, status: Status) -> Result<Vec<(i64, User
 }
 
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
-    number: 77,
+    number: 36,
     name: "users",
     sql: "
 CREATE TABLE users (
@@ -163,5 +161,6 @@ CREATE INDEX users_name ON users (account_id, name, id);
 CREATE INDEX users_role ON users (account_id, role, created_at, id);
 CREATE INDEX users_status ON users (account_id, status, created_at, id);
 CREATE INDEX users_person ON users (person_id, created_at, id);
+CREATE INDEX users_email_folded ON users (account_id, lower(email), created_at, id);
 ",
 }];

@@ -192,21 +192,21 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-const MIGRATIONS: &[Migration] = &[CREATE, CUSTOM_FIELDS];
-
-const CUSTOM_FIELDS: Migration = Migration {
-    number: 30,
-    name: "custom fields of clients",
-    sql: "ALTER TABLE clients ADD COLUMN custom_fields TEXT NOT NULL DEFAULT '';",
-};
-
-const CREATE: Migration = Migration {
-    number: 10,
+/// `clients_of_owner` serves deleting a user: PostgreSQL would choose another index.
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 22,
     name: "clients",
     sql: concat!(
-        create_contacts!("clients", "    external_id TEXT NOT NULL,\n"),
+        create_contacts!(
+            "clients",
+            "    external_id TEXT NOT NULL,
+    owner_id TEXT NOT NULL DEFAULT '',
+"
+        ),
         "CREATE INDEX clients_external ON clients (account_id, external_id, created_at, id);
 CREATE UNIQUE INDEX clients_external_once ON clients (account_id, external_id) WHERE external_id <> '';
+CREATE INDEX clients_owner ON clients (account_id, owner_id, created_at, id);
+CREATE INDEX clients_of_owner ON clients (account_id, owner_id) WHERE owner_id <> '';
 "
     ),
-};
+}];

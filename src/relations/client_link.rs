@@ -88,16 +88,8 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-const MIGRATIONS: &[Migration] = &[CREATE, BY_PERSON];
-
-const BY_PERSON: Migration = Migration {
-    number: 59,
-    name: "client links by person",
-    sql: "CREATE INDEX client_links_client ON client_links (account_id, client_id);",
-};
-
-const CREATE: Migration = Migration {
-    number: 12,
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 24,
     name: "client links",
     sql: "
 CREATE TABLE client_links (
@@ -114,5 +106,6 @@ CREATE TABLE client_links (
     UNIQUE (account_id, company_id, client_id)
 ) STRICT;
 CREATE INDEX client_links_company ON client_links (account_id, company_id, created_at, id);
+CREATE INDEX client_links_client ON client_links (account_id, client_id);
 ",
-};
+}];

@@ -131,12 +131,14 @@ CREATE TABLE ", $table, " (
     email_reminders TEXT NOT NULL,
     mail_salutation TEXT NOT NULL,
     debtor_number TEXT NOT NULL,
+    custom_fields TEXT NOT NULL DEFAULT '',
 ", $($own,)? "    PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX ", $table, "_created ON ", $table, " (account_id, created_at, id);
 CREATE INDEX ", $table, "_type ON ", $table, " (account_id, type, created_at, id);
 CREATE INDEX ", $table, "_company ON ", $table, " (account_id, company_name, id);
 CREATE INDEX ", $table, "_lastname ON ", $table, " (account_id, lastname, id);
+CREATE INDEX ", $table, "_email ON ", $table, " (account_id, lower(email), created_at, id);
 "
         )
     };

@@ -59,7 +59,7 @@ pub fn resource() -> Resource {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 8,
+    number: 25,
     name: "notes",
     sql: "
 CREATE TABLE notes (

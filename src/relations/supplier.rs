@@ -75,12 +75,4 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-const MIGRATIONS: &[Migration] = &[CREATE, CUSTOM_FIELDS];
-
-const CUSTOM_FIELDS: Migration = Migration {
-    number: 31,
-    name: "custom fields of suppliers",
-    sql: "ALTER TABLE suppliers ADD COLUMN custom_fields TEXT NOT NULL DEFAULT '';",
-};
-
-const CREATE: Migration = Migration { number: 11, name: "suppliers", sql: create_contacts!("suppliers") };
+const MIGRATIONS: &[Migration] = &[Migration { number: 23, name: "suppliers", sql: create_contacts!("suppliers") }];

@@ -269,7 +269,7 @@ fn move_to(call: Call) -> Result<Work> {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 16,
+    number: 28,
     name: "deals",
     sql: "
 CREATE TABLE deals (
@@ -286,6 +286,7 @@ CREATE TABLE deals (
     phase_id TEXT NOT NULL,
     client_id TEXT NOT NULL,
     expected_close_date TEXT NOT NULL,
+    assignee_id TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX deals_created ON deals (account_id, created_at, id);
@@ -296,5 +297,7 @@ CREATE INDEX deals_status ON deals (account_id, status, created_at, id);
 CREATE INDEX deals_pipeline ON deals (account_id, pipeline_id, created_at, id);
 CREATE INDEX deals_phase ON deals (account_id, phase_id, created_at, id);
 CREATE INDEX deals_client ON deals (account_id, client_id, created_at, id);
+CREATE INDEX deals_assignee ON deals (account_id, assignee_id, created_at, id);
+CREATE INDEX deals_priority ON deals (account_id, priority, created_at, id);
 ",
 }];

@@ -41,7 +41,7 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 15,
+    number: 29,
     name: "deal sources",
     sql: "
 CREATE TABLE deal_sources (

@@ -223,7 +223,7 @@ fn delete_phase(call: Call) -> Result<Work> {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 13,
+    number: 26,
     name: "pipelines",
     sql: "
 CREATE TABLE pipelines (
@@ -242,7 +242,7 @@ CREATE INDEX pipelines_order ON pipelines (account_id, \"order\", id);
 }];
 
 const PHASES: &[Migration] = &[Migration {
-    number: 14,
+    number: 27,
     name: "phases",
     sql: "
 CREATE TABLE phases (

@@ -38,7 +38,7 @@ pub fn resource(delete: Handler) -> Resource {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 6,
+    number: 30,
     name: "products",
     sql: "
 CREATE TABLE products (

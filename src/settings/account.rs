@@ -138,7 +138,7 @@ pub(crate) struct Differences {
 }
 
 /// Compares the row of an account with the first line of its log, or with that of its last change, and with the last line about
-/// its closing. Accounts of an earlier version have no such lines. A time zone that is not known is not compared: it is another
+/// its closing. A log without them is another problem. A time zone that is not known is not compared: it is another
 /// problem, and the account has UTC in its place.
 pub(crate) fn differences(tx: &mut Tx, account: &Account, knows_zone: bool) -> Result<Differences> {
     let number = account.number;

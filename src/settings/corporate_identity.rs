@@ -152,7 +152,7 @@ fn patch(call: Call) -> Result<Work> {
     let id = named.id.clone();
     logo::redraw_first(records::patch::<CorporateIdentity>, call, named, move |tx, ctx, call| {
         let before: CorporateIdentity = records::find_to_change(tx, ctx, call)?;
-        // A logo from an earlier version is kept, and is re-encoded before it is printed.
+        // The logo that it has was re-encoded before.
         Ok(before.logo_file_id.0 != id)
     })
 }
@@ -186,7 +186,7 @@ pub fn guard_logo(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 29,
+    number: 18,
     name: "corporate identities",
     sql: "
 CREATE TABLE corporate_identities (

@@ -128,7 +128,7 @@ impl CustomField {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 27,
+    number: 19,
     name: "custom fields",
     sql: "
 CREATE TABLE custom_fields (

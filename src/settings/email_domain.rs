@@ -141,10 +141,8 @@ fn verify(call: Call) -> Result<Work> {
     }))
 }
 
-const MIGRATIONS: &[Migration] = &[CREATE, VERIFIED];
-
-const CREATE: Migration = Migration {
-    number: 26,
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 20,
     name: "e-mail domains",
     sql: "
 CREATE TABLE email_domains (
@@ -157,28 +155,18 @@ CREATE TABLE email_domains (
     subdomain TEXT NOT NULL,
     status TEXT NOT NULL,
     type TEXT NOT NULL,
+    host TEXT NOT NULL DEFAULT '',
+    txt_name TEXT NOT NULL DEFAULT '',
+    txt_value TEXT NOT NULL DEFAULT '',
+    verified_by TEXT NOT NULL DEFAULT 'nobody',
+    checked_at BIGINT NOT NULL DEFAULT 0,
+    check_result TEXT NOT NULL DEFAULT '',
+    missing_since BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX email_domains_created ON email_domains (account_id, created_at, id);
 CREATE INDEX email_domains_status ON email_domains (account_id, status, created_at, id);
 CREATE UNIQUE INDEX email_domains_once ON email_domains (account_id, domain, subdomain);
-",
-};
-
-/// Statuses from before prove nothing: `verified_by` is `nobody` until a check.
-const VERIFIED: Migration = Migration {
-    number: 84,
-    name: "verification of e-mail domains",
-    sql: "
-ALTER TABLE email_domains ADD COLUMN host TEXT NOT NULL DEFAULT '';
-ALTER TABLE email_domains ADD COLUMN txt_name TEXT NOT NULL DEFAULT '';
-ALTER TABLE email_domains ADD COLUMN txt_value TEXT NOT NULL DEFAULT '';
-ALTER TABLE email_domains ADD COLUMN verified_by TEXT NOT NULL DEFAULT 'nobody';
-ALTER TABLE email_domains ADD COLUMN checked_at BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE email_domains ADD COLUMN check_result TEXT NOT NULL DEFAULT '';
-ALTER TABLE email_domains ADD COLUMN missing_since BIGINT NOT NULL DEFAULT 0;
-UPDATE email_domains SET host = lower(CASE WHEN subdomain = '' THEN domain ELSE subdomain || '.' || domain END);
-UPDATE email_domains SET txt_name = '_kantoor.' || host, txt_value = 'kantoor-verification=' || id;
 CREATE UNIQUE INDEX email_domains_verified ON email_domains (host) WHERE verified_by <> 'nobody';
 ",
-};
+}];

@@ -45,7 +45,7 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 25,
+    number: 21,
     name: "payment terms",
     sql: "
 CREATE TABLE payment_terms (

@@ -154,7 +154,7 @@ pub fn all(tx: &mut Tx, ctx: &Ctx) -> Result<Arc<[TaxRate]>> {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 24,
+    number: 17,
     name: "tax rates",
     sql: "
 CREATE TABLE tax_rates (
@@ -174,5 +174,6 @@ CREATE TABLE tax_rates (
 CREATE INDEX tax_rates_created ON tax_rates (account_id, created_at, id);
 CREATE INDEX tax_rates_context ON tax_rates (account_id, context, created_at, id);
 CREATE UNIQUE INDEX tax_rates_code ON tax_rates (account_id, code);
+CREATE INDEX tax_rates_type ON tax_rates (account_id, type, created_at, id);
 ",
 }];

@@ -209,11 +209,9 @@ pub fn resource() -> Resource {
         .verb(Verb::Patch, |call| records::patch_checked(call, check_status))
 }
 
-const MIGRATIONS: &[Migration] = &[TICKETS, LAST_MESSAGES];
-
 /// The table.
-const TICKETS: Migration = Migration {
-    number: 20,
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 42,
     name: "tickets",
     sql: "
 CREATE TABLE tickets (
@@ -232,6 +230,9 @@ CREATE TABLE tickets (
     project_id TEXT NOT NULL,
     source TEXT NOT NULL,
     closed_at BIGINT NOT NULL,
+    assignee_id TEXT NOT NULL DEFAULT '',
+    last_message_at BIGINT NOT NULL DEFAULT 0,
+    last_message_from TEXT NOT NULL DEFAULT 'nobody',
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX tickets_created ON tickets (account_id, created_at, id);
@@ -241,23 +242,9 @@ CREATE INDEX tickets_status ON tickets (account_id, status, created_at, id);
 CREATE INDEX tickets_priority ON tickets (account_id, priority, created_at, id);
 CREATE INDEX tickets_client ON tickets (account_id, client_id, created_at, id);
 CREATE INDEX tickets_project ON tickets (account_id, project_id, created_at, id);
-",
-};
-
-/// The last reply of each ticket.
-const LAST_MESSAGES: Migration = Migration {
-    number: 99,
-    name: "last messages of tickets",
-    sql: "
-ALTER TABLE tickets ADD COLUMN last_message_at BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE tickets ADD COLUMN last_message_from TEXT NOT NULL DEFAULT 'nobody';
-UPDATE tickets SET
-    last_message_at = coalesce((SELECT max(messages.created_at) FROM ticket_messages messages
-        WHERE messages.account_id = tickets.account_id AND messages.ticket_id = tickets.id AND messages.type = 'reply'), created_at),
-    last_message_from = coalesce((SELECT CASE messages.direction WHEN 'in' THEN 'client' ELSE 'staff' END FROM ticket_messages messages
-        WHERE messages.account_id = tickets.account_id AND messages.ticket_id = tickets.id AND messages.type = 'reply'
-        ORDER BY messages.created_at DESC, messages.id DESC LIMIT 1), 'nobody');
+CREATE INDEX tickets_assignee ON tickets (account_id, assignee_id, created_at, id);
 CREATE INDEX tickets_messages ON tickets (account_id, last_message_at, id);
 CREATE INDEX tickets_waiting ON tickets (account_id, assignee_id) WHERE closed_at = 0 AND last_message_from <> 'staff';
+CREATE INDEX tickets_email ON tickets (account_id, lower(client_email), created_at, id);
 ",
-};
+}];

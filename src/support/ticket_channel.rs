@@ -50,7 +50,7 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 21,
+    number: 45,
     name: "ticket channels",
     sql: "
 CREATE TABLE ticket_channels (

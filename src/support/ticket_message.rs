@@ -374,7 +374,7 @@ fn split(emails: &str) -> Vec<String> {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 22,
+    number: 43,
     name: "ticket messages",
     sql: "
 CREATE TABLE ticket_messages (

@@ -158,11 +158,10 @@ fn delete(call: Call) -> Result<Work> {
     }))
 }
 
-const MIGRATIONS: &[Migration] = &[
-    Migration {
-        number: 19,
-        name: "ticket statuses",
-        sql: "
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 44,
+    name: "ticket statuses",
+    sql: "
 CREATE TABLE ticket_statuses (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -177,17 +176,7 @@ CREATE TABLE ticket_statuses (
 ) STRICT;
 CREATE INDEX ticket_statuses_order ON ticket_statuses (account_id, \"order\", id);
 CREATE INDEX ticket_statuses_active ON ticket_statuses (account_id, active, \"order\", id);
-",
-    },
-    // Where two statuses have the same name, the id is appended to that of the later one; tickets keep the first.
-    Migration {
-        number: 44,
-        name: "ticket statuses have names of their own",
-        sql: "
-UPDATE ticket_statuses SET name = substr(name, 1, 60) || ' ' || id
-WHERE EXISTS (SELECT 1 FROM ticket_statuses other WHERE other.account_id = ticket_statuses.account_id
-              AND other.name = ticket_statuses.name AND other.id < ticket_statuses.id);
 CREATE UNIQUE INDEX ticket_statuses_name ON ticket_statuses (account_id, name);
+CREATE INDEX ticket_statuses_role ON ticket_statuses (account_id, role, \"order\", id);
 ",
-    },
-];
+}];

@@ -382,7 +382,7 @@ fn cell(json: &str) -> Cell {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 113,
+    number: 62,
     name: "exports",
     sql: "
 CREATE TABLE exports (

@@ -289,7 +289,7 @@ impl Import {
 
 /// The table of imports.
 pub const MIGRATIONS: &[Migration] = &[Migration {
-    number: 114,
+    number: 63,
     name: "imports",
     sql: "
 CREATE TABLE imports (
@@ -330,6 +330,8 @@ CREATE TABLE imports (
     ended_at BIGINT NOT NULL,
     author_type TEXT NOT NULL,
     author_id TEXT NOT NULL,
+    warnings TEXT NOT NULL DEFAULT '',
+    warning_count BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX imports_created ON imports (account_id, created_at, id);

@@ -177,21 +177,9 @@ pub fn forget(tx: &mut Tx, ctx: &Ctx, import: &str) -> Result<()> {
     Ok(())
 }
 
-/// The ids of records elsewhere, and what the check warns of.
-pub const SOURCES: Migration = Migration {
-    number: 128,
-    name: "ids of imported records elsewhere",
-    sql: "
-ALTER TABLE import_lines ADD COLUMN source_id TEXT NOT NULL DEFAULT '';
-CREATE INDEX import_lines_source ON import_lines (account_id, record_table, source_id) WHERE source_id <> '';
-ALTER TABLE imports ADD COLUMN warnings TEXT NOT NULL DEFAULT '';
-ALTER TABLE imports ADD COLUMN warning_count BIGINT NOT NULL DEFAULT 0;
-",
-};
-
 /// The table of lines.
 pub const MIGRATION: Migration = Migration {
-    number: 115,
+    number: 64,
     name: "lines of imports",
     sql: "
 CREATE TABLE import_lines (
@@ -204,8 +192,10 @@ CREATE TABLE import_lines (
     record_version BIGINT NOT NULL,
     outcome TEXT NOT NULL,
     message TEXT NOT NULL,
+    source_id TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account_id, import_id, line, part)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX import_lines_outcome ON import_lines (account_id, import_id, outcome, line, part);
+CREATE INDEX import_lines_source ON import_lines (account_id, record_table, source_id) WHERE source_id <> '';
 ",
 };

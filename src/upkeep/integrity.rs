@@ -163,11 +163,7 @@ impl<'i> Inspection<'i> {
             self.relations(account);
             self.flows(account);
             self.numbers(account);
-            self.payments(account);
-            // A backup of an earlier version has no such table.
-            if tables.iter().any(|table| table == "revenue_months") {
-                self.revenue(account);
-            }
+            self.revenue(account);
             self.vault.into_iter().for_each(|vault| self.secrets(account, vault));
             self.vault.into_iter().for_each(|vault| self.old_secrets(account, vault));
             self.vault.into_iter().for_each(|_| self.persons(account));

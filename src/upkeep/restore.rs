@@ -13,9 +13,9 @@ use blobs::Blobs;
 use engine::clock::Clock;
 use engine::config::Config;
 use engine::error::Error;
+use engine::secrets;
 use engine::secrets::key_file::KeySource;
 use engine::secrets::vault::Vault;
-use engine::{heads, secrets};
 use store::{Database, Options, Store, TemporaryDatabase};
 use tokio::runtime::Handle;
 
@@ -162,7 +162,7 @@ impl Restoring<'_> {
             ));
         }
         if schema < newest {
-            // Its secrets need their key as those of the newest do; a schema from before the secrets needs none.
+            // Its secrets need their key as those of the newest do.
             let (_, has_other_key) = load_keys(&store, self.config, unpacked.key.as_deref());
             let (checked, notes) = (self.verify_older(&store, unpacked), vec![older(schema)]);
             return Ok(Verified { checked, id: None, notes, has_other_key });
@@ -182,9 +182,6 @@ impl Restoring<'_> {
                 None
             }
         };
-        if let Some(vault) = &vault {
-            heads::accept_earlier(&store, vault).map_err(told)?;
-        }
         let inspection = Inspection::new(&store, contents, self.runtime, self.witness).with_keys(vault.as_ref());
         let mut checked = inspection.run(None).map_err(told)?;
         checked.problems += lacking;

@@ -34,7 +34,7 @@ pub(crate) const MEMBERS: &[Part] = &[
         "The id of the key or the user that made the change, `flow` and the id of the flow, `operator`, or the name of a job.",
     ),
     Part("actor_type", "string", "`user`, `key`, `flow`, `job`, `visitor` or `operator`."),
-    Part("actor_name", "string", "The name of the actor at that moment; empty for events of earlier versions."),
+    Part("actor_name", "string", "The name of the actor at that moment; empty if the record was erased."),
 ];
 
 const AFTER: Part = Part("after", "integer 0 9223372036854775807", "Only events with a higher sequence number.");

@@ -159,63 +159,12 @@ pub fn queue(
     Ok(delivery)
 }
 
-const MIGRATIONS: &[Migration] = &[CREATE, TRIED, RECORDED];
-
 /// `due_at` is when the delivery needs attention: the next attempt, or the end of the lease of the current one; 0 when
 /// it has ended.
-const CREATE: Migration = Migration {
-    number: 48,
-    name: "webhook_deliveries",
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 60,
+    name: "webhook deliveries",
     sql: "
-CREATE TABLE webhook_deliveries (
-    account_id BIGINT NOT NULL REFERENCES accounts (id),
-    id TEXT NOT NULL,
-    created_at BIGINT NOT NULL,
-    updated_at BIGINT NOT NULL,
-    version BIGINT NOT NULL,
-    endpoint_id TEXT NOT NULL,
-    event TEXT NOT NULL,
-    seq BIGINT NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('queued', 'sending', 'retrying', 'delivered', 'failed')),
-    attempts BIGINT NOT NULL,
-    response_status BIGINT NOT NULL,
-    response_body TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    duration_ms BIGINT NOT NULL,
-    next_attempt_at BIGINT NOT NULL,
-    resend_of TEXT NOT NULL,
-    happened_at BIGINT NOT NULL,
-    due_at BIGINT NOT NULL,
-    claim BIGINT NOT NULL,
-    PRIMARY KEY (account_id, id)
-) STRICT;
-CREATE INDEX webhook_deliveries_created ON webhook_deliveries (account_id, endpoint_id, created_at, id);
-CREATE INDEX webhook_deliveries_status ON webhook_deliveries (account_id, endpoint_id, status, created_at, id);
-CREATE INDEX webhook_deliveries_event ON webhook_deliveries (account_id, endpoint_id, event, created_at, id);
-CREATE INDEX webhook_deliveries_due ON webhook_deliveries (account_id, endpoint_id, due_at, id) WHERE due_at > 0;
-CREATE INDEX webhook_deliveries_old ON webhook_deliveries (account_id, created_at);
-",
-};
-
-const TRIED: Migration = Migration {
-    number: 73,
-    name: "deliveries to be tried",
-    sql: "
-CREATE INDEX webhook_deliveries_tried ON webhook_deliveries (updated_at) WHERE status IN ('queued', 'retrying');
-",
-};
-
-/// SQLite cannot change the check of a column.
-const RECORDED: Migration = Migration {
-    number: 83,
-    name: "recorded deliveries",
-    sql: "
--- postgres
-ALTER TABLE webhook_deliveries DROP CONSTRAINT webhook_deliveries_status_check;
-ALTER TABLE webhook_deliveries ADD CONSTRAINT webhook_deliveries_status_check
-    CHECK (status IN ('queued', 'sending', 'retrying', 'delivered', 'failed', 'recorded'));
--- sqlite
-ALTER TABLE webhook_deliveries RENAME TO webhook_deliveries_before;
 CREATE TABLE webhook_deliveries (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -240,12 +189,6 @@ CREATE TABLE webhook_deliveries (
     lost BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (account_id, id)
 ) STRICT;
-INSERT INTO webhook_deliveries (account_id, id, created_at, updated_at, version, endpoint_id, event, seq, status, attempts,
-    response_status, response_body, reason, duration_ms, next_attempt_at, resend_of, happened_at, due_at, claim, node, lost)
-SELECT account_id, id, created_at, updated_at, version, endpoint_id, event, seq, status, attempts,
-    response_status, response_body, reason, duration_ms, next_attempt_at, resend_of, happened_at, due_at, claim, node, lost
-FROM webhook_deliveries_before;
-DROP TABLE webhook_deliveries_before;
 CREATE INDEX webhook_deliveries_created ON webhook_deliveries (account_id, endpoint_id, created_at, id);
 CREATE INDEX webhook_deliveries_status ON webhook_deliveries (account_id, endpoint_id, status, created_at, id);
 CREATE INDEX webhook_deliveries_event ON webhook_deliveries (account_id, endpoint_id, event, created_at, id);
@@ -253,6 +196,5 @@ CREATE INDEX webhook_deliveries_due ON webhook_deliveries (account_id, endpoint_
 CREATE INDEX webhook_deliveries_old ON webhook_deliveries (account_id, created_at);
 CREATE INDEX webhook_deliveries_node ON webhook_deliveries (node) WHERE status = 'sending';
 CREATE INDEX webhook_deliveries_tried ON webhook_deliveries (updated_at) WHERE status IN ('queued', 'retrying');
--- both
 ",
-};
+}];

@@ -407,34 +407,9 @@ fn sealed(ctx: &Ctx, column: SecretColumn, id: &str, secret: &str) -> Result<Sea
     Ok(sealed)
 }
 
-const MIGRATIONS: &[Migration] = &[TABLES, BREAKER, AUTHORS];
-
-/// Endpoints from before they had authors keep receiving everything: the operator is their author.
-const AUTHORS: Migration = Migration {
-    number: 81,
-    name: "authors of webhook endpoints",
-    sql: "
-ALTER TABLE webhook_endpoints ADD COLUMN author_type TEXT NOT NULL DEFAULT 'operator';
-ALTER TABLE webhook_endpoints ADD COLUMN author_id TEXT NOT NULL DEFAULT '';
-",
-};
-
-/// The columns of the circuit breaker.
-const BREAKER: Migration = Migration {
-    number: 63,
-    name: "webhook breaker",
-    sql: "
-ALTER TABLE webhook_cursors ADD COLUMN failures BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE webhook_cursors ADD COLUMN next_probe_at BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE webhook_cursors ADD COLUMN healed_at BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE webhook_endpoints ADD COLUMN failing_since BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE webhook_endpoints ADD COLUMN next_probe_at BIGINT NOT NULL DEFAULT 0;
-",
-};
-
-const TABLES: Migration = Migration {
-    number: 47,
-    name: "webhook_endpoints",
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 59,
+    name: "webhook endpoints",
     sql: "
 CREATE TABLE webhook_endpoints (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
@@ -451,6 +426,10 @@ CREATE TABLE webhook_endpoints (
     secret TEXT NOT NULL,
     old_secret TEXT NOT NULL,
     old_secret_until BIGINT NOT NULL,
+    failing_since BIGINT NOT NULL DEFAULT 0,
+    next_probe_at BIGINT NOT NULL DEFAULT 0,
+    author_type TEXT NOT NULL DEFAULT 'operator',
+    author_id TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX webhook_endpoints_created ON webhook_endpoints (account_id, created_at, id);
@@ -461,10 +440,13 @@ CREATE TABLE webhook_cursors (
     sent_seq BIGINT NOT NULL,
     succeeded_at BIGINT NOT NULL,
     failing_since BIGINT NOT NULL,
+    failures BIGINT NOT NULL DEFAULT 0,
+    next_probe_at BIGINT NOT NULL DEFAULT 0,
+    healed_at BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (account_id, endpoint_id)
 ) STRICT, WITHOUT ROWID;
 ",
-};
+}];
 
 #[cfg(test)]
 mod tests {

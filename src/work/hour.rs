@@ -231,11 +231,10 @@ pub(crate) fn guard_user(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     }
 }
 
-const MIGRATIONS: &[Migration] = &[
-    Migration {
-        number: 18,
-        name: "project hours",
-        sql: "
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 32,
+    name: "project hours",
+    sql: "
 CREATE TABLE project_hours (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -248,30 +247,22 @@ CREATE TABLE project_hours (
     status TEXT NOT NULL,
     activity_name TEXT NOT NULL,
     project_id TEXT NOT NULL,
+    user_id TEXT NOT NULL DEFAULT '',
+    invoice_id TEXT NOT NULL DEFAULT '',
+    rejected_reason TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX project_hours_created ON project_hours (account_id, project_id, created_at, id);
 CREATE INDEX project_hours_id ON project_hours (account_id, project_id, id);
 CREATE INDEX project_hours_date ON project_hours (account_id, project_id, date, id);
 CREATE INDEX project_hours_status ON project_hours (account_id, project_id, status, created_at, id);
-",
-    },
-    // The last index serves deleting a draft: PostgreSQL would choose another one.
-    Migration {
-        number: 129,
-        name: "invoices of hours",
-        sql: "
-ALTER TABLE project_hours ADD COLUMN invoice_id TEXT NOT NULL DEFAULT '';
+CREATE INDEX project_hours_user ON project_hours (account_id, user_id, created_at, id);
+CREATE INDEX project_hours_all ON project_hours (account_id, created_at, id);
+CREATE INDEX project_hours_dates ON project_hours (account_id, date, id);
+CREATE INDEX project_hours_dated ON project_hours (account_id, date, created_at, id);
+CREATE INDEX project_hours_statuses ON project_hours (account_id, status, created_at, id);
 CREATE INDEX project_hours_billed ON project_hours (account_id, project_id, invoice_id, created_at, id);
 CREATE INDEX project_hours_invoice ON project_hours (account_id, invoice_id, created_at, id);
 CREATE INDEX project_hours_of_invoice ON project_hours (account_id, invoice_id) WHERE invoice_id <> '';
 ",
-    },
-    Migration {
-        number: 132,
-        name: "reasons of rejected hours",
-        sql: "
-ALTER TABLE project_hours ADD COLUMN rejected_reason TEXT NOT NULL DEFAULT '';
-",
-    },
-];
+}];

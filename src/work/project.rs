@@ -83,7 +83,7 @@ pub fn resource() -> Resource {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 17,
+    number: 31,
     name: "projects",
     sql: "
 CREATE TABLE projects (

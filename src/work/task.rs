@@ -86,7 +86,7 @@ fn set_status(call: Call, status: Status, event: &'static str) -> Result<Work> {
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 7,
+    number: 33,
     name: "tasks",
     sql: "
 CREATE TABLE tasks (
@@ -104,6 +104,7 @@ CREATE TABLE tasks (
     client_id TEXT NOT NULL,
     project_id TEXT NOT NULL,
     deal_id TEXT NOT NULL,
+    assignee_id TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX tasks_created ON tasks (account_id, created_at, id);
@@ -114,5 +115,8 @@ CREATE INDEX tasks_status ON tasks (account_id, status, created_at, id);
 CREATE INDEX tasks_client ON tasks (account_id, client_id, created_at, id);
 CREATE INDEX tasks_project ON tasks (account_id, project_id, created_at, id);
 CREATE INDEX tasks_deal ON tasks (account_id, deal_id, created_at, id);
+CREATE INDEX tasks_assignee ON tasks (account_id, assignee_id, created_at, id);
+CREATE INDEX tasks_due ON tasks (account_id, deadline, assignee_id) WHERE status = 'open' AND deadline <> '';
+CREATE INDEX tasks_of_deal ON tasks (account_id, deal_id) WHERE status = 'open' AND deal_id <> '';
 ",
 }];

@@ -6,7 +6,6 @@ use std::time::Duration;
 use engine::accounts::NewKey;
 use engine::clock::Moment;
 use serde_json::json;
-use sha2::Digest;
 
 use crate::on_both;
 use crate::support::{Client, Db, Reply, Server};
@@ -95,21 +94,6 @@ fn an_idempotency_key_compares_json_values(db: Db) {
             .expect(200);
         assert_eq!(done.header("x-idempotent-replay"), if body.is_empty() { "" } else { "true" }, "{body}");
     }
-    // A key that was used before an upgrade still stands for the bytes of its request.
-    let body = r#"{"name": "old"}"#;
-    let first = send("old", body).expect(201);
-    let mut hasher = sha2::Sha256::new();
-    for part in ["POST", "/v1/products", body] {
-        hasher.update((part.len() as u64).to_be_bytes());
-        hasher.update(part);
-    }
-    let (account, as_sent) = (client.account, hasher.finalize().to_vec());
-    let forget = move |tx: &mut store::Tx| {
-        let sql = "UPDATE stored_answers SET fingerprint = $1 WHERE account_id = $2 AND key = 'old'";
-        tx.execute(sql, &[as_sent.as_slice().into(), account.into()]).map(drop)
-    };
-    server.app.store.write_now(account, forget).unwrap();
-    assert_eq!(send("old", body).expect(201).text, first.text);
 }
 
 fn responses_are_stored_for_a_day_of_the_account_clock(db: Db) {
@@ -177,8 +161,7 @@ fn detects_tampering_with_the_log(db: Db) {
     }
 }
 
-/// A draft has two events that show the same invoice; the second entry refers to the first, unless nodes of an older version
-/// may read it.
+/// A draft has two events that show the same invoice; the second entry refers to the first.
 fn events_that_show_the_same_share_their_data(db: Db) {
     let server = Server::start(db);
     let client = server.client();
@@ -189,8 +172,7 @@ fn events_that_show_the_same_share_their_data(db: Db) {
     assert_eq!(server.events(&client, before), ["invoice.created", "document.draft"]);
     let sql = "SELECT data_of FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq";
     let read = move |tx: &mut store::Tx| tx.all(sql, &[account.into(), before.into()], |row| row.int(0));
-    let is_shared = server.app.store.is_shared();
-    assert_eq!(server.app.store.read_now(read).unwrap(), [0, if is_shared { 0 } else { before + 1 }]);
+    assert_eq!(server.app.store.read_now(read).unwrap(), [0, before + 1]);
     let changes = client.get(&format!("/v1/changes?after={before}")).expect(200).data();
     assert_eq!(changes[0]["data"]["id"], draft.id());
     assert_eq!(changes[0]["data"], changes[1]["data"]);
@@ -200,9 +182,6 @@ fn events_that_show_the_same_share_their_data(db: Db) {
     };
     let whole = verdict("UPDATE log SET data_of = data_of WHERE account_id = $1 AND seq = $2");
     assert!(matches!(whole, engine::log::Verdict::Whole { .. }), "{whole:?}");
-    if is_shared {
-        return;
-    }
     for harm in [
         "UPDATE log SET data = ' ' WHERE account_id = $1 AND seq = $2",
         "UPDATE log SET data = '', data_of = data_of - 1 WHERE account_id = $1 AND seq = $2",

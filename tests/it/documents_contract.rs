@@ -35,7 +35,6 @@ on_both![
     restores_the_dates_of_a_document_that_lost_them,
     terms_default_to_those_of_the_account,
     the_invoices_of_a_subscription_have_the_terms_of_the_client,
-    a_migration_sets_missing_terms,
     an_invoice_can_be_created_as_paid,
     an_invoice_of_zero_is_paid_and_never_late,
     no_status_makes_an_invoice_of_zero_late,
@@ -157,34 +156,6 @@ fn the_invoices_of_a_subscription_have_the_terms_of_the_client(db: Db) {
     client.post("/v1/test-clock/advance", json!({"to": "2026-05-05T12:00:00Z"})).expect(200);
     let invoices = client.get(&format!("/v1/subscriptions/{made}/invoices")).expect(200).data();
     assert_eq!((&invoices[0]["invoice_date"], &invoices[0]["due_date"]), (&json!("2026-05-05"), &json!("2026-05-05")));
-}
-
-fn a_migration_sets_missing_terms(db: Db) {
-    let server = Server::start(db);
-    let client = server.client();
-    let (none, own) = (company(&client, json!({})), company(&client, json!({"payment_term": 60})));
-    let supplier = client.post("/v1/suppliers", json!({"company_name": "Molen"})).expect(201).id();
-    let migrations = engine::migrations::all();
-    let migration = migrations.iter().find(|migration| migration.name == "terms of clients").unwrap();
-    let mend = migration.sql.split(';').map(str::trim).filter(|statement| statement.starts_with("UPDATE"));
-    // 0 used to mean that there was no term.
-    let mut statements = vec![
-        "UPDATE clients SET payment_term = 0 WHERE payment_term = 14",
-        "UPDATE clients SET quote_expiration_days = 0",
-        "UPDATE suppliers SET payment_term = 0, quote_expiration_days = 0",
-    ];
-    statements.extend(mend);
-    assert_eq!(statements.len(), 7);
-    let run = move |tx: &mut store::Tx| statements.iter().try_for_each(|sql| tx.execute(sql, &[]).map(drop));
-    server.app.store.write_now(client.account, run).unwrap();
-    for (path, term) in [
-        (format!("/v1/clients/{none}"), 14),
-        (format!("/v1/clients/{own}"), 60),
-        (format!("/v1/suppliers/{supplier}"), 14),
-    ] {
-        let data = client.get(&path).data();
-        assert_eq!((&data["payment_term"], &data["quote_expiration_days"]), (&json!(term), &json!(30)), "{path}");
-    }
 }
 
 fn an_invoice_can_be_created_as_paid(db: Db) {

@@ -178,7 +178,7 @@ fn a_verified_domain_keeps_its_status_for_three_days_without_the_record(db: Db) 
     publish(&names, &made);
     let back = check(&client, &made);
     assert_eq!((&back["status"], &back["missing_since"]), (&json!("verified"), &Value::Null));
-    // As an earlier version left a domain that verified itself.
+    // One that nobody verified.
     names.records.lock().unwrap().clear();
     server.execute("UPDATE email_domains SET verified_by = 'nobody', missing_since = 0");
     assert_eq!(check(&client, &made)["status"], "pending");

@@ -419,20 +419,30 @@ fn restarts_a_loop_that_panics(db: Db) {
     assert_eq!(ready["checks"]["loops"], "failed: stuck", "{ready}");
 }
 
-/// The payloads of version 0.1: jobs that are queued during an upgrade run on the new version.
+/// The payloads of all published versions, from the first on: jobs that are queued during an upgrade run on the new version.
 fn queued_jobs_of_older_versions_are_readable(db: Db) {
     let server = Server::start(db);
     let account = server.client().account;
-    let print = r#"{"account":1,"document":"x","revision":1,"name":"x.pdf","created":0,"logo":"","qr":"","data":{}}"#;
     let payloads = [
         ("housekeeping", "{}"),
         ("days", "{}"),
         ("days", r#"{"at":1,"deaths":{"1":1},"set_aside":{}}"#),
         ("drop_content", r#"{"content":"x"}"#),
-        ("document_pdf", print),
         (
             "document_pdf",
-            r#"{"kind":"invoice","document":"x","revision":1,"title":"x","invoice_date":"2026-05-04","due_date":""}"#,
+            r#"{"kind":"workorder","document":"x","revision":1,"title":"x","invoice_date":"2026-05-04","due_date":"","size":0,
+                "payment":null,"answer":null}"#,
+        ),
+        (
+            "document_pdf",
+            r#"{"kind":"invoice","document":"x","revision":1,"title":"x","invoice_date":"2026-05-04","due_date":"","size":100,
+                "payment":{"status":"open","paid_at":null,"paid":0,"credited":0,"collection_date":"","collection_account":""},
+                "answer":null}"#,
+        ),
+        (
+            "document_pdf",
+            r#"{"kind":"quote","document":"x","revision":1,"title":"x","invoice_date":"2026-05-04","due_date":"","size":100,
+                "payment":null,"answer":{"status":"open","accepted_at":null,"accepted_by":"","rejected_at":null}}"#,
         ),
         ("deliver", r#"{"delivery":"x"}"#),
         ("import_run", r#"{"import":"x"}"#),
@@ -442,19 +452,17 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
         ("collect", r#"{"id":"x"}"#),
         ("provider_news", r#"{"id":"x","kind":"payment"}"#),
         ("provider_news", r#"{"id":"x","kind":"verification"}"#),
-        ("provider_news", r#"{"id":"x"}"#),
         ("verification", r#"{"id":"x"}"#),
         ("provider_cancel", r#"{"provider":"sandbox","external_id":"x"}"#),
         ("rename_ticket_status", r#"{"status":"x","old":"y"}"#),
-        ("hand_over", r#"{"batch":"x","message_id":"x","collections":[["x","y"]]}"#),
+        ("hand_over", r#"{"batch":"x","message_id":"x","date":"2026-05-04","collections":[["x","y"]]}"#),
         ("follow_client", r#"{"client":"x","after":[0,""]}"#),
-        ("mail_reset", r#"{"email":"x"}"#),
         ("mail_reset", r#"{"email":"x","is_known":true}"#),
         ("send_heads", "{}"),
         ("check_domain", r#"{"id":"x"}"#),
         (
             "match_flows",
-            r#"{"seq":1,"event":"x","entity_type":"","entity_id":"","depth":0,"chain":"","flows":[["x",1]]}"#,
+            r#"{"seq":1,"event":"x","entity_type":"","entity_id":"","depth":0,"chain":"","fired":false,"flows":[["x",1]]}"#,
         ),
         ("end_webhook_deliveries", r#"{"endpoint":"x"}"#),
     ];

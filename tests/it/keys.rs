@@ -21,8 +21,7 @@ on_both![
     a_revoked_key_stops_within_a_second_on_every_node,
     the_last_use_is_recorded_without_a_write_per_request,
     a_replay_shows_the_secret_to_its_own_caller_only,
-    keys_of_an_earlier_version_get_a_log_line,
-    a_replaced_secret_of_an_earlier_version_is_found,
+    a_key_without_a_log_line_is_not_accepted,
     commands_are_logged_as_the_operator,
     the_caller_is_described,
     keys_are_listed_in_order,
@@ -242,66 +241,17 @@ fn a_replay_shows_the_secret_to_its_own_caller_only(db: Db) {
     }
 }
 
-fn keys_of_an_earlier_version_get_a_log_line(db: Db) {
+/// A key whose row somebody inserted without more has the version 0.
+fn a_key_without_a_log_line_is_not_accepted(db: Db) {
     let binary = Binary::start(&db, "", &[]);
-    let (key, id) = (binary.client.key.clone(), binary.client.get("/v1/me").data()["key"]["id"].clone());
+    let key = binary.client.key.clone();
     drop(binary);
-    // As the earlier version left them.
     crate::integrity::spoil(&db, "UPDATE keys SET version = 0, updated_at = 0");
-    crate::integrity::spoil(&db, "DELETE FROM record_counts WHERE kind = 'api_key'");
     let refused = Binary::start(&db, &key, &[]);
     refused.client.get("/v1/api-keys").expect(401);
     drop(refused);
     let verified = said(&kantoor(&db, &["verify"]));
     assert!(verified.contains("PROBLEM: Changed outside the log: updated_at is"), "{verified}");
-    // The key file says that the database is from before.
-    crate::secrets::forget_schema(&db);
-    let binary = Binary::start(&db, &key, &[]);
-    let shown = binary.client.get("/v1/api-keys").expect(200).json();
-    assert_eq!((&shown["meta"]["total"], &shown["data"][0]["id"]), (&json!(1), &id));
-    let changes = binary.client.get("/v1/changes?limit=1000").expect(200).data();
-    let imported = changes.as_array().unwrap().iter().filter(|line| line["type"] == "api_key.imported");
-    assert_eq!(imported.map(|line| line["entity_id"].clone()).collect::<Vec<_>>(), [id]);
-    let verified = said(&kantoor(&db, &["verify"]));
-    assert!(verified.contains("  intact: ") && !verified.contains("PROBLEM"), "{verified}");
-}
-
-/// Lines of earlier versions do not tell which secret a key has. The upgrade adds one that does.
-fn a_replaced_secret_of_an_earlier_version_is_found(db: Db) {
-    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
-    let key = binary.client.key.clone();
-    let id = binary.client.post("/v1/api-keys", json!({"name": "Shop", "scopes": ["products.read"]})).expect(201).id();
-    drop(binary);
-    // As the earlier version left them.
-    let app = kantoor::opening::open(db.config()).unwrap();
-    let spoiled = app.store.write_now(1, |tx| {
-        let sql = "SELECT seq, data FROM log WHERE account_id = 1 AND entity_type = 'api_key'";
-        for (seq, data) in tx.all(sql, &[], |row| Ok::<_, store::Error>((row.int(0)?, row.text(1)?.to_string())))? {
-            let Some((before, rest)) = data.split_once("\"hash\":\"") else { continue };
-            let text = format!("{before}\"hash\":\"{}", &rest[64..]);
-            tx.execute("UPDATE log SET data = $1 WHERE account_id = 1 AND seq = $2", &[text.into(), seq.into()])?;
-        }
-        crate::proof::as_before(tx, 1)?;
-        tx.execute("DELETE FROM log_heads", &[])
-    });
-    spoiled.unwrap();
-    drop(app);
-    crate::secrets::forget_schema(&db);
-    let binary = Binary::start(&db, &key, &["--set", "workers=0"]);
-    let changes = binary.client.get("/v1/changes?type=api_key.imported").expect(200).data();
-    let imported: Vec<&Value> = changes.as_array().unwrap().iter().map(|line| &line["entity_id"]).collect();
-    assert!(imported.len() == 2 && imported.contains(&&json!(id)), "{changes}");
-    drop(binary);
-    let verified = said(&kantoor(&db, &["verify"]));
-    assert!(verified.contains("no problems"), "{verified}");
-    let zeros = if db.url.is_empty() { "zeroblob(32)".to_string() } else { format!("'\\x{}'::bytea", "00".repeat(32)) };
-    crate::integrity::spoil(&db, &format!("UPDATE keys SET hash = {zeros} WHERE name = 'Shop'"));
-    let verified = said(&kantoor(&db, &["verify"]));
-    assert!(verified.contains(&format!("{id}  PROBLEM: Its secret was replaced outside the log")), "{verified}");
-    // A second start adds nothing.
-    drop(Binary::start(&db, &key, &["--set", "workers=0"]));
-    let verified = said(&kantoor(&db, &["verify"]));
-    assert!(verified.contains("PROBLEM: Its secret was replaced outside the log"), "{verified}");
 }
 
 fn commands_are_logged_as_the_operator(db: Db) {

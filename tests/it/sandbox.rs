@@ -36,7 +36,7 @@ fn settings(client: &Client) -> Value {
 on_both![
     only_test_and_demo_accounts_can_use_the_sandbox,
     the_operator_can_allow_the_sandbox,
-    an_account_of_an_earlier_version_leaves_the_sandbox,
+    an_account_that_may_no_longer_use_the_sandbox_leaves_it,
     a_link_of_the_sandbox_ends_with_the_switch_to_mollie,
     what_a_caller_writes_opens_no_page,
     test_payments_are_visible,
@@ -92,7 +92,7 @@ fn the_operator_can_allow_the_sandbox(db: Db) {
     assert_eq!((&payment["status"], &payment["meta"]["test"]), (&json!("paid"), &json!(true)));
 }
 
-fn an_account_of_an_earlier_version_leaves_the_sandbox(db: Db) {
+fn an_account_that_may_no_longer_use_the_sandbox_leaves_it(db: Db) {
     let config = db.config();
     let server = Server::with(db, |config| config.allow_sandbox = true);
     let there = server.recorded_client(None);
@@ -103,7 +103,7 @@ fn an_account_of_an_earlier_version_leaves_the_sandbox(db: Db) {
     let verified = verify(&there, &firm).expect(201).data()["payment_url"].as_str().unwrap().to_string();
     assert_eq!(send_form(&there, &verified, "status=paid").status, 303);
     assert_eq!(mandate(&there, &firm)["mandate_status"], "authorized");
-    // The sandbox used to be the provider of every account.
+    // The operator no longer allows it.
     let node = server.another_node(config);
     let client = Client { base: format!("http://{node}"), ..there.clone() };
     let shown = settings(&client);

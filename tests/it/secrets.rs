@@ -46,13 +46,6 @@ fn key_file(db: &Db) -> PathBuf {
     db.data.join("secret.key")
 }
 
-/// Lets the key file say that the database is that of an earlier version.
-pub fn forget_schema(db: &Db) {
-    let text = std::fs::read_to_string(key_file(db)).unwrap();
-    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("# Schema ")).collect();
-    std::fs::write(key_file(db), format!("{}\n# Schema 0\n", lines.join("\n"))).unwrap();
-}
-
 /// Stores one secret of each kind; returns those that were shown.
 fn fill(client: &Client) -> Vec<String> {
     client.patch("/v1/settings", json!({"mollie_key": "live_verysecretmolliekey"})).expect(200);
@@ -66,11 +59,10 @@ fn fill(client: &Client) -> Vec<String> {
 }
 
 on_both![
-    plain_text_is_only_accepted_from_an_earlier_version,
+    plain_text_is_only_accepted_from_the_operator,
     secrets_are_encrypted_in_the_database,
     a_moved_or_changed_value_is_named,
     a_secret_in_plain_text_is_not_used,
-    values_of_an_earlier_version_are_encrypted_whenever_the_process_dies,
     the_wrong_key_is_named_and_nothing_is_lost,
     a_rotated_key_works_at_once,
     a_backup_names_the_key_that_it_needs,
@@ -167,15 +159,11 @@ fn a_secret_in_plain_text_is_not_used(db: Db) {
     assert!(!words.contains("problem  secrets"), "{words}");
 }
 
-fn plain_text_is_only_accepted_from_an_earlier_version(db: Db) {
-    kantoor::registry::install();
+fn plain_text_is_only_accepted_from_the_operator(db: Db) {
     let binary = Binary::start(&db, "", &["--set", "workers=0"]);
     let key = binary.client.key.clone();
     fill(&binary.client);
     drop(binary);
-    let file = std::fs::read_to_string(key_file(&db)).unwrap();
-    let newest = engine::migrations::all().last().unwrap().number;
-    assert!(file.ends_with(&format!("\n# Schema {newest}\n")), "{file}");
     run(&db, "UPDATE settings SET mollie_key = 'live_inserted'");
     let binary = Binary::start(&db, &key, &["--set", "workers=0"]);
     binary.client.get("/v1/settings").expect(200);
@@ -184,9 +172,10 @@ fn plain_text_is_only_accepted_from_an_earlier_version(db: Db) {
     assert_eq!(column(&db, "SELECT mollie_key FROM settings"), ["live_inserted"]);
     let (done, words) = told(&db, &["verify"]);
     assert!(!done && words.contains(PLAIN_KEY), "{words}");
-    // The operator knows better, for instance after restoring an old backup.
+    // The operator knows better.
     let (done, words) = told(&db, &["secrets", "trust"]);
     assert!(done, "{words}");
+    assert!(column(&db, "SELECT mollie_key FROM settings")[0].starts_with("enc:"));
     let (done, words) = told(&db, &["verify"]);
     assert!(done, "{words}");
     let binary = Binary::start(&db, &key, &["--set", "workers=0"]);
@@ -198,54 +187,6 @@ fn plain_text_is_only_accepted_from_an_earlier_version(db: Db) {
     run(&db, "DELETE FROM secrets");
     let (done, words) = told(&db, &["verify"]);
     assert!(!done && words.contains("PROBLEM: The key that signs links was deleted"), "{words}");
-}
-
-fn values_of_an_earlier_version_are_encrypted_whenever_the_process_dies(db: Db) {
-    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
-    let key = binary.client.key.clone();
-    fill(&binary.client);
-    let id = binary.client.get("/v1/webhook-endpoints").data()[0]["id"].as_str().unwrap().to_string();
-    drop(binary);
-    let fatal = db.folder.path().join("die-at");
-    // Starts the program and lets it die before or after its n-th commit; returns whether it survived.
-    let survives = |n: u32| {
-        std::fs::write(&fatal, n.to_string()).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
-        command.args(["account", "list"]).env("KANTOOR_DATABASE_URL", &db.url).env("KANTOOR_DATA", &db.data);
-        command.env("KANTOOR_TEST_DIE_AT", &fatal).output().unwrap().status.success()
-    };
-    // A start with nothing to encrypt has this many points, all of them in migrations.
-    let (mut low, mut high) = (0, 1024);
-    while low + 1 < high {
-        let middle = (low + high) / 2;
-        *(if survives(middle) { &mut high } else { &mut low }) = middle;
-    }
-    let bytes = if db.url.is_empty() { "zeroblob(32)" } else { "decode(repeat('00', 32), 'hex')" };
-    let mut deaths = 0;
-    for n in low.saturating_sub(1).max(1).. {
-        // As the earlier version left it.
-        if column(&db, STORED).iter().all(|value| value.starts_with("enc:")) {
-            run(&db, "UPDATE settings SET mollie_key = 'live_plain'");
-            run(&db, "UPDATE webhook_endpoints SET secret = 'whsec_AAAA', old_secret = 'whsec_BBBB'");
-            run(&db, &format!("UPDATE secrets SET value = {bytes}"));
-            let _ = std::fs::remove_file(key_file(&db));
-        }
-        if survives(n) {
-            break;
-        }
-        deaths += 1;
-    }
-    assert!(deaths >= 2, "before and after the commit, at least: {deaths}");
-    let stored = column(&db, STORED);
-    assert!(stored.len() == 3 && stored.iter().all(|value| value.starts_with("enc:")), "{stored:?}");
-    // An earlier version signed no heads, and this one did it with a key that is gone.
-    let app = kantoor::opening::open(db.config()).unwrap();
-    engine::heads::sign_again(&app.store, &app.site.vault, true).unwrap();
-    drop(app);
-    let (done, words) = told(&db, &["verify"]);
-    assert!(done, "{words}");
-    let binary = Binary::start(&db, &key, &["--set", "workers=0"]);
-    binary.client.act(&format!("/v1/webhook-endpoints/{id}/rotate-secret")).expect(200);
 }
 
 fn the_wrong_key_is_named_and_nothing_is_lost(db: Db) {

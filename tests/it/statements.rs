@@ -220,7 +220,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("AS live", "counts up to a limit, by an index of the keys that were not revoked"),
     ("AS unpaid", "its index has those alone that are not paid, and they are limited"),
     ("AS summed", "adds up to a limit, on the threads of slow reads"),
-    ("version = 0 AND account_id > 0", "its index has those keys alone that an earlier version left"),
     ("_tried WHERE", "rows that were written in the future: their index has them last"),
     ("status IN ('queued', 'retrying') AND updated_at > $1", "the same, on PostgreSQL"),
     (

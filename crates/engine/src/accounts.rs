@@ -23,7 +23,8 @@ CREATE TABLE accounts (
     name TEXT NOT NULL,
     zone TEXT NOT NULL,
     created_at BIGINT NOT NULL,
-    test_clock BIGINT NOT NULL
+    test_clock BIGINT NOT NULL,
+    closed_at BIGINT NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE keys (
     id TEXT PRIMARY KEY,
@@ -35,44 +36,30 @@ CREATE TABLE keys (
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     revoked_at BIGINT NOT NULL,
-    last_used_at BIGINT NOT NULL
+    last_used_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL DEFAULT 0,
+    version BIGINT NOT NULL DEFAULT 0,
+    allowed_networks TEXT NOT NULL DEFAULT '',
+    old_secret_until BIGINT NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX keys_account ON keys (account_id, created_at);
+CREATE INDEX keys_created ON keys (account_id, created_at, id);
+CREATE INDEX keys_id ON keys (account_id, id);
+CREATE INDEX keys_name ON keys (account_id, name, id);
+CREATE INDEX keys_live ON keys (account_id) WHERE revoked_at = 0;
+CREATE TABLE old_key_secrets (
+    hash BLOB PRIMARY KEY,
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    key_id TEXT NOT NULL,
+    until BIGINT NOT NULL,
+    signature BLOB NOT NULL DEFAULT x''
+) STRICT;
+CREATE INDEX old_key_secrets_key ON old_key_secrets (account_id, key_id);
 CREATE TABLE record_counts (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     kind TEXT NOT NULL,
     total BIGINT NOT NULL,
     PRIMARY KEY (account_id, kind)
 ) STRICT, WITHOUT ROWID;
-",
-};
-
-/// The columns of keys as records, their networks, and the secrets that they had before. A node of an older version may
-/// still create a key, which then has version 0.
-pub const KEYS: Migration = Migration {
-    number: 91,
-    name: "keys as records",
-    sql: "
-ALTER TABLE keys ADD COLUMN updated_at BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE keys ADD COLUMN version BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE keys ADD COLUMN allowed_networks TEXT NOT NULL DEFAULT '';
-ALTER TABLE keys ADD COLUMN old_secret_until BIGINT NOT NULL DEFAULT 0;
-CREATE TABLE old_key_secrets (
-    hash BLOB PRIMARY KEY,
-    account_id BIGINT NOT NULL REFERENCES accounts (id),
-    key_id TEXT NOT NULL,
-    until BIGINT NOT NULL
-) STRICT;
-CREATE INDEX old_key_secrets_key ON old_key_secrets (account_id, key_id);
-",
-};
-
-/// When an account was closed.
-pub const CLOSING: Migration = Migration {
-    number: 111,
-    name: "closed accounts",
-    sql: "
-ALTER TABLE accounts ADD COLUMN closed_at BIGINT NOT NULL DEFAULT 0;
 ",
 };
 

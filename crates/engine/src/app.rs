@@ -7,7 +7,6 @@ use blobs::Blobs;
 use store::{Places, Store};
 
 use crate::accounts::{Account, SHARED};
-use crate::carried::Carried;
 use crate::clock::shared::Comparison;
 use crate::clock::{Clock, Ids};
 use crate::config::Config;
@@ -70,8 +69,6 @@ pub struct App {
     pub services: Services,
     /// The name of this process among the nodes of its database.
     pub node: String,
-    /// What this start accepted from an earlier version.
-    pub carried: Carried,
     /// Claims jobs for this node.
     pub claimant: Arc<Claimant>,
     /// The background loops.

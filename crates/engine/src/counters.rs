@@ -9,7 +9,7 @@ use crate::error::Result;
 
 /// The table of counters.
 pub const MIGRATION: Migration = Migration {
-    number: 9,
+    number: 8,
     name: "counters",
     sql: "
 CREATE TABLE counters (

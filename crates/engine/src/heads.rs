@@ -29,8 +29,8 @@ pub use head::Head;
 
 /// The table. The row of account 0 is the list of accounts. A head remains if its account is deleted.
 pub const MIGRATION: Migration = Migration {
-    number: 88,
-    name: "signed heads of the log",
+    number: 4,
+    name: "ends of the log",
     sql: "
 CREATE TABLE log_heads (
     account_id BIGINT NOT NULL PRIMARY KEY,
@@ -48,8 +48,6 @@ const INTERVAL: Duration = Duration::from_secs(10);
 const SWEEP: Duration = Duration::from_secs(3600);
 /// The name of the list of accounts among the heads. Each account is hashed with what precedes it.
 const ACCOUNTS: &str = "accounts, chained";
-/// The name of a list of an earlier version, whose accounts were hashed together.
-const ACCOUNTS_AT_ONCE: &str = "accounts";
 
 /// Signs heads as long as the process runs.
 pub fn start(app: &Arc<App>) {
@@ -114,16 +112,6 @@ fn read_all(store: &Store, vault: &Arc<Vault>) -> Result<(State, HashMap<i64, En
     })
 }
 
-/// Signs the heads of a database from before there were any. Whether it is from before, the caller knows from elsewhere:
-/// deleting the heads makes every database look like one.
-pub fn sign_first(store: &Store, vault: &Arc<Vault>) -> Result<()> {
-    let (state, ends) = read_all(store, vault)?;
-    match state.heads.is_empty() {
-        true => state.successors(vault, &ends, true)?.save(store),
-        false => Ok(()),
-    }
-}
-
 /// Signs the head of an account that is being created, and the list of accounts.
 pub fn sign_new(tx: &mut Tx, vault: &Arc<Vault>, account: &Account) -> Result<()> {
     let end = End::read(tx, vault, account, None)?;
@@ -134,31 +122,11 @@ pub fn sign_new(tx: &mut Tx, vault: &Arc<Vault>, account: &Account) -> Result<()
         Some(list) if list.uid == ACCOUNTS && list.seq + 1 == count && list.proof(vault)? == Proof::Signed => {
             chained(&list.hash, &account.uid)
         }
-        Some(list) if list.uid == ACCOUNTS_AT_ONCE => {
-            let state = State::read(tx)?;
-            if !state.list_holds(vault)? || list.seq + 1 != count {
-                return Ok(());
-            }
-            state.listed(ACCOUNTS, state.accounts.len())
-        }
         // Verifying the database says what is wrong with the list.
         _ => return Ok(()),
     };
     save(tx, account.number, &Head::sign(vault, &account.uid, end.seq, end.hash)?)?;
     save(tx, SHARED, &Head::sign(vault, ACCOUNTS, count, list)?)
-}
-
-/// Accepts lines without marks in a database that no start has brought up to date yet, according to the key file or, without
-/// one, to the database.
-pub fn accept_earlier(store: &Store, vault: &Vault) -> Result<()> {
-    let schema = match vault.source().recorded() {
-        Some(recorded) => i64::from(recorded),
-        None => store.read_now(|tx| tx.int("SELECT coalesce(max(number), 0) FROM schema_migrations", &[]))?,
-    };
-    if schema < i64::from(log::MARKED.number) {
-        vault.accept_unmarked();
-    }
-    Ok(())
 }
 
 /// Returns the hash of the list of accounts after this one.
@@ -297,7 +265,7 @@ impl Successors {
     /// Signs the ends of all chains that have grown, without saving them.
     pub fn of_all(store: &Store, vault: &Arc<Vault>) -> Result<Successors> {
         let (state, ends) = read_all(store, vault)?;
-        state.successors(vault, &ends, false)
+        state.successors(vault, &ends)
     }
 
     /// Saves the heads whose row is still in the log. It may be lost: a primary shows a write that no standby has if
@@ -347,15 +315,9 @@ impl State {
         self.heads.get(&SHARED).map_or(0, |list| usize::try_from(list.seq).unwrap_or_default())
     }
 
-    /// Returns the hash of the first accounts, in a list with this name.
-    fn listed(&self, name: &str, count: usize) -> Vec<u8> {
-        let first = self.accounts.iter().take(count);
-        if name != ACCOUNTS_AT_ONCE {
-            return first.fold(Vec::new(), |before, account| chained(&before, &account.uid));
-        }
-        let mut hasher = Sha256::new();
-        first.for_each(|account| hasher.update(format!("{}\n", account.uid)));
-        hasher.finalize().to_vec()
+    /// Returns the hash of the first accounts.
+    fn listed(&self, count: usize) -> Vec<u8> {
+        self.accounts.iter().take(count).fold(Vec::new(), |before, account| chained(&before, &account.uid))
     }
 
     /// Whether an account comes after those of the signed list, which has all others.
@@ -368,11 +330,11 @@ impl State {
     /// Whether a list has exactly the first accounts.
     pub fn begins_with(&self, list: &Head) -> bool {
         let count = self.listed_accounts();
-        count <= self.accounts.len() && self.listed(&list.uid, count) == list.hash
+        count <= self.accounts.len() && self.listed(count) == list.hash
     }
 
-    /// Compares the heads with the ends of the logs; `is_first` says that there are no heads yet, and everything is signed.
-    fn successors(&self, vault: &Vault, ends: &HashMap<i64, End>, is_first: bool) -> Result<Successors> {
+    /// Compares the heads with the ends of the logs.
+    fn successors(&self, vault: &Vault, ends: &HashMap<i64, End>) -> Result<Successors> {
         let (mut new, mut wrong) = (Vec::new(), Vec::new());
         let list_holds = self.list_holds(vault)?;
         for (place, account) in self.accounts.iter().enumerate() {
@@ -381,7 +343,7 @@ impl State {
                 Some(head) if head.seq == end.seq && head.hash == end.hash => continue,
                 Some(head) => head.seq < end.seq && end.continues,
                 // Only a new account has none.
-                None => end.continues && (is_first || (list_holds && place >= self.listed_accounts())),
+                None => end.continues && list_holds && place >= self.listed_accounts(),
             };
             match continues {
                 true => new.push((account.number, Head::sign(vault, &account.uid, end.seq, end.hash.clone())?)),
@@ -394,7 +356,6 @@ impl State {
                 true => new.push((SHARED, self.list(vault)?)),
                 false => wrong.push(ACCOUNTS.to_string()),
             },
-            None if is_first && !self.accounts.is_empty() => new.push((SHARED, self.list(vault)?)),
             None if !self.accounts.is_empty() => wrong.push(ACCOUNTS.to_string()),
             None => {}
         }
@@ -403,13 +364,12 @@ impl State {
 
     /// Whether the signed list of accounts is the beginning of the accounts that there are.
     fn list_holds(&self, vault: &Vault) -> Result<bool> {
-        let is_list = |list: &&Head| [ACCOUNTS, ACCOUNTS_AT_ONCE].contains(&list.uid.as_str());
-        let Some(list) = self.heads.get(&SHARED).filter(is_list) else { return Ok(false) };
+        let Some(list) = self.heads.get(&SHARED).filter(|list| list.uid == ACCOUNTS) else { return Ok(false) };
         Ok(self.begins_with(list) && list.proof(vault)? == Proof::Signed)
     }
 
     fn list(&self, vault: &Vault) -> Result<Head> {
         let count = self.accounts.len();
-        Head::sign(vault, ACCOUNTS, i64::try_from(count).unwrap_or(i64::MAX), self.listed(ACCOUNTS, count))
+        Head::sign(vault, ACCOUNTS, i64::try_from(count).unwrap_or(i64::MAX), self.listed(count))
     }
 }

@@ -21,8 +21,8 @@ const KEPT_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// The table of stored responses.
 pub const MIGRATION: Migration = Migration {
-    number: 4,
-    name: "idempotency",
+    number: 5,
+    name: "stored answers",
     sql: "
 CREATE TABLE stored_answers (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
@@ -33,6 +33,7 @@ CREATE TABLE stored_answers (
     location TEXT NOT NULL,
     etag TEXT NOT NULL,
     body TEXT NOT NULL,
+    headers TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account_id, key)
 ) STRICT;
 CREATE INDEX stored_answers_age ON stored_answers (account_id, created_at);
@@ -46,8 +47,6 @@ pub struct Claim {
     /// Hash of the request with its JSON in canonical form, so that whitespace, the order of members and the notation
     /// of numbers and strings do not matter.
     fingerprint: Vec<u8>,
-    /// Hash of the request as sent, which an earlier version stored.
-    as_sent: Vec<u8>,
 }
 
 impl Claim {
@@ -73,18 +72,12 @@ impl Claim {
             }
             hasher.finalize().to_vec()
         };
-        let as_sent = fingerprint(body);
         // A request without a body equals one with an empty object. A body that is not JSON has one form.
         let canonical = match parsed {
             Some(json) => json.canonical(),
             None => body.is_empty().then(|| b"{}".to_vec()),
         };
-        let of_json = canonical.map(|text| fingerprint(&text));
-        Ok(Claim { key: key.to_string(), fingerprint: of_json.unwrap_or_else(|| as_sent.clone()), as_sent })
-    }
-
-    fn matches(&self, fingerprint: &[u8]) -> bool {
-        fingerprint == self.fingerprint || fingerprint == self.as_sent
+        Ok(Claim { key: key.to_string(), fingerprint: fingerprint(canonical.as_deref().unwrap_or(body)) })
     }
 }
 
@@ -110,7 +103,7 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
                WHERE account_id = $1 AND key = $2 AND created_at > $3";
     let values = [ctx.account.into(), (&claim.key).into(), oldest(ctx.now).into()];
     tx.first(sql, &values, |row: &Row| {
-        if !claim.matches(row.bytes(0)?) {
+        if *row.bytes(0)? != claim.fingerprint {
             return Err(Error::new(
                 Code::IdempotencyKeyReused,
                 "This Idempotency-Key was used for a different request. Use a new key for each request.",
@@ -123,7 +116,7 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
             location: row.text(2)?.to_string(),
             etag: row.text(3)?.to_string(),
             body: match row.text(4)? {
-                sealed if is_sealed(sealed) => own(ctx, ctx.site.vault.open_text(&place(ctx, claim), sealed)?)?,
+                sealed if is_sealed(sealed) => own(ctx, &ctx.site.vault.open_text(&place(ctx, claim), sealed)?)?,
                 body => body.to_string(),
             },
             headers: row.text(5)?.to_string(),
@@ -160,13 +153,11 @@ pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()
     Ok(())
 }
 
-/// Returns a response that was stored with its caller: only the same one sees the secret again. An earlier version stored
-/// the response alone.
-fn own(ctx: &Ctx, sealed: String) -> Result<String> {
-    match sealed.split_once('\n') {
-        None => Ok(sealed),
+/// Returns a response that was stored with its caller: only the same one sees the secret again.
+fn own(ctx: &Ctx, stored: &str) -> Result<String> {
+    match stored.split_once('\n') {
         Some((actor, body)) if *actor == *ctx.actor.id => Ok(body.to_string()),
-        Some(_) => Err(Error::new(
+        _ => Err(Error::new(
             Code::IdempotencyKeyReused,
             "Another caller used this Idempotency-Key and was shown a secret. Use a new key for each request.",
         )),

@@ -22,7 +22,7 @@ pub use housekeeping::Housekeeping;
 pub use kind::{Job, JobKind, Purge, enqueue};
 pub use lost::{Lost, any_ahead, any_lost, give_back, pull_back, take_back};
 pub use queue::{
-    Claimed, Ending, FOREVER, FURTHEST, LANES, LEASE_SECONDS, LEASES, Lane, MIGRATION, NewJob, READING, READY,
-    call_off, count, hasten, is_running, is_under_way, oldest_due, purge,
+    Claimed, Ending, FOREVER, FURTHEST, LEASE_SECONDS, LEASES, Lane, MIGRATION, NewJob, call_off, count, hasten,
+    is_running, is_under_way, oldest_due, purge,
 };
 pub use shown::{QueueState, Shown, list, parked, queued, retry, state};

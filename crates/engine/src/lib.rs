@@ -136,7 +136,6 @@ pub mod app;
 pub mod authors;
 pub mod backoff;
 pub mod call;
-pub mod carried;
 pub mod clock;
 pub mod config;
 pub mod contents;

@@ -9,8 +9,8 @@ use crate::http::keys::Left;
 
 /// The table of recent requests per key.
 pub const MIGRATION: Migration = Migration {
-    number: 52,
-    name: "limits",
+    number: 12,
+    name: "limits of keys",
     sql: "
 CREATE TABLE key_limits (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
@@ -18,7 +18,6 @@ CREATE TABLE key_limits (
     asked TEXT NOT NULL,
     PRIMARY KEY (account_id, key_id)
 ) STRICT, WITHOUT ROWID;
-ALTER TABLE stored_answers ADD COLUMN headers TEXT NOT NULL DEFAULT '';
 ",
 };
 

@@ -20,14 +20,14 @@ use store::{Gathered, Merge, Tx};
 
 use crate::context::Ctx;
 use crate::error::{Error, Result};
-use chain::{MARKED_VERSION, Parts, chain, digest};
+use chain::{Parts, VERSION, chain, digest};
 pub use chain::{Verdict, Walked, continues, foreign, seen_after, verify, verify_on};
 pub use event::{Event, Listener, fired, install};
 pub use filtered::{Filter, Found, filtered, numbered, of_record};
 pub use line::{DATA, Line, payload};
 pub use place::Place;
 pub use reading::{after, by_seq, first_at, hash_at, key, last, latest, line, touched};
-pub use tables::{ACTORS, INDEXES, KINDS, MARKED, MIGRATION, ORDINARY, SALTED, SHARED_DATA};
+pub use tables::MIGRATION;
 pub use types::{EventType, Origin, declare};
 
 /// Appends an event and starts the work of its listeners; returns its number. The caller's transaction locks the
@@ -42,9 +42,8 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
     let (end, listens) = end(tx, ctx, event)?;
     let seq = end.seq + 1;
     let same = end.data.filter(|data| !record.is_empty() && *data.text == *record);
-    // The row before, or the one that this refers to, shows the same. Another node may be of a version that would not look
-    // there, so this is for databases with a single one.
-    let data_of = same.as_ref().filter(|_| !tx.dialect().is_shared()).map_or(0, |data| data.stored_in);
+    // The row before, or the one that this refers to, shows the same.
+    let data_of = same.as_ref().map_or(0, |data| data.stored_in);
     let text = if data_of == 0 { record } else { "" };
     let data = match same {
         Some(data) if *data.actor_name == *ctx.actor.name => data,
@@ -57,7 +56,7 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
         at: ctx.now.0,
         texts: [event.name, event.entity_type, event.entity_id, &ctx.actor.id, kind, &ctx.request_id],
     };
-    let hash = chain(MARKED_VERSION, &end.hash, &parts, &data.digest);
+    let hash = chain(&end.hash, &parts, &data.digest);
     let marked = [data.salt, ctx.site.vault.mark(&hash)?];
     tx.gather(
         &LINES,
@@ -75,7 +74,7 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
             text.into(),
             data_of.into(),
             hash.as_slice().into(),
-            MARKED_VERSION.into(),
+            VERSION.into(),
             marked.as_flattened().into(),
         ],
     )?;

@@ -27,7 +27,7 @@ const GOODBYE: Duration = Duration::from_secs(5);
 
 /// The table of nodes.
 pub const MIGRATION: Migration = Migration {
-    number: 61,
+    number: 7,
     name: "nodes",
     sql: "
 CREATE TABLE nodes (

@@ -9,7 +9,7 @@ use crate::error::Result;
 
 /// The table of marks.
 pub const MIGRATION: Migration = Migration {
-    number: 35,
+    number: 10,
     name: "marks",
     sql: "
 CREATE TABLE marks (

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use blobs::Blobs;
 use store::{Database, Options, Store};
 
-use crate::accounts::{Account, Key};
+use crate::accounts::Key;
 use crate::app::{App, Readiness};
-use crate::carried::Carried;
 use crate::clock::{Clock, Ids};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
@@ -21,38 +20,18 @@ use crate::http::visitors::Visitors;
 use crate::jobs::{Claimant, Lane};
 use crate::listeners::Listeners;
 use crate::loops::Loops;
-use crate::precaution::Migrated;
 use crate::registry::registry;
 use crate::secrets::key_file::KeySource;
 use crate::services::Services;
 use crate::site::Site;
-use crate::{heads, log, migrations, precaution, private, secrets, turns};
+use crate::{migrations, precaution, private, secrets, turns};
 
 /// Opens the database of `config` and migrates it.
 pub fn open(config: Config) -> Result<Arc<App>> {
-    open_as(config, false)
-}
-
-/// Opens the database of `config` and migrates it. What an earlier version left is accepted by the start that brings it up
-/// to date, or if `trusts_all`.
-pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     let store = open_store(&config)?;
-    let Migrated { applied, uncopied } = precaution::migrate(&store, &config)?;
+    precaution::migrate(&store, &config)?;
     let vault = secrets::open(&store, &config)?;
-    let carried = Carried { applied, uncopied, recorded: vault.source().recorded(), trusts_all };
-    let key =
-        secrets::signing_key(&store, &vault, registry().secrets, carried.is_from_before(heads::MIGRATION.number))?;
-    let is_unmarked = carried.is_from_before(log::MARKED.number) && !store.read_now(Account::all)?.is_empty();
-    if is_unmarked {
-        // Also while this process runs: nodes of the earlier version may still write.
-        vault.accept_unmarked();
-    }
-    if carried.is_from_before(heads::MIGRATION.number) {
-        heads::sign_first(&store, &vault)?;
-    }
-    if is_unmarked {
-        heads::sign(&store, &vault)?;
-    }
+    let key = secrets::signing_key(&store, &vault, registry().secrets)?;
     let site = Arc::new(Site::open(&key, vault.clone(), &config.public_url));
     let blobs = open_blobs(&config)?;
     let web = open_web(&config)?;
@@ -83,7 +62,6 @@ pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
         decoding: turns::of_processors("large bodies"),
         workers: Lane::ALL.map(|lane| lane.places(config.workers)),
         node,
-        carried,
         started: Instant::now(),
         config,
     }))

@@ -127,8 +127,8 @@ fn groups_of(user: u32, group: u32) -> Vec<u32> {
     all
 }
 
-/// Removes the permissions of others from an existing data folder, its database and its key. Earlier versions did not
-/// restrict them.
+/// Removes the permissions of others from an existing data folder, its database and its key, which others
+/// may have made.
 pub fn tighten(config: &Config) {
     let mut paths = vec![config.data.clone()];
     for name in ["", "-wal", "-shm"] {

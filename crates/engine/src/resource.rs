@@ -290,7 +290,7 @@ pub struct Resource {
 impl Resource {
     /// Whether there is a table of such records.
     pub fn is_kept(&self) -> bool {
-        !self.migrations.is_empty()
+        self.stored
     }
 
     /// The fields that `returns` shows.

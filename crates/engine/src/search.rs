@@ -44,6 +44,8 @@ END;
 CREATE TRIGGER search_removed AFTER DELETE ON search_texts WHEN old.pending = 0 BEGIN
     INSERT INTO search_index (search_index, rowid, folded) VALUES ('delete', old.number, old.folded);
 END;
+-- SQLite would merge parts of its index in the transaction that adds to it, up to some hundred pages at a time.
+INSERT INTO search_index (search_index, rank) VALUES ('automerge', 0);
 -- postgres
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE TABLE search_texts (
@@ -58,33 +60,14 @@ CREATE TABLE search_texts (
 CREATE INDEX search_index ON search_texts USING gin (folded gin_trgm_ops) WITH (gin_pending_list_limit = 512);
 -- both
 CREATE UNIQUE INDEX search_texts_record ON search_texts (account_id, kind, record_id);
-CREATE INDEX search_texts_pending ON search_texts (number) WHERE pending = 1;
+-- A search looks through the pending texts of its own account.
+CREATE INDEX search_texts_pending ON search_texts (account_id, number) WHERE pending = 1;
 -- In how many texts of a sample of all accounts a piece of three letters is; '' has the size of the sample.
 CREATE TABLE search_pieces (
     piece TEXT NOT NULL PRIMARY KEY,
     texts BIGINT NOT NULL
 ) STRICT, WITHOUT ROWID;
 INSERT INTO search_pieces (piece, texts) VALUES ('', 0);
-",
-};
-
-/// A search looks through the pending texts of its own account.
-pub const PENDING: Migration = Migration {
-    number: 135,
-    name: "texts that wait for the search index, by account",
-    sql: "
-DROP INDEX search_texts_pending;
-CREATE INDEX search_texts_pending ON search_texts (account_id, number) WHERE pending = 1;
-",
-};
-
-/// SQLite would merge parts of its index in the transaction that adds to it, up to some hundred pages at a time.
-pub const MERGING: Migration = Migration {
-    number: 137,
-    name: "merging the search index in slices",
-    sql: "
--- sqlite
-INSERT INTO search_index (search_index, rank) VALUES ('automerge', 0);
 ",
 };
 

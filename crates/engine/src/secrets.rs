@@ -23,8 +23,8 @@ use columns::SecretColumn;
 use key_file::KeySource;
 use vault::{KeyId, Place, Vault, key_of, wrong_key};
 
-/// Length of a signing key that an earlier version stored without encryption.
-const PLAIN: usize = 32;
+/// Length of the key that signs URLs.
+const LENGTH: usize = 32;
 
 /// The place of the key that signs URLs.
 const SIGNING_KEY: Place = Place { account: SHARED, table: "secrets", column: "value", id: "addresses" };
@@ -59,29 +59,21 @@ fn stored_signing_key(tx: &mut Tx) -> Result<Option<Vec<u8>>> {
 
 /// Returns the id of the key that encrypts the database, if one does.
 fn key_of_database(tx: &mut Tx) -> Result<Option<KeyId>> {
-    let stored = stored_signing_key(tx)?.filter(|value| value.len() != PLAIN);
-    Ok(stored.and_then(|value| key_of(&value).map(|(id, _)| id)))
+    Ok(stored_signing_key(tx)?.and_then(|value| key_of(&value).map(|(id, _)| id)))
 }
 
-/// Returns the key that signs URLs, the same on all nodes. It is generated once. Values that an earlier version stored
-/// without encryption are encrypted in the same transaction, if the database is from before; later, somebody else put them
-/// there, and they are not used.
-pub fn signing_key(
-    store: &Store,
-    vault: &Arc<Vault>,
-    columns: &'static [SecretColumn],
-    is_from_before: bool,
-) -> Result<Vec<u8>> {
+/// Returns the key that signs URLs, the same on all nodes. It is generated once. Secrets in plain text were put there by somebody
+/// else, and are not used.
+pub fn signing_key(store: &Store, vault: &Arc<Vault>, columns: &'static [SecretColumn]) -> Result<Vec<u8>> {
     let (stored, has_plain) =
         store.read_now(|tx| Ok::<_, Error>((stored_signing_key(tx)?, columns::has_plain(tx, columns)?)))?;
-    if has_plain && !is_from_before {
+    if has_plain {
         tracing::error!("The database contains secrets in plain text, which are not used. Verify the database.");
     }
-    // Most starts have nothing to write.
-    if let Some(value) = stored.filter(|value| !is_from_before || (value.len() != PLAIN && !has_plain)) {
+    if let Some(value) = stored {
         return vault.open_at(&SIGNING_KEY, &value);
     }
-    let (own, new) = (vault.clone(), vault.seal(&SIGNING_KEY, &random::bytes::<PLAIN>()?)?);
+    let (own, new) = (vault.clone(), vault.seal(&SIGNING_KEY, &random::bytes::<LENGTH>()?)?);
     let value = store.write_now(SHARED, move |tx| {
         tx.hold_all()?;
         tx.execute(
@@ -89,24 +81,21 @@ pub fn signing_key(
             &[new.as_slice().into()],
         )?;
         let value = stored_signing_key(tx)?.ok_or_else(|| Error::internal("the signing key for URLs is missing"))?;
-        let value = match value.len() {
-            PLAIN if is_from_before => save_signing_key(tx, &own.seal(&SIGNING_KEY, &value)?)?,
-            _ => value,
-        };
         if let Some((id, _)) = key_of(&value) {
             own.must_have(id)?;
-        }
-        if is_from_before {
-            columns::seal_all(tx, &own, columns)?;
         }
         Ok::<_, Error>(value)
     });
     vault.open_at(&SIGNING_KEY, &value?)
 }
 
-fn save_signing_key(tx: &mut Tx, value: &[u8]) -> Result<Vec<u8>> {
-    tx.execute("UPDATE secrets SET value = $1 WHERE name = 'addresses'", &[value.into()])?;
-    Ok(value.to_vec())
+/// Encrypts secrets that the operator put into the database as plain text.
+pub fn encrypt_plain(store: &Store, vault: &Arc<Vault>, columns: &'static [SecretColumn]) -> Result<()> {
+    let vault = vault.clone();
+    store.write_now(SHARED, move |tx| {
+        tx.hold_all()?;
+        columns::seal_plain(tx, &vault, columns)
+    })
 }
 
 /// Encrypts all values with the current key; returns how many.
@@ -117,7 +106,8 @@ pub fn encrypt_again(store: &Store, vault: &Arc<Vault>, columns: &'static [Secre
         let mut count = columns::seal_again(tx, &vault, columns)?;
         if let Some(value) = stored_signing_key(tx)? {
             let plain = vault.open_at(&SIGNING_KEY, &value)?;
-            save_signing_key(tx, &vault.seal(&SIGNING_KEY, &plain)?)?;
+            let sealed = vault.seal(&SIGNING_KEY, &plain)?;
+            tx.execute("UPDATE secrets SET value = $1 WHERE name = 'addresses'", &[sealed.as_slice().into()])?;
             count += 1;
         }
         Ok(count)

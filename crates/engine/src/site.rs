@@ -14,7 +14,7 @@ use crate::secrets::vault::Vault;
 
 /// The table of the server's own secrets.
 pub const MIGRATION: Migration = Migration {
-    number: 23,
+    number: 9,
     name: "secrets",
     sql: "
 CREATE TABLE secrets (

@@ -17,17 +17,17 @@ use crate::slice::{Slice, TOGETHER};
 
 /// The table of timers.
 pub const MIGRATION: Migration = Migration {
-    number: 46,
+    number: 13,
     name: "timers",
     sql: "
 CREATE TABLE timers (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     cause TEXT NOT NULL,
     record_id TEXT NOT NULL,
-    at BIGINT NOT NULL,
+    since BIGINT NOT NULL,
     PRIMARY KEY (account_id, cause, record_id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX timers_due ON timers (account_id, at, record_id);
+CREATE INDEX timers_due ON timers (account_id, cause, since, record_id);
 ",
 };
 

@@ -33,20 +33,6 @@ impl ActorType {
             ActorType::Other(name) => name,
         }
     }
-
-    /// Returns the name of the type of an actor that an earlier version logged by its id alone. Users did not exist then.
-    pub fn name_of(id: &str) -> &str {
-        match id.split_once(' ') {
-            Some((name, rest)) if is_id(rest) => name,
-            _ if is_id(id) => ActorType::Key.wire(),
-            _ => Who::from(id).kind.wire(),
-        }
-    }
-}
-
-/// Ids are UUIDs; names of jobs are shorter.
-fn is_id(text: &str) -> bool {
-    text.len() == 36 && text.bytes().filter(|byte| *byte == b'-').count() == 4
 }
 
 const OPERATOR: &str = "operator";
@@ -102,25 +88,5 @@ impl From<&str> for Who {
 impl From<&Who> for Who {
     fn from(who: &Who) -> Who {
         who.clone()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn actors_of_earlier_versions_have_a_type() {
-        let id = "0198d1c2-7b7e-7c3a-9d53-2f1d8c6a0b11";
-        for (id, kind) in [
-            (id, "key"),
-            (&format!("robot {id}"), "robot"),
-            ("days", "job"),
-            ("test clock", "job"),
-            ("operator", "operator"),
-            ("visitor", "visitor"),
-        ] {
-            assert_eq!(ActorType::name_of(id), kind, "{id}");
-        }
     }
 }

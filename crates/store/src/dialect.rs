@@ -39,6 +39,7 @@ impl Dialect {
             Dialect::Postgres => &[
                 ("TEXT", "TEXT COLLATE \"C\""),
                 ("BLOB", "BYTEA"),
+                ("x''", "''::BYTEA"),
                 (") STRICT, WITHOUT ROWID", ")"),
                 (") STRICT", ")"),
             ],
@@ -46,7 +47,7 @@ impl Dialect {
         words.iter().fold(text, |text, (from, to)| text.replace(from, to))
     }
 
-    /// Whether several processes may serve the same database, perhaps one of them of an older version.
+    /// Whether several processes may serve the same database, perhaps one of them of an older version of the program.
     pub fn is_shared(self) -> bool {
         self == Dialect::Postgres
     }

@@ -317,8 +317,8 @@ impl Store {
         )
     }
 
-    /// Applies the missing migrations, each in its own transaction; returns their numbers. Several processes can do this
-    /// concurrently.
+    /// Applies the missing migrations, each in its own transaction, or all in one to a new database; returns their numbers. Several
+    /// processes can do this concurrently. A database that has them all is not written to.
     pub fn migrate(&self, migrations: &[Migration]) -> Result<Vec<u32>> {
         migrate::apply(self, migrations)
     }
@@ -335,7 +335,7 @@ impl Store {
 
     /// Returns the number of the last migration of the database; 0 without a schema.
     pub fn schema(&self) -> Result<u32> {
-        if migrate::has_ledger(self)? { self.read_now(migrate::version) } else { Ok(0) }
+        migrate::database(self)
     }
 
     /// Whether the database has exactly these migrations.

@@ -17,54 +17,79 @@ const LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
 /// The table that a database has while another one is copied to it: its schema is complete, its rows are not.
 pub(crate) const COPYING: &str = "copy_progress";
 
-pub(crate) fn apply(store: &Store, migrations: &[Migration]) -> Result<Vec<u32>> {
-    must_be_complete(store)?;
-    apply_while_copying(store, migrations)
+/// What a database says about its schema.
+struct Standing {
+    /// Whether it is the target of a copy that has not finished.
+    is_copying: bool,
+    /// The last migration; 0 without a schema.
+    version: u32,
+}
+
+impl Standing {
+    fn of(store: &Store) -> Result<Standing> {
+        store.read_now(|tx: &mut Tx| {
+            let version = if has(tx, "schema_migrations")? { version(tx)? } else { 0 };
+            Ok(Standing { is_copying: has(tx, COPYING)?, version })
+        })
+    }
+
+    /// Rejects the target of a copy that has not finished.
+    fn complete(self) -> Result<Standing> {
+        if self.is_copying {
+            return Err(Error::Unavailable(
+                "another database is being copied to it; run `kantoor copy` again until it has finished".to_string(),
+            ));
+        }
+        Ok(self)
+    }
+}
+
+fn has(tx: &mut Tx, table: &str) -> Result<bool> {
+    let sql = tx.dialect().has_table();
+    Ok(tx.int(sql, &[table.into()])? > 0)
 }
 
 /// Whether the database is the target of a copy that has not finished.
 pub(crate) fn is_copying(store: &Store) -> Result<bool> {
-    store.read_now(|tx: &mut Tx| {
-        let sql = tx.dialect().has_table();
-        Ok(tx.int(sql, &[COPYING.into()])? > 0)
-    })
+    Ok(Standing::of(store)?.is_copying)
 }
 
-/// Rejects the target of a copy that has not finished.
-fn must_be_complete(store: &Store) -> Result<()> {
-    if is_copying(store)? {
-        return Err(Error::Unavailable(
-            "another database is being copied to it; run `kantoor copy` again until it has finished".to_string(),
-        ));
-    }
-    Ok(())
+pub(crate) fn apply(store: &Store, migrations: &[Migration]) -> Result<Vec<u32>> {
+    apply_after(store, migrations, Standing::of(store)?.complete()?.version)
 }
 
 /// Applies the missing migrations, also to the target of a copy.
 pub(crate) fn apply_while_copying(store: &Store, migrations: &[Migration]) -> Result<Vec<u32>> {
-    let is_new = store.write_now(0, move |tx: &mut Tx| {
-        tx.hold_all()?;
-        let ledger = tx.dialect().schema(LEDGER);
-        tx.script(&ledger)?;
-        Ok::<_, Error>(version(tx)? == 0)
-    })?;
-    let (program, mut applied) = (newest(migrations), Vec::new());
+    apply_after(store, migrations, Standing::of(store)?.version)
+}
+
+/// Applies the migrations after this one. A start on a current database writes nothing.
+fn apply_after(store: &Store, migrations: &[Migration], database: u32) -> Result<Vec<u32>> {
+    let program = newest(migrations);
+    must_not_be_newer(database, program)?;
+    let missing: Vec<Migration> = migrations.iter().filter(|migration| migration.number > database).copied().collect();
     // A new database has nothing that others wait for: one commit, instead of one and its sync for each.
-    let at_once = if is_new { migrations.len().max(1) } else { 1 };
-    for some in migrations.chunks(at_once) {
+    let at_once = if database == 0 { missing.len().max(1) } else { 1 };
+    let mut applied = Vec::new();
+    for some in missing.chunks(at_once) {
         let some = some.to_vec();
         applied.extend(store.write_now(0, move |tx: &mut Tx| apply_some(tx, &some, program))?);
     }
     Ok(applied)
 }
 
+fn must_not_be_newer(database: u32, program: u32) -> Result<()> {
+    if database > program { Err(Error::NewerSchema { database, program }) } else { Ok(()) }
+}
+
 /// Applies those of `migrations` that the database lacks, and returns their numbers.
 fn apply_some(tx: &mut Tx, migrations: &[Migration], program: u32) -> Result<Vec<u32>> {
     tx.hold_all()?;
+    let ledger = tx.dialect().schema(LEDGER);
+    tx.script(&ledger)?;
+    // Another process may have been faster.
     let database = version(tx)?;
-    if database > program {
-        return Err(Error::NewerSchema { database, program });
-    }
+    must_not_be_newer(database, program)?;
     let mut applied = Vec::new();
     for migration in migrations.iter().filter(|migration| migration.number > database) {
         let sql = tx.dialect().schema(migration.sql);
@@ -89,26 +114,22 @@ fn of_migration(error: Error, migration: &Migration) -> Error {
 }
 
 pub(crate) fn is_current(store: &Store, migrations: &[Migration]) -> Result<bool> {
-    must_be_complete(store)?;
-    let database = store.read_now(version)?;
-    Ok(database == newest(migrations))
+    Ok(Standing::of(store)?.complete()?.version == newest(migrations))
 }
 
 /// The last migration of the database and of the program, if the database has a schema and lacks migrations.
 pub(crate) fn pending(store: &Store, migrations: &[Migration]) -> Result<Option<(u32, u32)>> {
-    must_be_complete(store)?;
-    if !has_ledger(store)? {
-        return Ok(None);
-    }
-    let (database, program) = (store.read_now(version)?, newest(migrations));
+    let (database, program) = (Standing::of(store)?.complete()?.version, newest(migrations));
     Ok(Some((database, program)).filter(|(database, program)| (1..*program).contains(database)))
 }
 
+/// The last migration of the database; 0 without a schema.
+pub(crate) fn database(store: &Store) -> Result<u32> {
+    Ok(Standing::of(store)?.version)
+}
+
 pub(crate) fn has_ledger(store: &Store) -> Result<bool> {
-    store.read_now(|tx: &mut Tx| {
-        let sql = tx.dialect().has_table();
-        Ok(tx.int(sql, &["schema_migrations".into()])? > 0)
-    })
+    store.read_now(|tx: &mut Tx| has(tx, "schema_migrations"))
 }
 
 pub(crate) fn newest(migrations: &[Migration]) -> u32 {

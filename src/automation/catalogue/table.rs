@@ -67,7 +67,6 @@ table! {
             OUTSIDE,
             event("rotated", "An API key got a new secret.", "On `POST /v1/api-keys/{id}/rotate`."),
             event("revoked", "An API key was revoked.", "On `POST /v1/api-keys/{id}/revoke` and `kantoor key revoke`."),
-            event("imported", "An API key of an earlier version was added to the log.", "Once, when a database from before keys had events, or before the log could tell whether a secret was replaced, is upgraded."),
         ],
     },
     Group {

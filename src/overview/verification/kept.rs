@@ -14,7 +14,7 @@ use store::{Migration, Row, Tx, Value};
 
 /// The table.
 pub(crate) const MIGRATION: Migration = Migration {
-    number: 139,
+    number: 61,
     name: "verifications of the log",
     sql: "
 CREATE TABLE log_verifications (

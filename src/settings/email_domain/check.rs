@@ -130,7 +130,7 @@ pub(super) fn apply(tx: &mut Tx, ctx: &Ctx, before: &EmailDomain, name: &str, fo
             };
             domain.missing_since = When(Some(before.missing_since.0.unwrap_or(now)));
             let missing = now.0 - before.missing_since.0.unwrap_or(now).0;
-            // A status that callers could set in an earlier version proves nothing.
+            // A status that nobody verified proves nothing.
             if before.verified_by == Verifier::Nobody
                 || before.verified_by == Verifier::Dns && missing >= PATIENCE * 1000
             {

@@ -10,9 +10,7 @@ use serde_json::Value;
 
 use super::Inspection;
 use crate::automation::versions;
-use crate::documents::PaymentStatus;
 use crate::mail::Standing;
-use crate::payments::payment;
 
 /// Checks of such tables: the table, a `SELECT` of the ids of invalid rows, and the problem.
 const RELATIONS: &[(&str, &str, &str)] = &[
@@ -123,30 +121,6 @@ impl Inspection<'_> {
             for (seq, id, what) in found.unwrap_or_default() {
                 self.problem(&account.uid, resource.shape.table, &id, format!("{what}; line {seq} recorded it"));
             }
-        }
-    }
-
-    /// Notes invoices that are paid without a payment or a payment time. Earlier versions created them when an invoice
-    /// was created as paid, so they are not a problem; a status that was changed outside the program differs from the
-    /// log.
-    pub(super) fn payments(&mut self, account: &Account) {
-        let number = account.number;
-        let sql = "SELECT number FROM invoices WHERE account_id = $1 AND payment_status = $2 AND paid_at = 0
-                   AND finalized_at > 0 AND total_incl_vat <> 0 AND NOT EXISTS (SELECT 1 FROM payments
-                       WHERE account_id = $1 AND invoice_id = invoices.id AND status = $3)
-                   ORDER BY number";
-        let unproven = self.look(account, "invoices", |tx| {
-            let values = [number.into(), PaymentStatus::Paid.wire().into(), payment::Status::Paid.wire().into()];
-            tx.all(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))
-        });
-        if let Some((first, others)) = unproven.as_deref().and_then(<[String]>::split_first) {
-            let what = match others.len() {
-                0 => format!("Invoice {first} is paid, but has no payment and no payment time"),
-                more => {
-                    format!("Invoice {first} and {more} more are paid, but have no payment and no payment time")
-                }
-            };
-            self.witness.notes(account, &what);
         }
     }
 

@@ -23,7 +23,7 @@ pub fn prove(config: &Config, unpacked: &Unpacked, trusts_unsigned: bool) -> Res
         false => Err(format!("{why}; {TRUST}")),
     };
     let Some(signature) = &unpacked.signature else {
-        return accept("it is not signed: version 0.1.0 made it, or somebody removed the signature".to_string());
+        return accept("it is not signed: its database had no key yet, or somebody removed the signature".to_string());
     };
     let text = unpacked.signed.text();
     let proof = |vault: &Vault| vault.proof(text.as_bytes(), signature).map_err(told);

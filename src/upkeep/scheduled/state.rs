@@ -9,7 +9,7 @@ use store::{Migration, Store, Tx};
 
 /// The table of scheduled work.
 pub const MIGRATION: Migration = Migration {
-    number: 112,
+    number: 65,
     name: "backups",
     sql: "
 CREATE TABLE backups (

@@ -212,7 +212,7 @@ fn refuses_a_copy_that_could_lose_something() {
     let empty = Db::postgres().unwrap().emptied();
     refused(&empty.url, half.to_str().unwrap(), "contains no data of Kantoor");
     let older = Db::postgres().unwrap();
-    crate::support::execute(&older.url, "DELETE FROM schema_migrations WHERE number > 120");
+    crate::support::execute(&older.url, "DELETE FROM schema_migrations WHERE number > 20");
     let deep = half.join("deep");
     refused(&older.url, deep.to_str().unwrap(), "run `kantoor migrate` on the source first");
     assert!(!half.exists(), "nothing is left of a copy that was refused");

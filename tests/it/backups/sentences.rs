@@ -185,7 +185,7 @@ fn the_key_of_an_earlier_schema_is_kept_too(db: Db) {
     let mut told: Value = serde_json::from_str(&std::fs::read_to_string(&manifest).unwrap()).unwrap();
     describe(&mut told, &copy);
     std::fs::write(&manifest, told.to_string()).unwrap();
-    // An earlier version did not sign it.
+    // The signature is of the description as it was.
     std::fs::remove_file(folder.join("backup.signature")).unwrap();
     let own = empty_like(&db);
     std::fs::create_dir_all(&own.data).unwrap();

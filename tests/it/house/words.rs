@@ -19,11 +19,15 @@ const EXCEPTIONS: [(&str, &str); 8] = [
 ];
 
 /// A statement with `status = 'paid'` still compiles after the status is renamed; one with `Status::Paid.wire()` does not.
-/// Migrations keep their old names, and the demo sends the values that a caller would.
+/// Migrations, of which `documents/tables.rs` consists, keep their old names, and the demo sends the values that a caller would.
 #[test]
 fn statements_take_the_names_of_values_from_their_declarations() {
-    let sources: Vec<_> =
-        files("src", ".rs").into_iter().filter(|path| !path.to_string_lossy().starts_with("src/demo")).collect();
+    let sources: Vec<_> = files("src", ".rs")
+        .into_iter()
+        .filter(|path| {
+            !["src/demo", "src/documents/tables.rs"].iter().any(|own| path.to_string_lossy().starts_with(own))
+        })
+        .collect();
     let declared: BTreeSet<String> = sources.iter().flat_map(|path| declared_in(&text(path))).collect();
     assert!(declared.contains("paid") && declared.contains("retrying"));
     let mut wrong = Vec::new();

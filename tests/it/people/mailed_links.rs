@@ -9,13 +9,11 @@ use serde_json::{Value, json};
 use super::signing_in::{mailed, work_off};
 use super::{Browser, PASSWORD, use_sink};
 use crate::on_both;
-use crate::server::Binary;
 use crate::support::{Client, Db, Server};
 
 on_both![
     a_link_is_not_in_the_database,
     a_mail_that_failed_keeps_its_link_until_it_expires,
-    mail_of_an_earlier_version_loses_its_link,
     a_sealed_account_shows_its_mail,
     an_invited_person_replaces_a_password_that_somebody_else_chose,
 ];
@@ -94,44 +92,6 @@ fn a_mail_that_failed_keeps_its_link_until_it_expires(db: Db) {
     purged.unwrap();
     assert_eq!(stored(&server).1, 0);
     assert_eq!(sink.wait(2, Duration::from_millis(100)).len(), 1);
-}
-
-/// Earlier versions stored the whole text.
-fn mail_of_an_earlier_version_loses_its_link(db: Db) {
-    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
-    let key = binary.client.key.clone();
-    let mut tokens = Vec::new();
-    for email in ["ina@a.example", "ida@a.example"] {
-        let made = binary.client.post("/v1/users", json!({"email": email, "name": "Ina"})).expect(201).json();
-        tokens.push(super::token(made["meta"]["invite_url"].as_str().unwrap()));
-    }
-    drop(binary);
-    let app = kantoor::opening::open(db.config()).unwrap();
-    let own = tokens.clone();
-    let spoiled = app.store.write_now(1, move |tx| {
-        tx.execute("DELETE FROM mail_links", &[])?;
-        let mails =
-            tx.all("SELECT id FROM mails ORDER BY id", &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))?;
-        for (mail, token) in mails.iter().zip(&own) {
-            let sql = "UPDATE mails SET body = replace(body, '…', $1) WHERE account_id = 1 AND id = $2";
-            tx.execute(sql, &[token.into(), mail.into()])?;
-        }
-        let sql = "UPDATE deliveries SET status = 'sent' WHERE account_id = 1 AND recipient = 'ina@a.example'";
-        tx.execute(sql, &[])
-    });
-    spoiled.unwrap();
-    drop(app);
-    crate::secrets::forget_schema(&db);
-    drop(Binary::start(&db, &key, &["--set", "workers=0"]));
-    let app = kantoor::opening::open(db.config()).unwrap();
-    let read = app.store.read_now(|tx| {
-        let bodies =
-            tx.all("SELECT body FROM mails ORDER BY id", &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))?;
-        Ok::<_, store::Error>((bodies, tx.int("SELECT count(*) FROM mail_links", &[])?))
-    });
-    let (bodies, waiting) = read.unwrap();
-    assert!(bodies.iter().all(|body| body.contains("/invite/…")), "{bodies:?}");
-    assert_eq!(waiting, 1, "of the mail that was not sent yet");
 }
 
 /// Whoever has a test account can accept an invitation that nobody received, and so choose the password of any address.

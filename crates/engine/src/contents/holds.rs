@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// The table of holds.
 pub const MIGRATION: Migration = Migration {
-    number: 65,
+    number: 11,
     name: "holds",
     sql: "
 CREATE TABLE holds (

@@ -194,9 +194,7 @@ fn differs(record: &dyn AnyRecord, line: Option<&LastLine>, silent: &[&str]) -> 
         let rules = &field.rules;
         let top = line.get(field.name).filter(|_| rules.views.includes(DETAIL));
         let meta = line["meta"].get(field.name).filter(|_| rules.in_meta && shape.meta.includes(DETAIL));
-        // Lines of earlier versions have a zero where a migration set the default of the account, for fields without their own.
-        let follows_account = rules.resets && rules.default.is_empty();
-        for logged in top.into_iter().chain(meta).filter(|logged| !follows_account || **logged != 0) {
+        for logged in top.into_iter().chain(meta) {
             let mut own = Vec::new();
             record.at(place).write_json(rules, &mut own);
             pairs.push((field.name, serde_json::from_slice(&own).unwrap_or_default(), logged));
@@ -207,8 +205,7 @@ fn differs(record: &dyn AnyRecord, line: Option<&LastLine>, silent: &[&str]) -> 
     hidden.push(b'}');
     let hidden: Shown = serde_json::from_slice(&hidden).unwrap_or_default();
     for (name, own) in hidden.as_object().into_iter().flatten().filter(|(name, _)| !silent.contains(&name.as_str())) {
-        // Lines of earlier versions have an empty text in place of a digest.
-        let logged = line[HIDDEN].get(name).filter(|logged| name != DIGEST || *logged != "");
+        let logged = line[HIDDEN].get(name);
         pairs.extend(logged.map(|logged| (name.as_str(), own.clone(), logged)));
     }
     for (name, own) in [("updated_at", base.updated_at), ("created_at", base.created_at)] {

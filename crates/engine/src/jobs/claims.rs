@@ -93,9 +93,7 @@ impl Claimant {
             let Some(claimed) = self.claim_some(tx, now, account, lane, kinds, limit)? else { return Ok(Vec::new()) };
             let (mut jobs, mut any_forged) = (Vec::new(), false);
             for (job, mark) in claimed {
-                // Nodes of an earlier version may still enqueue jobs without one.
-                let is_earlier = mark.is_empty() && self.vault.accepts_unmarked();
-                match is_earlier || job.text().has(&self.vault, &mark)? {
+                match job.text().has(&self.vault, &mark)? {
                     true => jobs.push(job),
                     false => {
                         marks::park(tx, &job.id, job.account, &job.kind)?;

@@ -1,24 +1,11 @@
 //! Marks of jobs: an HMAC with a key outside the database over what makes a job act. No log line contains jobs, so this is how one
 //! that somebody added or changed in the database is recognized: it is not run, and `kantoor verify` names it.
 
-use store::{Migration, Store, Tx};
+use store::{Store, Tx};
 
 use crate::accounts::SHARED;
 use crate::error::{Error, Result};
 use crate::secrets::vault::Vault;
-
-/// The column of the marks.
-pub const MIGRATION: Migration = Migration {
-    number: 140,
-    name: "marked jobs",
-    sql: "
--- sqlite
-ALTER TABLE jobs ADD COLUMN mark BLOB NOT NULL DEFAULT x'';
--- postgres
-ALTER TABLE jobs ADD COLUMN mark BLOB NOT NULL DEFAULT ''::BLOB;
--- both
-",
-};
 
 /// Why a job without a valid mark is parked.
 pub const FORGED: &str = "it was added or changed outside the program";

@@ -13,36 +13,9 @@ use crate::secrets::vault::Vault;
 
 /// The table of jobs.
 pub const MIGRATION: Migration = Migration {
-    number: 5,
+    number: 6,
     name: "jobs",
     sql: "
-CREATE TABLE jobs (
-    id TEXT PRIMARY KEY,
-    account_id BIGINT NOT NULL,
-    kind TEXT NOT NULL,
-    unique_key TEXT NOT NULL UNIQUE,
-    payload TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('ready', 'running', 'done', 'failed')),
-    run_at BIGINT NOT NULL,
-    attempts BIGINT NOT NULL,
-    max_attempts BIGINT NOT NULL,
-    claim BIGINT NOT NULL,
-    lease_until BIGINT NOT NULL,
-    last_error TEXT NOT NULL,
-    created_at BIGINT NOT NULL
-) STRICT;
-CREATE INDEX jobs_due ON jobs (state, run_at, id);
-CREATE INDEX jobs_leases ON jobs (state, lease_until);
-",
-};
-
-/// Lanes and lost workers. SQLite cannot change a CHECK, so there the table is copied.
-pub const LANES: Migration = Migration {
-    number: 60,
-    name: "jobs_lanes",
-    sql: "
--- sqlite
-ALTER TABLE jobs RENAME TO jobs_before;
 CREATE TABLE jobs (
     id TEXT PRIMARY KEY,
     account_id BIGINT NOT NULL,
@@ -59,46 +32,13 @@ CREATE TABLE jobs (
     created_at BIGINT NOT NULL,
     lane TEXT NOT NULL DEFAULT 'other',
     node TEXT NOT NULL DEFAULT '',
-    lost BIGINT NOT NULL DEFAULT 0
+    lost BIGINT NOT NULL DEFAULT 0,
+    mark BLOB NOT NULL DEFAULT x''
 ) STRICT;
-INSERT INTO jobs (id, account_id, kind, unique_key, payload, state, run_at, attempts, max_attempts, claim, lease_until,
-                  last_error, created_at)
-SELECT id, account_id, kind, unique_key, payload, state, run_at, attempts, max_attempts, claim, lease_until, last_error,
-       created_at FROM jobs_before;
-DROP TABLE jobs_before;
 CREATE INDEX jobs_due ON jobs (state, run_at, id);
-CREATE INDEX jobs_leases ON jobs (state, lease_until);
--- postgres
-ALTER TABLE jobs DROP CONSTRAINT jobs_state_check;
-ALTER TABLE jobs ADD CONSTRAINT jobs_state_check CHECK (state IN ('ready', 'running', 'done', 'failed', 'parked'));
-ALTER TABLE jobs ADD COLUMN lane TEXT NOT NULL DEFAULT 'other';
-ALTER TABLE jobs ADD COLUMN node TEXT NOT NULL DEFAULT '';
-ALTER TABLE jobs ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
--- both
-UPDATE jobs SET lane = 'printing' WHERE kind = 'document_pdf' AND state IN ('ready', 'running');
-UPDATE jobs SET lane = 'outside' WHERE state IN ('ready', 'running')
-    AND kind IN ('deliver', 'collect', 'provider_news', 'verification', 'provider_cancel');
 CREATE INDEX jobs_turns ON jobs (lane, account_id, run_at, id, kind) WHERE state = 'ready';
-",
-};
-
-/// An index of the due jobs of a lane, without those that are scheduled for later.
-pub const READY: Migration = Migration {
-    number: 71,
-    name: "jobs that are ready",
-    sql: "
 CREATE INDEX jobs_ready ON jobs (lane, run_at, account_id, kind) WHERE state = 'ready';
-DROP INDEX jobs_leases;
 CREATE INDEX jobs_leases ON jobs (lease_until) WHERE state = 'running';
-",
-};
-
-/// A lane for imports that run.
-pub const READING: Migration = Migration {
-    number: 141,
-    name: "a lane for jobs that read files",
-    sql: "
-UPDATE jobs SET lane = 'reading' WHERE kind = 'import_run' AND state <> 'done';
 ",
 };
 

@@ -12,10 +12,9 @@ use crate::contents::hex;
 use crate::error::Result;
 use crate::secrets::vault::Vault;
 
-/// The version of the hash of rows with a salt. Rows of version 1 hash their data directly.
-const SALTED_VERSION: i64 = 2;
-/// The version of rows whose salt is followed by a mark of their hash: only a program with the key can append one.
-pub(super) const MARKED_VERSION: i64 = 3;
+/// The version of a row: how its hash is made, and that its salt is followed by a mark of the hash, which only a program with the
+/// key can make.
+pub(super) const VERSION: i64 = 1;
 
 /// The values that a hash covers, besides the digest of the data.
 pub(super) struct Parts<'p> {
@@ -27,12 +26,14 @@ pub(super) struct Parts<'p> {
 
 /// Returns the hash of a row, which covers the one before. Of the data it covers the digest alone, so that they can be
 /// erased.
-pub(super) fn chain(version: i64, before: &[u8], parts: &Parts, digest: &[u8]) -> Vec<u8> {
+pub(super) fn chain(before: &[u8], parts: &Parts, digest: &[u8]) -> Vec<u8> {
     let mut hasher = Context::new(&SHA256);
     hasher.update(before);
-    // A row of version 1 has the first byte of its account here, which is 0.
-    hasher.update(&[u8::try_from(version).unwrap_or_default()]);
-    update(&mut hasher, parts);
+    hasher.update(&[u8::try_from(VERSION).unwrap_or_default()]);
+    for number in [parts.account, parts.seq, parts.at] {
+        hasher.update(&number.to_be_bytes());
+    }
+    parts.texts.iter().for_each(|text| update_text(&mut hasher, text));
     hasher.update(digest);
     hasher.finish().as_ref().to_vec()
 }
@@ -50,21 +51,6 @@ pub(super) fn digest(salt: &[u8], actor_name: &str, data: &str) -> [u8; 32] {
     digest
 }
 
-/// Returns the hash of a row of version 1.
-fn unsalted(before: &[u8], parts: &Parts) -> Vec<u8> {
-    let mut hasher = Context::new(&SHA256);
-    hasher.update(before);
-    update(&mut hasher, parts);
-    hasher.finish().as_ref().to_vec()
-}
-
-fn update(hasher: &mut Context, parts: &Parts) {
-    for number in [parts.account, parts.seq, parts.at] {
-        hasher.update(&number.to_be_bytes());
-    }
-    parts.texts.iter().for_each(|text| update_text(hasher, text));
-}
-
 /// With its length, so that no two rows run into the same bytes.
 fn update_text(hasher: &mut Context, text: &str) {
     hasher.update(&(text.len() as u64).to_be_bytes());
@@ -74,27 +60,18 @@ fn update_text(hasher: &mut Context, text: &str) {
 impl Line {
     /// Returns the hash that the row must have after this one; `None` if it was not erased as the program does it.
     fn expected(&self, account: i64, before: &[u8]) -> Option<Vec<u8>> {
-        let of = |texts| Parts { account, seq: self.seq, at: self.at, texts };
-        let (name, kind, id) = (&*self.name, &*self.entity_type, &*self.entity_id);
-        match self.version {
-            // What later versions added is not covered.
-            1 if [&self.actor_type, &self.actor_name].iter().any(|text| !text.is_empty())
-                || [&self.salt, &self.digest].iter().any(|bytes| !bytes.is_empty()) =>
-            {
-                None
-            }
-            1 => Some(unsalted(before, &of([name, kind, id, &self.actor, &self.request_id, &self.data]))),
-            SALTED_VERSION | MARKED_VERSION => {
-                let parts = of([name, kind, id, &self.actor, &self.actor_type, &self.request_id]);
-                if !self.is_erased() {
-                    let digest = digest(self.salt(), &self.actor_name, &self.data);
-                    return Some(chain(self.version, before, &parts, &digest));
-                }
-                let is_empty = self.data.is_empty() && self.salt.is_empty() && self.actor_name.is_empty();
-                is_empty.then(|| chain(self.version, before, &parts, &self.digest))
-            }
-            _ => None,
+        if self.version != VERSION {
+            return None;
         }
+        let (name, kind, id) = (&*self.name, &*self.entity_type, &*self.entity_id);
+        let texts = [name, kind, id, &self.actor, &self.actor_type, &self.request_id];
+        let parts = Parts { account, seq: self.seq, at: self.at, texts };
+        if !self.is_erased() {
+            let digest = digest(self.salt(), &self.actor_name, &self.data);
+            return Some(chain(before, &parts, &digest));
+        }
+        let is_empty = self.data.is_empty() && self.salt.is_empty() && self.actor_name.is_empty();
+        is_empty.then(|| chain(before, &parts, &self.digest))
     }
 
     /// Returns the salt, without the mark behind it.
@@ -103,20 +80,13 @@ impl Line {
     }
 
     fn split_salt(&self) -> (&[u8], &[u8]) {
-        match self.version {
-            MARKED_VERSION => self.salt.split_at_checked(salt::LENGTH).unwrap_or_default(),
-            _ => (&self.salt[..], &[]),
-        }
+        self.salt.split_at_checked(salt::LENGTH).unwrap_or_default()
     }
 
-    /// Whether the program wrote the row: it has a mark, or it is of an earlier version, as far as these are accepted.
+    /// Whether the program wrote the row: it has a mark. An emptied row shows nothing, and breaks the chain if no other row explains
+    /// it, which has a mark.
     pub fn is_ours(&self, vault: &Vault) -> Result<bool> {
-        match self.version {
-            // An emptied row shows nothing, and breaks the chain if no other row explains it, which has a mark.
-            MARKED_VERSION if self.is_erased() => Ok(true),
-            MARKED_VERSION => vault.is_mark(&self.hash, self.split_salt().1),
-            _ => Ok(vault.accepts_unmarked()),
-        }
+        Ok(self.version == VERSION && (self.is_erased() || vault.is_mark(&self.hash, self.split_salt().1)?))
     }
 }
 

@@ -10,8 +10,7 @@ use super::{Event, Line, append};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 
-/// Erases the data of all rows about a record, which is deleted; returns how many. Rows of version 1 hash their data, so they
-/// cannot be erased.
+/// Erases the data of all rows about a record, which is deleted; returns how many.
 pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
     let Erasable { lines, name } = Erasable::find(tx, ctx.account, kind, id)?;
     let mut count = 0;
@@ -59,9 +58,6 @@ impl Erasable {
             };
             return refused(why);
         };
-        if lines.iter().any(|line| line.version == 1) {
-            return refused("The log has lines of an earlier version, which cannot be erased.");
-        }
         let name = format!("{events}{ERASED}");
         Ok(Erasable { lines, name })
     }

@@ -6,7 +6,6 @@ use super::event::fired;
 use super::line::{LENGTH, Line};
 use super::reading::{by_seq, last};
 use crate::error::{Error, Result};
-use crate::who::ActorType;
 
 /// How many rows are looked at for one page, if another filter is checked per row.
 const MAX_SEEN: usize = 10_000;
@@ -154,16 +153,12 @@ fn look_in(
     );
     tx.all(&sql, &values, |row| {
         let is = |wanted: &[String], own: &str| wanted.is_empty() || wanted.iter().any(|one| one == own);
-        let (name, kind, actor) = (row.text(2)?, row.text(3)?, row.text(5)?);
-        let by = match row.text(6)? {
-            "" => ActorType::name_of(actor),
-            by => by,
-        };
+        let (name, kind) = (row.text(2)?, row.text(3)?);
         let matches = is(&filter.names, name)
             && is(&filter.entity_types, kind)
             && is(&filter.entity_ids, row.text(4)?)
-            && is(&filter.actors, actor)
-            && is(&filter.actor_types, by)
+            && is(&filter.actors, row.text(5)?)
+            && is(&filter.actor_types, row.text(6)?)
             && may_read(name, kind);
         Ok::<_, Error>(Seen { seq: row.int(0)?, length: row.int(1)?, matches })
     })

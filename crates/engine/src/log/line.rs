@@ -6,7 +6,6 @@ use super::event::fired;
 use crate::clock::Moment;
 use crate::error::Result;
 use crate::json::{write_key, write_text};
-use crate::who::ActorType;
 
 /// The data of a row in a statement on `log`: its own, or that of the row whose number is in `data_of`. Data of its own
 /// count then too, so that the hash tells if somebody adds some.
@@ -35,7 +34,7 @@ pub struct Line {
     pub(super) data: String,
     pub(super) hash: Vec<u8>,
     pub(super) version: i64,
-    /// The salt; since version 3, with the mark behind it.
+    /// The salt, with the mark behind it.
     pub(super) salt: Vec<u8>,
     /// The digest of data that were erased, or empty.
     pub(super) digest: Vec<u8>,
@@ -120,11 +119,8 @@ impl Line {
     }
 
     fn write_actor(&self, out: &mut Vec<u8>) {
-        let kind = match self.actor_type.as_str() {
-            "" => ActorType::name_of(&self.actor),
-            kind => kind,
-        };
-        for (name, text) in [("actor", self.actor.as_str()), ("actor_type", kind), ("actor_name", &self.actor_name)] {
+        for (name, text) in [("actor", &self.actor), ("actor_type", &self.actor_type), ("actor_name", &self.actor_name)]
+        {
             write_key(out, name);
             write_text(out, text);
         }

@@ -31,8 +31,8 @@ pub struct Needs {
 }
 
 impl ShownUrl {
-    /// Whether a caller with the scopes for which `may` is true may see the URL of a record with these values. A log line of an
-    /// earlier version may lack the column: then the scope is required.
+    /// Whether a caller with the scopes for which `may` is true may see the URL of a record with these values. Without
+    /// the column, the scope is required.
     pub fn is_for(&self, may: impl Fn(&str) -> bool, value: impl Fn(&str) -> String) -> bool {
         let Some(needs) = &self.needs else { return true };
         may(needs.scope) || !["", needs.value].contains(&value(needs.column).as_str())

@@ -14,8 +14,8 @@ pub struct SecretColumn {
     pub column: &'static str,
 }
 
-/// Encrypts what an earlier version stored as plain text.
-pub(super) fn seal_all(tx: &mut Tx, vault: &Vault, columns: &[SecretColumn]) -> Result<()> {
+/// Encrypts plain text.
+pub(super) fn seal_plain(tx: &mut Tx, vault: &Vault, columns: &[SecretColumn]) -> Result<()> {
     rewrite(tx, columns, |place, text| match is_sealed(text) {
         true => Ok(None),
         false => vault.seal_text(place, text).map(Some),
@@ -23,7 +23,7 @@ pub(super) fn seal_all(tx: &mut Tx, vault: &Vault, columns: &[SecretColumn]) -> 
     .map(drop)
 }
 
-/// Whether an earlier version left plain text.
+/// Whether there is plain text, which the program never stores.
 pub(super) fn has_plain(tx: &mut Tx, columns: &[SecretColumn]) -> Result<bool> {
     for SecretColumn { table, column } in columns {
         if values(tx, table, column, None)?.iter().any(|(_, _, text)| !is_sealed(text)) {

@@ -19,9 +19,6 @@ const HEADER: &str = "# The key that encrypts the secrets in the database of Kan
 # Keep a copy, but not where the backups are.
 ";
 
-/// A line that says up to which schema the database was brought up to date.
-const SCHEMA: &str = "# Schema ";
-
 /// Where the keys come from.
 #[derive(Clone, PartialEq, Eq)]
 pub enum KeySource {
@@ -83,8 +80,7 @@ impl KeySource {
     /// Creates a key, unless another process has created one in the meantime.
     pub(super) fn create(&self) -> Result<()> {
         let KeySource::File(path) = self else { return Ok(()) };
-        // Everything in the database is from before.
-        match write(path, &[new_key()?], Some(0), |new| std::fs::hard_link(new, path)) {
+        match write(path, &[new_key()?], |new| std::fs::hard_link(new, path)) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             done => done.map_err(|error| failed(path, &error)),
         }
@@ -98,25 +94,7 @@ impl KeySource {
         };
         let mut keys = vec![new_key()?];
         keys.extend(self.read()?.iter().map(|key| hex(key)));
-        write(path, &keys, self.recorded(), |new| std::fs::rename(new, path)).map_err(|error| failed(path, &error))
-    }
-
-    /// Returns up to which schema the database was brought up to date, if the file says so.
-    pub fn recorded(&self) -> Option<u32> {
-        let KeySource::File(path) = self else { return None };
-        let text = std::fs::read_to_string(path).ok()?;
-        let lines = text.lines().filter_map(|line| line.strip_prefix(SCHEMA)?.trim().parse().ok());
-        lines.max()
-    }
-
-    /// Records up to which schema the database was brought up to date. The line is a comment, also if only a part of it is
-    /// written.
-    pub fn record(&self, schema: u32) -> std::io::Result<()> {
-        let KeySource::File(path) = self else { return Ok(()) };
-        let ends_a_line = std::fs::read(path)?.ends_with(b"\n");
-        let mut file = OpenOptions::new().append(true).open(path)?;
-        file.write_all(format!("{}{SCHEMA}{schema}\n", if ends_a_line { "" } else { "\n" }).as_bytes())?;
-        file.sync_all()
+        write(path, &keys, |new| std::fs::rename(new, path)).map_err(|error| failed(path, &error))
     }
 
     /// Copies the file to a folder; returns whether there is one.
@@ -124,8 +102,7 @@ impl KeySource {
         let KeySource::File(_) = self else { return Ok(false) };
         let keys: Vec<String> = self.read()?.iter().map(|key| hex(key)).collect();
         let copy = folder.join(NAME);
-        write(&copy, &keys, self.recorded(), |new| std::fs::rename(new, &copy))
-            .map_err(|error| failed(&copy, &error))?;
+        write(&copy, &keys, |new| std::fs::rename(new, &copy)).map_err(|error| failed(&copy, &error))?;
         Ok(true)
     }
 }
@@ -136,18 +113,12 @@ fn new_key() -> Result<String> {
 }
 
 /// Writes a complete file next to `path` and puts it in place with `place`, so that a crash never leaves half of one.
-fn write(
-    path: &Path,
-    keys: &[String],
-    schema: Option<u32>,
-    place: impl Fn(&Path) -> std::io::Result<()>,
-) -> std::io::Result<()> {
+fn write(path: &Path, keys: &[String], place: impl Fn(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let new = path.with_extension(format!("{}.new", std::process::id()));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    let schema = schema.map(|schema| format!("{SCHEMA}{schema}\n")).unwrap_or_default();
-    let text = format!("{HEADER}{schema}{}\n", keys.join("\n"));
+    let text = format!("{HEADER}{}\n", keys.join("\n"));
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     let placed = written.and_then(|()| place(&new));
     let _ = std::fs::remove_file(&new);

@@ -1,7 +1,6 @@
 //! Encrypts and decrypts values.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -58,8 +57,6 @@ impl Key {
 pub struct Vault {
     source: KeySource,
     keys: RwLock<Vec<Key>>,
-    /// Whether log lines and jobs without a mark are accepted.
-    accepts_unmarked: AtomicBool,
     /// What was reported as forged.
     reported: Mutex<HashSet<Vec<u8>>>,
 }
@@ -69,12 +66,7 @@ impl Vault {
     pub fn load(config: &Config) -> Result<Option<Vault>> {
         let source = KeySource::of(config);
         let keys = ciphers(&source)?;
-        let vault = Vault {
-            source,
-            keys: RwLock::new(keys),
-            accepts_unmarked: AtomicBool::new(false),
-            reported: Mutex::default(),
-        };
+        let vault = Vault { source, keys: RwLock::new(keys), reported: Mutex::default() };
         Ok(Some(vault).filter(|vault| !vault.ids().is_empty()))
     }
 
@@ -119,16 +111,6 @@ impl Vault {
             reported.clear();
         }
         reported.insert(what.to_vec())
-    }
-
-    /// Accepts log lines and jobs without a mark from now on: those of an earlier version.
-    pub fn accept_unmarked(&self) {
-        self.accepts_unmarked.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether log lines and jobs without a mark are accepted.
-    pub fn accepts_unmarked(&self) -> bool {
-        self.accepts_unmarked.load(Ordering::Relaxed)
     }
 
     /// Signs a text; the signature starts with the id of the key.
@@ -268,7 +250,7 @@ mod tests {
     fn vault(keys: &[[u8; 32]]) -> Vault {
         let keys = keys.iter().map(|key| Key::new(key).unwrap()).collect();
         let source = KeySource::Setting(String::new());
-        Vault { source, keys: RwLock::new(keys), accepts_unmarked: AtomicBool::new(false), reported: Mutex::default() }
+        Vault { source, keys: RwLock::new(keys), reported: Mutex::default() }
     }
 
     #[test]
