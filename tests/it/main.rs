@@ -57,6 +57,7 @@ mod reference;
 mod relations;
 mod running;
 mod sandbox;
+mod schema;
 mod sealed;
 mod searching;
 mod secrets;
