@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Db, Server};
+use crate::support::{Db, Server, Shared};
 
 on_both![
     a_document_lists_all_errors,
@@ -19,8 +19,7 @@ on_both![
 
 const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
 
-fn a_document_lists_all_errors(db: Db) {
-    let server = Server::start(db);
+fn a_document_lists_all_errors(server: Shared) {
     let client = server.client();
     let body = json!({"title": "", "client_id": NOBODY, "project_id": NOBODY, "due_date": "soon", "custom_fields": {"size": "L"},
     "rows": [
@@ -88,8 +87,7 @@ fn a_document_lists_all_errors(db: Db) {
     assert!(made.iter().all(|name| name == "invoice.created" || name == "document.draft"), "{made:?}");
 }
 
-fn a_subscription_lists_all_errors(db: Db) {
-    let server = Server::start(db);
+fn a_subscription_lists_all_errors(server: Shared) {
     let client = server.client();
     let body = json!({"client_id": NOBODY, "title": "x", "day_of_month": 40, "lines": [
         {"title": "a", "quantity": "many"}, {"title": "b", "product_id": NOBODY}, {"titel": "c"}]});
@@ -116,8 +114,7 @@ fn a_subscription_lists_all_errors(db: Db) {
     assert_eq!(refused.faults(), ["day_of_month: out_of_range", "lines[0].vat_code: reference_not_found"]);
 }
 
-fn unknown_ids_do_not_hide_invalid_fields(db: Db) {
-    let server = Server::start(db);
+fn unknown_ids_do_not_hide_invalid_fields(server: Shared) {
     let client = server.client();
     let refused =
         client.post("/v1/tasks", json!({"client_id": NOBODY, "deadline": "soon", "deal_id": NOBODY})).expect(422);
@@ -138,8 +135,7 @@ fn unknown_ids_do_not_hide_invalid_fields(db: Db) {
     assert_eq!(client.get("/v1/tasks").json()["meta"]["total"], 1);
 }
 
-fn settings_list_all_errors(db: Db) {
-    let server = Server::start(db);
+fn settings_list_all_errors(server: Shared) {
     let client = server.client();
     let body = json!({"mail_dys": [], "mail_days": ["maandag"], "default_vat_code": "XX", "payment_term": "soon",
         "mail_hours_from": "8:00", "provider": "paypal", "creditor_id": "x"});
@@ -162,8 +158,7 @@ fn settings_list_all_errors(db: Db) {
     assert_eq!(client.get("/v1/settings").data()["payment_term"], 14);
 }
 
-fn a_ticket_lists_all_errors(db: Db) {
-    let server = Server::start(db);
+fn a_ticket_lists_all_errors(server: Shared) {
     let client = server.client();
     let refused = |body: Value| client.post("/v1/tickets", body).expect(422);
     assert_eq!(
@@ -183,8 +178,7 @@ fn a_ticket_lists_all_errors(db: Db) {
     client.patch(&path, json!({"status": "closed"})).expect(200);
 }
 
-fn a_flow_lists_all_errors(db: Db) {
-    let server = Server::start(db);
+fn a_flow_lists_all_errors(server: Shared) {
     let client = server.client();
     let steps = json!([
         {"type": "create_task", "title": "x", "titel": "x"},
@@ -253,8 +247,7 @@ fn private_addresses_do_not_hide_other_errors(db: Db) {
     );
 }
 
-fn errors_suggest_what_was_meant(db: Db) {
-    let server = Server::start(db);
+fn errors_suggest_what_was_meant(server: Shared) {
     let client = server.client();
     let lines = json!([{"title": "a"}]);
     for (method, path, body, field, meant) in [
@@ -303,8 +296,7 @@ fn errors_suggest_what_was_meant(db: Db) {
     }
 }
 
-fn bodies_with_two_errors_list_both(db: Db) {
-    let server = Server::start(db);
+fn bodies_with_two_errors_list_both(server: Shared) {
     let client = server.client();
     let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
     let identity = format!("/v1/corporate-identities/{identity}");

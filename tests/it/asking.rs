@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::direct_debit::{advance, billed, firm, subscribe};
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![
     an_invoice_that_is_collected_asks_nothing,
@@ -51,8 +51,7 @@ fn collection(invoice: &Value) -> (Value, Value, Value) {
     (meta["collection_date"].clone(), meta["collection_account"].clone(), meta["revision"].clone())
 }
 
-fn an_invoice_that_is_collected_asks_nothing(db: Db) {
-    let server = Server::start(db);
+fn an_invoice_that_is_collected_asks_nothing(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let subscription = subscribe(&client, &firm);
@@ -104,8 +103,7 @@ fn an_invoice_that_is_collected_asks_nothing(db: Db) {
     assert_eq!((&paid["payment_status"], &paid["meta"]["collection_date"]), (&json!("paid"), &json!(null)));
 }
 
-fn a_settled_invoice_asks_nothing(db: Db) {
-    let server = Server::start(db);
+fn a_settled_invoice_asks_nothing(server: Shared) {
     let client = server.client();
     with_mandate(&client);
     let body =
@@ -144,8 +142,7 @@ fn a_settled_invoice_asks_nothing(db: Db) {
     assert!(says.contains("Deze factuur is gecrediteerd."), "{says}");
 }
 
-fn a_partly_settled_invoice_asks_for_the_rest(db: Db) {
-    let server = Server::start(db);
+fn a_partly_settled_invoice_asks_for_the_rest(server: Shared) {
     let client = server.client();
     with_mandate(&client);
     let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}, {"name": "Slang", "unit_price": 10, "vat_rate": 21}]);
@@ -167,8 +164,7 @@ fn a_partly_settled_invoice_asks_for_the_rest(db: Db) {
     assert_eq!(revision(), 3);
 }
 
-fn a_revoked_mandate_ends_collections(db: Db) {
-    let server = Server::start(db);
+fn a_revoked_mandate_ends_collections(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let subscription = subscribe(&client, &firm);
@@ -180,8 +176,7 @@ fn a_revoked_mandate_ends_collections(db: Db) {
     assert_eq!(client.get(&path).data()["meta"]["collection_date"], json!(null));
 }
 
-fn what_was_paid_is_not_collected_again(db: Db) {
-    let server = Server::start(db);
+fn what_was_paid_is_not_collected_again(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let invoice = || {
@@ -213,8 +208,7 @@ fn what_was_paid_is_not_collected_again(db: Db) {
     assert_eq!(collection(&partly)["status"], "pending");
 }
 
-fn an_answered_quote_asks_for_no_answer(db: Db) {
-    let server = Server::start(db);
+fn an_answered_quote_asks_for_no_answer(server: Shared) {
     let client = server.client();
     let body = json!({"title": "Ketel", "generate": true, "due_date": "2026-05-18", "rows": [{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]});
     let quote = || format!("/v1/quotes/{}", client.post("/v1/quotes", body.clone()).expect(201).id());
@@ -248,8 +242,7 @@ fn an_answered_quote_asks_for_no_answer(db: Db) {
     assert!(says.contains("De offerte was geldig tot en met 18 mei 2026.") && !says.contains("reactie"), "{says}");
 }
 
-fn no_day_that_has_passed_is_promised(db: Db) {
-    let server = Server::start(db);
+fn no_day_that_has_passed_is_promised(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let subscription = subscribe(&client, &firm);
@@ -282,8 +275,7 @@ fn no_day_that_has_passed_is_promised(db: Db) {
     assert!(english.contains("This invoice was due on 24 May 2026. Please transfer €121.00."), "{english}");
 }
 
-fn nothing_is_collected_without_an_iban(db: Db) {
-    let server = Server::start(db);
+fn nothing_is_collected_without_an_iban(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let other = client.post("/v1/clients", json!({"company_name": "Zonder Bank"})).expect(201).id();
@@ -319,8 +311,7 @@ fn nothing_is_collected_without_an_iban(db: Db) {
     assert_eq!((left_out.as_array().unwrap().len(), &made.data()["count"]), (1, &json!(1)));
 }
 
-fn an_own_text_never_asks_for_what_is_settled(db: Db) {
-    let server = Server::start(db);
+fn an_own_text_never_asks_for_what_is_settled(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let own = |kind: &str, message: &str| {
@@ -381,8 +372,7 @@ fn an_own_text_never_asks_for_what_is_settled(db: Db) {
     assert!(says.contains("U hebt deze offerte geaccepteerd") && !says.contains("Gaat u"), "{says}");
 }
 
-fn the_pdf_of_a_quote_says_how_it_was_answered(db: Db) {
-    let server = Server::start(db);
+fn the_pdf_of_a_quote_says_how_it_was_answered(server: Shared) {
     let client = server.client();
     let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
     let body = json!({"title": "Ketel", "generate": true, "due_date": "2026-05-18", "rows": rows});
@@ -422,8 +412,7 @@ fn payment(client: &Client, path: &str) -> Value {
     client.get(&format!("{path}/payments")).expect(200).data()[0].clone()
 }
 
-fn a_collection_is_from_the_account_of_its_client(db: Db) {
-    let server = Server::start(db);
+fn a_collection_is_from_the_account_of_its_client(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let in_file = collected(&client, &firm, 1).remove(0);
@@ -469,8 +458,7 @@ fn a_collection_is_from_the_account_of_its_client(db: Db) {
     assert!(file.contains("<IBAN>NL20INGB0001234567</IBAN>") && !file.contains("ABNA0417164300"), "{file}");
 }
 
-fn a_merged_client_is_collected_from_one_account(db: Db) {
-    let server = Server::start(db);
+fn a_merged_client_is_collected_from_one_account(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let path = collected(&client, &firm, 1).remove(0);
@@ -486,8 +474,7 @@ fn a_merged_client_is_collected_from_one_account(db: Db) {
     assert_eq!(client.get(&path).data()["meta"]["collection_account"], "NL** INGB **** **45 67");
 }
 
-fn a_message_is_never_empty(db: Db) {
-    let server = Server::start(db);
+fn a_message_is_never_empty(server: Shared) {
     let client = server.client();
     let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
     let invoice =
@@ -507,8 +494,7 @@ fn a_message_is_never_empty(db: Db) {
     send(&invoice, "{payment}").expect(200);
 }
 
-fn a_text_from_before_a_payment_is_warned_of(db: Db) {
-    let server = Server::start(db);
+fn a_text_from_before_a_payment_is_warned_of(server: Shared) {
     let client = server.client();
     let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
     let invoice =
@@ -538,8 +524,7 @@ fn a_text_from_before_a_payment_is_warned_of(db: Db) {
     }
 }
 
-fn a_quote_is_expired_as_soon_as_it_is_final(db: Db) {
-    let server = Server::start(db);
+fn a_quote_is_expired_as_soon_as_it_is_final(server: Shared) {
     let client = server.client();
     let rows = json!([{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]);
     let body = json!({"title": "Ketel", "invoice_date": "2026-04-01", "due_date": "2026-05-03", "rows": rows});

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use web::scripted::{Reply as Answer, Scripted};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server, Shared};
 
 /// Creates a flow with its own key; returns its id.
 fn flow(client: &Client, key: &str, steps: Value) -> String {
@@ -50,21 +50,10 @@ fn account(server: &Server, client: &Client) -> Account {
     server.app.store.read_now(move |tx| Account::numbered(tx, number)).unwrap()
 }
 
-/// Does the due work of the account, as a worker would.
-pub fn work(server: &Server, client: &Client) {
-    let (app, account) = (server.app.clone(), account(server, client));
-    let done = server.block_on(async move {
-        tokio::task::spawn_blocking(move || (worker::DUE.follow)(&app, &app.acting(account, "automation"))).await
-    });
-    done.unwrap().unwrap();
-}
-
 /// Makes all pending attempts due.
-fn hurry(server: &Server, client: &Client) {
-    let account = client.account;
-    let sql = "UPDATE runs SET due_at = 1 WHERE account_id = $1 AND due_at > 0";
-    server.app.store.write_now(account, move |tx| tx.execute(sql, &[account.into()]).map(drop)).unwrap();
-    work(server, client);
+fn hurry(server: &Office, client: &Client) {
+    server.execute(&format!("UPDATE runs SET due_at = 1 WHERE account_id = {} AND due_at > 0", client.account));
+    server.automate(client);
 }
 
 fn run(client: &Client, id: &str) -> Value {
@@ -130,8 +119,7 @@ on_both![
     every_step_type_works,
 ];
 
-fn flows_have_the_shape_of_the_contract(db: Db) {
-    let server = Server::start(db);
+fn flows_have_the_shape_of_the_contract(server: Shared) {
     let client = server.client();
     let library = client.get("/v1/automation/flows").expect(200);
     assert_eq!(library.json()["meta"]["total"], 9);
@@ -192,8 +180,7 @@ fn flows_have_the_shape_of_the_contract(db: Db) {
     assert_eq!(client.get(&path).status, 404);
 }
 
-fn rejects_invalid_definitions(db: Db) {
-    let server = Server::start(db);
+fn rejects_invalid_definitions(server: Shared) {
     let client = server.client();
     let good = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": task()});
     let fails = |field: &str, value: Value| {
@@ -341,8 +328,7 @@ fn warns_about_likely_mistakes(client: &Client) {
     insta::assert_json_snapshot!("doubts", warned);
 }
 
-fn triggers_have_the_shape_of_the_contract(db: Db) {
-    let server = Server::start(db);
+fn triggers_have_the_shape_of_the_contract(server: Shared) {
     let client = server.client();
     let nobody = client.post("/v1/automation/trigger", json!({"event": "nobody.listens"})).expect(200).json();
     assert_eq!(nobody, json!({"data": {"event": "nobody.listens", "matched": 0, "runs": []}, "meta": {}}));
@@ -386,7 +372,7 @@ fn triggers_have_the_shape_of_the_contract(db: Db) {
         client.post("/v1/webhooks/trigger", json!({"event": "x", "entity_id": "1"})).expect(422).faults(),
         ["entity_id: wrong_type"]
     );
-    work(&server, &client);
+    server.automate(&client);
     let one = run(&client, data["runs"][0]["run_id"].as_str().unwrap());
     for (field, value) in [
         ("flow_id", json!(id)),
@@ -407,8 +393,7 @@ fn triggers_have_the_shape_of_the_contract(db: Db) {
     assert!(server.events(&client, 0).contains(&"automation.triggered".to_string()));
 }
 
-fn every_step_type_works(db: Db) {
-    let server = Server::start(db);
+fn every_step_type_works(server: Shared) {
     let client = server.client();
     let (firm, invoice) = (firm(&client), invoice(&client));
     let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
@@ -441,7 +426,7 @@ fn every_step_type_works(db: Db) {
         json!({"max_attempts": 1, "conditions": [{"field": "data.total", "op": "eq", "value": 121}]}),
     );
     client.post(&format!("/v1/invoices/{invoice}/payments"), json!({})).expect(201);
-    work(&server, &client);
+    server.automate(&client);
     let runs = client.get("/v1/automation/runs?order=asc").data();
     let first = &runs[0];
     let told = steps(&client, first["id"].as_str().unwrap());
@@ -466,7 +451,7 @@ fn every_step_type_works(db: Db) {
     client
         .post("/v1/automation/trigger", json!({"event": "look.again", "entity_type": "ticket", "data": {"id": ticket}}))
         .expect(200);
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(client.get(&format!("/v1/tickets/{ticket}/messages")).data()[0]["body"], "Hello");
 }
 

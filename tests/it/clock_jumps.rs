@@ -31,7 +31,7 @@ fn retries_come_back_and_waits_stay(db: Db) {
     client.act(&format!("/v1/webhook-endpoints/{endpoint}/test")).expect(200);
 
     // While the clock was ten hours ahead, a step failed, a wait began, a delivery failed and a probe was scheduled.
-    let now = server.app.clock.now();
+    let now = server.now();
     let hours = |count: i64| now.plus_seconds(count * 3600).0;
     let (ahead, next, in_a_month) = (hours(10), Moment(hours(10)).plus_seconds(2).0, hours(24 * 30));
     let changes = [
@@ -80,7 +80,7 @@ fn schedules_come_back(db: Db) {
     };
     let (new_year, at_test) = (next_at(&yearly), next_at(&of_test_clock));
     // Ten hours ahead one was fired, and another could not be read an hour ago; then the clock went back.
-    let now = server.app.clock.now();
+    let now = server.now();
     let (ahead, in_an_hour) = (now.plus_seconds(10 * 3600).0, now.plus_seconds(3600).0);
     let set = |flow: &str, next_at: i64| {
         let (sql, id) = ("UPDATE flows SET next_at = $1 WHERE id = $2", flow.to_string());
@@ -108,7 +108,7 @@ fn schedules_come_back(db: Db) {
 fn jobs_come_back_in_small_steps(db: Db) {
     let server = Server::start(db);
     server.leaves_jobs();
-    let ahead = server.app.clock.now().plus_seconds(10 * 3600);
+    let ahead = server.now().plus_seconds(10 * 3600);
     let sql =
         "WITH RECURSIVE numbers (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n < 1200)
          INSERT INTO jobs (id, account_id, kind, unique_key, payload, state, run_at, attempts, max_attempts, claim,
@@ -121,7 +121,7 @@ fn jobs_come_back_in_small_steps(db: Db) {
     server.block_on(server.apart(move || worker::start(&app))).unwrap().unwrap();
     let most = store::seen::closures().iter().map(|one| one.rows).max().unwrap();
     assert!(most <= 600, "{most} rows in a transaction");
-    let later = server.app.clock.now().plus_seconds(3700);
+    let later = server.now().plus_seconds(3700);
     let left = "SELECT count(*) FROM jobs WHERE kind = 'later' AND run_at > $1";
     assert_eq!(server.app.store.read_now(move |tx| tx.int(left, &[later.0.into()])).unwrap(), 0);
 }

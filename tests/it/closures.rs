@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use store::seen;
 
 use crate::on_both;
-use crate::support::{Db, Server};
+use crate::support::{Db, Server, Shared};
 use crate::walk;
 
 /// The maximum work of a closure: a document of a thousand rows, and what follows from it.
@@ -61,8 +61,7 @@ fn deletes_a_deal_with_many_tasks_in_slices(db: Db) {
     }
 }
 
-fn the_text_of_a_document_has_a_limit(db: Db) {
-    let server = Server::start(db);
+fn the_text_of_a_document_has_a_limit(server: Shared) {
     let client = server.client();
     let made = client.post("/v1/invoices", large()).expect(201).id();
     let too_large = json!(vec![row(600); 1000]);
@@ -197,8 +196,7 @@ fn changing_the_expiry_days_rewrites_nothing(db: Db) {
     assert_eq!(expiring(), 60, "each is emitted once");
 }
 
-fn rejects_html_that_is_slow_to_sanitize(db: Db) {
-    let server = Server::start(db);
+fn rejects_html_that_is_slow_to_sanitize(server: Shared) {
     let client = server.client();
     let ticket = client.post("/v1/tickets", json!({"subject": "x"})).expect(201).id();
     let nested = json!({"body": "x", "html": "<b>".repeat(21_000)});

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server};
 
 /// A connection with a request.
-fn ask(server: &Server, path: &str, key: &str) -> TcpStream {
+fn ask(server: &Office, path: &str, key: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let key = if key.is_empty() { String::new() } else { format!("authorization: Bearer {key}\r\n") };
@@ -22,7 +22,7 @@ fn status(stream: &mut TcpStream) -> String {
 }
 
 /// A connection with a request that never completes.
-fn follow(server: &Server, client: &Client) -> TcpStream {
+fn follow(server: &Office, client: &Client) -> TcpStream {
     let mut stream = ask(server, "/v1/events/stream", &client.key);
     assert_eq!(status(&mut stream), "200");
     stream

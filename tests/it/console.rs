@@ -8,10 +8,10 @@ mod schema;
 mod stories;
 
 use crate::people::Browser;
-use crate::support::{Client, Reply, Server};
+use crate::support::{Client, Office, Reply};
 
 /// A client that shows redirects instead of following them.
-pub fn client(server: &Server) -> Client {
+pub fn client(server: &Office) -> Client {
     let mut client = server.client();
     client.agent = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).build().into();
     client

@@ -8,7 +8,7 @@ use engine::clock::Moment;
 use serde_json::json;
 
 use crate::on_both;
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Reply, Server, Shared};
 
 fn posts(client: &Client, count: usize, key: &str) -> Vec<Reply> {
     std::thread::scope(|scope| {
@@ -36,8 +36,7 @@ on_both![
     keys_can_be_revoked_and_expire,
 ];
 
-fn fifty_posts_with_one_key_create_one_record(db: Db) {
-    let server = Server::start(db);
+fn fifty_posts_with_one_key_create_one_record(server: Shared) {
     let client = server.client();
     let replies = posts(&client, 50, "the-one");
     let bodies: HashSet<&str> = replies.iter().map(|reply| reply.text.as_str()).collect();
@@ -47,8 +46,7 @@ fn fifty_posts_with_one_key_create_one_record(db: Db) {
     assert_eq!(client.get("/v1/products").json()["meta"]["total"], 1);
 }
 
-fn two_accounts_may_use_the_same_key(db: Db) {
-    let server = Server::start(db);
+fn two_accounts_may_use_the_same_key(server: Shared) {
     let (one, other) = (server.client(), server.client());
     let (first, second) = (posts(&one, 1, "k"), posts(&other, 1, "k"));
     assert_ne!(first[0].id(), second[0].id());
@@ -227,7 +225,7 @@ fn keys_can_be_revoked_and_expire(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let scopes = vec!["products.read".to_string()];
-    let now = server.app.clock.now();
+    let now = server.now();
     let (old, _) =
         server.add_key(&client, NewKey { name: String::new(), scopes: scopes.clone(), expires_at: Some(now) });
     let expired = Client::new(server.address, old, client.account);

@@ -8,7 +8,7 @@ use mollie::{MandateStatus, Status};
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Office, Reply, Server, Shared};
 
 pub fn firm(client: &Client) -> String {
     let body = json!({"company_name": "Bakkerij De Ster", "email": "anna@ster.example", "iban": "NL91ABNA0417164300", "bic": "ABNANL2A"});
@@ -83,8 +83,7 @@ on_both![
     the_bank_gets_a_file,
 ];
 
-fn the_sandbox_has_a_page_only_for_its_own_payments(db: Db) {
-    let server = Server::start(db);
+fn the_sandbox_has_a_page_only_for_its_own_payments(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let url = verify(&client, &firm).expect(201).data()["payment_url"].as_str().unwrap().to_string();
@@ -214,7 +213,7 @@ fn is_verified_by_a_payment(client: &Client, firm: &str, first_page: &str) {
 }
 
 /// A mandate activates subscriptions of its own client only; returns one of another client.
-fn activates_its_own_subscriptions(server: &Server, client: &Client, firm: &str, subscription: &str) -> String {
+fn activates_its_own_subscriptions(server: &Office, client: &Client, firm: &str, subscription: &str) -> String {
     let reader = server.with_scopes(client, &["relations.read"]);
     assert_eq!(
         reader
@@ -461,8 +460,7 @@ fn clients_pay_on_the_page(db: Db) {
     assert!(!shown().contains("/pay\""));
 }
 
-fn the_bank_gets_a_file(db: Db) {
-    let server = Server::start(db);
+fn the_bank_gets_a_file(server: Shared) {
     let client = server.client();
     client.patch("/v1/settings", json!({"provider": "manual"})).expect(200);
     let firm = firm(&client);

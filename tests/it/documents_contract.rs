@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server, Shared};
 
 const KINDS: [&str; 3] = ["invoices", "quotes", "workorders"];
 
@@ -25,7 +25,7 @@ fn company(client: &Client, more: Value) -> String {
 }
 
 /// Returns how often each of these names occurs among the events since `seq`.
-fn count(server: &Server, client: &Client, seq: i64, names: &[&str]) -> Vec<usize> {
+fn count(server: &Office, client: &Client, seq: i64, names: &[&str]) -> Vec<usize> {
     let events = server.events(client, seq);
     names.iter().map(|name| events.iter().filter(|event| event == name).count()).collect()
 }
@@ -47,8 +47,7 @@ on_both![
     totals_without_rows_imply_their_rate,
 ];
 
-fn dates_title_and_status_cannot_be_cleared(db: Db) {
-    let server = Server::start(db);
+fn dates_title_and_status_cannot_be_cleared(server: Shared) {
     let client = server.client();
     for kind in KINDS {
         for generate in [false, true] {
@@ -100,8 +99,7 @@ fn restores_the_dates_of_a_document_that_lost_them(db: Db) {
     assert_eq!(client.get(&stuck).data()["due_date"], "2026-05-18");
 }
 
-fn terms_default_to_those_of_the_account(db: Db) {
-    let server = Server::start(db);
+fn terms_default_to_those_of_the_account(server: Shared) {
     let client = server.client();
     let due = |kind: &str, firm: &str| {
         client.get(&make(&client, kind, json!({"title": "t", "client_id": firm}))).data()["due_date"].clone()
@@ -147,8 +145,7 @@ fn terms_default_to_those_of_the_account(db: Db) {
     assert_eq!((&reset["payment_term"], &reset["quote_expiration_days"]), (&json!(14), &json!(30)));
 }
 
-fn the_invoices_of_a_subscription_have_the_terms_of_the_client(db: Db) {
-    let server = Server::start(db);
+fn the_invoices_of_a_subscription_have_the_terms_of_the_client(server: Shared) {
     let client = server.client();
     let firm = company(&client, json!({"payment_term": 0}));
     let body = json!({"client_id": firm, "title": "s", "subscription_start": "2026-05-05", "lines": [{"title": "l", "unit_price": 10}]});
@@ -158,8 +155,7 @@ fn the_invoices_of_a_subscription_have_the_terms_of_the_client(db: Db) {
     assert_eq!((&invoices[0]["invoice_date"], &invoices[0]["due_date"]), (&json!("2026-05-05"), &json!("2026-05-05")));
 }
 
-fn an_invoice_can_be_created_as_paid(db: Db) {
-    let server = Server::start(db);
+fn an_invoice_can_be_created_as_paid(server: Shared) {
     let client = server.client();
     let firm = company(&client, json!({}));
     let names = ["invoice.paid", "customer.first_invoice_paid"];
@@ -245,8 +241,7 @@ fn an_invoice_of_zero_is_paid_and_never_late(db: Db) {
     assert_eq!(client.get(&two).data()["payment_status"], "credited");
 }
 
-fn no_status_makes_an_invoice_of_zero_late(db: Db) {
-    let server = Server::start(db);
+fn no_status_makes_an_invoice_of_zero_late(server: Shared) {
     let client = server.client();
     let firm = company(&client, json!({}));
     let seq = server.last_seq(&client);
@@ -270,8 +265,7 @@ fn no_status_makes_an_invoice_of_zero_late(db: Db) {
     assert_eq!(count(&server, &client, seq, &names), [8, 1, 0, 0]);
 }
 
-fn an_invoice_is_not_late_before_the_due_date(db: Db) {
-    let server = Server::start(db);
+fn an_invoice_is_not_late_before_the_due_date(server: Shared) {
     let client = server.client();
     let firm = company(&client, json!({}));
     let names = ["invoice.late", "customer.payment_overdue"];
@@ -306,8 +300,7 @@ fn an_invoice_is_not_late_before_the_due_date(db: Db) {
     assert_eq!(count(&server, &client, seq, &names), [5, 2]);
 }
 
-fn an_invoice_with_a_negative_amount_is_never_overdue(db: Db) {
-    let server = Server::start(db);
+fn an_invoice_with_a_negative_amount_is_never_overdue(server: Shared) {
     let client = server.client();
     let firm = company(&client, json!({}));
     let seq = server.last_seq(&client);
@@ -346,8 +339,7 @@ fn an_invoice_with_a_negative_amount_is_never_overdue(db: Db) {
     assert_eq!(count(&server, &client, seq, &["invoice.late", "customer.payment_overdue"]), [1, 1]);
 }
 
-fn first_invoice_paid_requires_a_payment(db: Db) {
-    let server = Server::start(db);
+fn first_invoice_paid_requires_a_payment(server: Shared) {
     let client = server.client();
     let firm = company(&client, json!({}));
     let seq = server.last_seq(&client);
@@ -367,8 +359,7 @@ fn first_invoice_paid_requires_a_payment(db: Db) {
     assert_eq!(count(&server, &client, seq, &names), [2, 1]);
 }
 
-fn a_payment_cannot_lose_its_values(db: Db) {
-    let server = Server::start(db);
+fn a_payment_cannot_lose_its_values(server: Shared) {
     let client = server.client();
     let path = make(&client, "invoices", json!({"title": "t", "rows": rows(100), "generate": true}));
     let payments = format!("{path}/payments");
@@ -415,8 +406,7 @@ fn a_payment_cannot_lose_its_values(db: Db) {
     assert_eq!(client.post(&back, json!({})).expect(409).code(), "invalid_transition");
 }
 
-fn row_indexes_require_credit_all_false(db: Db) {
-    let server = Server::start(db);
+fn row_indexes_require_credit_all_false(server: Shared) {
     let client = server.client();
     let two = json!([{"name": "a", "unit_price": 10}, {"name": "b", "unit_price": 20}]);
     let credit = |body: Value| {
@@ -455,8 +445,7 @@ fn row_indexes_require_credit_all_false(db: Db) {
     );
 }
 
-fn accepting_a_draft_quote_is_one_change(db: Db) {
-    let server = Server::start(db);
+fn accepting_a_draft_quote_is_one_change(server: Shared) {
     let client = server.client();
     for (action, status) in [("accept", "accepted"), ("reject", "rejected"), ("invoice", "invoiced")] {
         let path = make(&client, "quotes", json!({"title": "q", "rows": rows(10)}));
@@ -474,8 +463,7 @@ fn accepting_a_draft_quote_is_one_change(db: Db) {
     assert_eq!((&quote["payment_status"], &quote["meta"]["generation_mode"]), (&json!("accepted"), &json!("final")));
 }
 
-fn totals_without_rows_imply_their_rate(db: Db) {
-    let server = Server::start(db);
+fn totals_without_rows_imply_their_rate(server: Shared) {
     let client = server.client();
     let send = |mut body: Value| {
         body["title"] = json!("Lump");

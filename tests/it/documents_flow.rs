@@ -10,7 +10,7 @@ use engine::jobs::worker;
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 fn keys_of(data: &Value) -> Vec<&str> {
     data.as_object().unwrap().keys().map(String::as_str).collect()
@@ -98,8 +98,7 @@ const LISTED: [&str; 18] = [
     "created_at",
 ];
 
-fn a_draft_has_the_shape_of_the_contract(db: Db) {
-    let server = Server::start(db);
+fn a_draft_has_the_shape_of_the_contract(server: Shared) {
     let client = server.client();
     let firm = company(&client);
     let before = server.last_seq(&client);
@@ -156,8 +155,7 @@ fn a_draft_has_the_shape_of_the_contract(db: Db) {
     client.delete(&format!("/v1/workorders/{}", order.id())).expect(204);
 }
 
-fn row_errors_have_the_index_of_their_row(db: Db) {
-    let server = Server::start(db);
+fn row_errors_have_the_index_of_their_row(server: Shared) {
     let client = server.client();
     let firm = company(&client);
     let rows =
@@ -232,8 +230,7 @@ fn row_errors_have_the_index_of_their_row(db: Db) {
     );
 }
 
-fn numbers_have_no_gaps(db: Db) {
-    let server = Server::start(db);
+fn numbers_have_no_gaps(server: Shared) {
     let client = server.client();
     let firm = company(&client);
     let make = |mode: &str| {
@@ -298,8 +295,7 @@ fn numbers_have_no_gaps(db: Db) {
     assert_eq!(numbers, (1..=55).map(|n| format!("F2026-{n:04}")).collect());
 }
 
-fn a_final_document_is_locked(db: Db) {
-    let server = Server::start(db);
+fn a_final_document_is_locked(server: Shared) {
     let client = server.client();
     let firm = company(&client);
     let mut body = body(&firm);
@@ -419,8 +415,7 @@ fn a_late_job_prints_its_own_revision(db: Db) {
     assert_eq!((content(0) == first, content(1) == second), (true, true));
 }
 
-fn a_deleted_product_leaves_its_name_in_rows(db: Db) {
-    let server = Server::start(db);
+fn a_deleted_product_leaves_its_name_in_rows(server: Shared) {
     let client = server.client();
     let product = client.post("/v1/products", json!({"name": "Tap", "price": 12.5})).expect(201).id();
     let rows = json!([{"product_id": product}, {"name": "other"}]);
@@ -436,8 +431,7 @@ fn a_deleted_product_leaves_its_name_in_rows(db: Db) {
     assert_eq!((&row(&done)["name"], &row(&done)["product_id"]), (&json!("Tap"), &json!(product)));
 }
 
-fn lists_of_documents_have_every_filter(db: Db) {
-    let server = Server::start(db);
+fn lists_of_documents_have_every_filter(server: Shared) {
     let client = server.client();
     let firm = company(&client);
     for n in 1..=3 {

@@ -22,7 +22,7 @@ use web::scripted::{Received, Reply, Scripted};
 
 use crate::on_both;
 use crate::server::Binary;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -123,8 +123,7 @@ on_both![
     resends_an_interrupted_webhook_with_the_same_id,
 ];
 
-fn endpoints_can_be_created_changed_and_deleted(db: Db) {
-    let server = Server::start(db);
+fn endpoints_can_be_created_changed_and_deleted(server: Shared) {
     let client = server.client();
     let before = server.last_seq(&client);
     let made = client
@@ -170,8 +169,7 @@ fn endpoints_can_be_created_changed_and_deleted(db: Db) {
     client.act(&format!("{path}/test")).expect(404);
 }
 
-fn rejects_invalid_endpoints(db: Db) {
-    let server = Server::start(db);
+fn rejects_invalid_endpoints(server: Shared) {
     let client = server.client();
     let refused = |field: &str, value: Value| {
         let mut body = json!({"url": "https://example.com/"});
@@ -220,8 +218,7 @@ fn rejects_invalid_endpoints(db: Db) {
     assert_eq!(client.act(&format!("{path}/test")).expect(409).code(), "invalid_transition");
 }
 
-fn limits_the_endpoints_of_an_account(db: Db) {
-    let server = Server::start(db);
+fn limits_the_endpoints_of_an_account(server: Shared) {
     let (client, other) = (server.client(), server.client());
     let add = |client: &Client| client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/"}));
     let paths: Vec<String> =

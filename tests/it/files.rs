@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::on_both;
 use crate::server::Binary;
-use crate::support::{Client, Db, Server, execute, multipart};
+use crate::support::{Client, Db, Server, Shared, execute, multipart};
 
 fn keys_of(data: &Value) -> Vec<&str> {
     data.as_object().unwrap().keys().map(String::as_str).collect()
@@ -42,8 +42,7 @@ on_both![
     kill_9_loses_no_file_and_leaves_none,
 ];
 
-fn a_file_can_belong_to_a_client(db: Db) {
-    let server = Server::start(db);
+fn a_file_can_belong_to_a_client(server: Shared) {
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "Bakery"})).expect(201).id();
     let path = format!("/v1/files/{}", client.upload("contract.txt", b"We agree.").expect(201).id());
@@ -122,10 +121,10 @@ fn a_signed_url_opens_one_file_for_a_day(db: Db) {
     }
     assert_eq!(client.send("DELETE", &path.replace("/content", ""), &[("authorization", "")], "").status, 401);
     assert_eq!(open(path.split('?').next().unwrap()).status, 401);
-    let past = engine::clock::Moment(server.app.clock.now().0 + 26 * 3_600_000);
+    let past = engine::clock::Moment(server.now().0 + 26 * 3_600_000);
     let query = engine::call::Query::parse(path.split_once('?').unwrap().1).unwrap();
     let own = path.split('?').next().unwrap();
-    assert!(server.app.site.opens(own, &query, server.app.clock.now()).is_some());
+    assert!(server.app.site.opens(own, &query, server.now()).is_some());
     assert!(server.app.site.opens(own, &query, past).is_none(), "it ends");
     // With a key, another account's URL is a 404, whatever the query.
     assert_eq!(server.client().get(path).status, 404);
@@ -181,8 +180,7 @@ fn the_pdf_of_a_document_requires_the_scope_of_documents(db: Db) {
     assert_eq!(client.send("GET", &url, &[("authorization", "")], "").expect(200).text, "hello");
 }
 
-fn content_that_could_run_scripts_is_a_download(db: Db) {
-    let server = Server::start(db);
+fn content_that_could_run_scripts_is_a_download(server: Shared) {
     let client = server.client();
     for (name, content, kind) in [
         ("a.txt", "<html><script>alert(1)</script>", "text/html; charset=utf-8"),
@@ -226,8 +224,7 @@ fn rejects_invalid_uploads(db: Db) {
     assert_eq!(contents(&server).len(), 2, "a rejected upload leaves nothing");
 }
 
-fn lists_files_newest_first_with_optional_pages(db: Db) {
-    let server = Server::start(db);
+fn lists_files_newest_first_with_optional_pages(server: Shared) {
     let client = server.client();
     let made: Vec<String> = (0..7).map(|n| client.upload(&format!("{n}.txt"), b"x").expect(201).id()).collect();
     let newest: Vec<String> = made.iter().rev().cloned().collect();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Reply, Shared};
 
 on_both![
     rows_without_a_rate_get_the_default,
@@ -25,8 +25,7 @@ fn rates(document: &Value) -> Vec<(String, String)> {
     document["rows"].as_array().unwrap().iter().map(|row| (text(&row["vat_code"]), text(&row["vat_rate"]))).collect()
 }
 
-fn rows_without_a_rate_get_the_default(db: Db) {
-    let server = Server::start(db);
+fn rows_without_a_rate_get_the_default(server: Shared) {
     let client = server.client();
     for code in ["NL20", "NL21-P"] {
         let refused = client.patch("/v1/settings", json!({"default_vat_code": code})).expect(422);
@@ -65,8 +64,7 @@ fn rows_without_a_rate_get_the_default(db: Db) {
     }
 }
 
-fn the_default_rate_follows_its_code(db: Db) {
-    let server = Server::start(db);
+fn the_default_rate_follows_its_code(server: Shared) {
     let client = server.client();
     client.patch("/v1/settings", json!({"default_vat_code": "NL21"})).expect(200);
     let rates_now = client.get("/v1/tax-rates").data();
@@ -86,8 +84,7 @@ fn the_default_rate_follows_its_code(db: Db) {
     assert_eq!(server.events(&client, before), ["tax_rate.updated"]);
 }
 
-fn a_final_document_warns_of_what_it_lacks(db: Db) {
-    let server = Server::start(db);
+fn a_final_document_warns_of_what_it_lacks(server: Shared) {
     let client = server.client();
     let no_rate = "Row 1 ('a') names no VAT rate, so it has 0%. Send vat_code or vat_rate, or set default_vat_code in the settings.";
     let rows = json!([{"name": "a", "unit_price": 100}, {"name": "b", "unit_price": 1, "vat_rate": "0%"}]);
@@ -113,8 +110,7 @@ fn a_final_document_warns_of_what_it_lacks(db: Db) {
     }
 }
 
-fn a_strict_account_rejects_what_is_missing(db: Db) {
-    let server = Server::start(db);
+fn a_strict_account_rejects_what_is_missing(server: Shared) {
     let client = server.client();
     client.patch("/v1/settings", json!({"strict_final": true})).expect(200);
     let rows = json!([{"name": "a", "unit_price": 100}]);
@@ -132,8 +128,7 @@ fn a_strict_account_rejects_what_is_missing(db: Db) {
     assert_eq!(warnings(&client.act(&format!("/v1/quotes/{draft}/accept")).expect(200)), [""; 0]);
 }
 
-fn a_subscription_warns_of_lines_without_a_rate(db: Db) {
-    let server = Server::start(db);
+fn a_subscription_warns_of_lines_without_a_rate(server: Shared) {
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
     let lines = json!([{"title": "a", "unit_price": 1, "vat_rate": 0}, {"title": "b", "unit_price": 10}]);
@@ -167,8 +162,7 @@ fn page(client: &Client, document: &Value) -> String {
     client.send("GET", &url[url.find("/d/").unwrap()..], &[("authorization", "")], "").expect(200).text
 }
 
-fn a_document_is_printed_in_the_words_of_its_language(db: Db) {
-    let server = Server::start(db);
+fn a_document_is_printed_in_the_words_of_its_language(server: Shared) {
     let client = server.client();
     let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
     let footer = json!({"footer": "Lid van Techniek Nederland", "iban": "NL02ABNA0123456789"});
@@ -225,8 +219,7 @@ fn a_document_is_printed_in_the_words_of_its_language(db: Db) {
     assert!(page(&client, &credit.data()).contains("\u{2212}€621.00"));
 }
 
-fn a_workorder_has_no_payment_term(db: Db) {
-    let server = Server::start(db);
+fn a_workorder_has_no_payment_term(server: Shared) {
     let client = server.client();
     let made = |more: Value| {
         let mut body =

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::cli::{complained, kantoor, said};
 use crate::on_both;
 use crate::server::Binary;
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Reply, Server, Shared};
 
 on_both![
     what_is_exported_can_be_imported,
@@ -126,8 +126,7 @@ fn what_is_exported_can_be_imported(db: Db) {
     }
 }
 
-fn formulas_are_defused(db: Db) {
-    let server = Server::start(db);
+fn formulas_are_defused(server: Shared) {
     let client = server.client();
     client.post("/v1/products", json!({"name": "=1+1", "price": -3})).expect(201);
     let csv = exported(&client, json!({"resource": "products"}));
@@ -139,8 +138,7 @@ fn formulas_are_defused(db: Db) {
     assert_eq!((&first["name"], &first["price"]), (&json!("=1+1"), &json!(-3)));
 }
 
-fn every_resource_can_be_exported(db: Db) {
-    let server = Server::start(db);
+fn every_resource_can_be_exported(server: Shared) {
     let client = server.client();
     let rejected = client.post("/v1/exports", json!({"resource": "nonsense"})).expect(422).json();
     let message = rejected["error"]["details"][0]["message"].as_str().unwrap().to_string();
@@ -160,8 +158,7 @@ fn every_resource_can_be_exported(db: Db) {
     }
 }
 
-fn exports_take_filters(db: Db) {
-    let server = Server::start(db);
+fn exports_take_filters(server: Shared) {
     let client = server.client();
     for (name, active) in [("Hosting", true), ("Domain", true), ("Old", false)] {
         client.post("/v1/products", json!({"name": name, "active": active})).expect(201);
@@ -182,8 +179,7 @@ fn exports_take_filters(db: Db) {
     assert_eq!(warnings, json!([expected]));
 }
 
-fn exports_and_imports_need_the_scopes_of_the_resource(db: Db) {
-    let server = Server::start(db);
+fn exports_and_imports_need_the_scopes_of_the_resource(server: Shared) {
     let client = server.client();
     client.post("/v1/products", json!({"name": "Hosting"})).expect(201);
     let reader = server.with_scopes(&client, &["products.read", "files.read", "files.write"]);
@@ -239,8 +235,7 @@ fn an_import_is_checked_before_it_runs(db: Db) {
     client.delete(&path).expect(204);
 }
 
-fn a_file_is_recognized_and_can_be_corrected(db: Db) {
-    let server = Server::start(db);
+fn a_file_is_recognized_and_can_be_corrected(server: Shared) {
     let client = server.client();
     let csv = b"Naam;Prijs;Caf\xe9\nKoffie;1.234,50;x\nThee;2,25;y\n";
     let import = checked(&client, "products", "prijzen.csv", csv);
@@ -269,8 +264,7 @@ fn a_file_is_recognized_and_can_be_corrected(db: Db) {
     assert_eq!(shown(&checked(&client, "products", "x.txt", &utf16)), ["csv", "utf-16", "tab", "point"]);
 }
 
-fn malformed_files_are_rejected(db: Db) {
-    let server = Server::start(db);
+fn malformed_files_are_rejected(server: Shared) {
     let client = server.client();
     let wide = vec!["x"; 600].join(",");
     for (content, status) in [
@@ -425,8 +419,7 @@ fn imports_start_no_flows(db: Db) {
     assert_eq!(history[0]["actor_type"], "import", "{history:#}");
 }
 
-fn a_report_of_problems_is_bounded(db: Db) {
-    let server = Server::start(db);
+fn a_report_of_problems_is_bounded(server: Shared) {
     let client = server.client();
     let lines: String = (0..5000).map(|_| "x;y\n").collect();
     let import = checked(&client, "products", "x.csv", format!("name;price\n{lines}").as_bytes());

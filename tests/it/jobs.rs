@@ -379,7 +379,7 @@ fn reschedules_jobs_that_a_wrong_clock_put_far_ahead(db: Db) {
         assert!(started.elapsed() < Duration::from_secs(30), "they are still scheduled far ahead");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let furthest = server.app.clock.now().plus_seconds(FURTHEST).0;
+    let furthest = server.now().plus_seconds(FURTHEST).0;
     assert!(state(&server, "SELECT max(run_at) FROM jobs") < furthest);
 }
 

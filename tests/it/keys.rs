@@ -12,7 +12,7 @@ use crate::cli::{kantoor, said};
 use crate::on_both;
 use crate::people::{account, member, owner};
 use crate::server::Binary;
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Reply, Server, Shared};
 
 on_both![
     a_key_is_shown_once_and_every_change_is_logged,
@@ -116,8 +116,7 @@ fn a_key_is_shown_once_and_every_change_is_logged(db: Db) {
     assert_ne!(lines[1].2["hidden"]["hash"], lines[3].2["hidden"]["hash"], "rotated");
 }
 
-fn invalid_fields_are_named(db: Db) {
-    let server = Server::start(db);
+fn invalid_fields_are_named(server: Shared) {
     let client = server.client();
     let faults = |body: Value| client.post("/v1/api-keys", body).expect(422).faults();
     assert_eq!(faults(json!({})), ["name: required", "scopes: required"]);
@@ -292,8 +291,7 @@ fn old_secrets_are_pruned(db: Db) {
     assert_eq!(kept(), 0);
 }
 
-fn keys_are_listed_in_order(db: Db) {
-    let server = Server::start(db);
+fn keys_are_listed_in_order(server: Shared) {
     let client = server.client();
     for name in ["b", "c", "a"] {
         create(&client, json!({"name": name, "scopes": ["*"]}));

@@ -7,7 +7,7 @@ use crate::cli::{kantoor, said};
 use crate::direct_debit::{mandate, send_form, verify};
 use crate::on_both;
 use crate::server::Binary;
-use crate::support::{Client, Db, Server, execute};
+use crate::support::{Client, Db, Server, Shared, execute};
 
 on_both![
     a_client_that_nothing_needs_is_deleted,
@@ -48,8 +48,7 @@ fn total(client: &Client, path: &str) -> i64 {
     client.get(path).expect(200).json()["meta"]["total"].as_i64().unwrap()
 }
 
-fn a_client_that_nothing_needs_is_deleted(db: Db) {
-    let server = Server::start(db);
+fn a_client_that_nothing_needs_is_deleted(server: Shared) {
     let client = server.client();
     client.patch("/v1/settings", json!({"provider": "manual"})).expect(200);
     let firm = company(&client, "De Ster");
@@ -107,8 +106,7 @@ fn a_client_that_nothing_needs_is_deleted(db: Db) {
     assert_eq!(history[0]["type"], "customer.deleted");
 }
 
-fn a_client_that_others_need_says_which(db: Db) {
-    let server = Server::start(db);
+fn a_client_that_others_need_says_which(server: Shared) {
     let client = server.client();
     let firm = company(&client, "De Ster");
     for is_final in [true, true, false] {
@@ -150,8 +148,7 @@ fn a_client_that_others_need_says_which(db: Db) {
     reader.delete(&path).expect(403);
 }
 
-fn a_duplicate_is_merged(db: Db) {
-    let server = Server::start(db);
+fn a_duplicate_is_merged(server: Shared) {
     let client = server.client();
     let (kept, other) = (company(&client, "De Ster"), company(&client, "De Ster BV"));
     let (sent, draft) = (invoice(&client, &other, true), invoice(&client, &other, false));
@@ -200,8 +197,7 @@ fn a_duplicate_is_merged(db: Db) {
     assert_eq!(gone.header("location"), format!("/v1/clients/{last}"));
 }
 
-fn a_merge_takes_the_values_that_are_missing(db: Db) {
-    let server = Server::start(db);
+fn a_merge_takes_the_values_that_are_missing(server: Shared) {
     let client = server.client();
     for key in ["size", "colour"] {
         let body = json!({"entity": "client", "key": key, "label": key, "type": "text"});
@@ -234,8 +230,7 @@ fn a_merge_takes_the_values_that_are_missing(db: Db) {
     assert_eq!(reply.data()["meta"]["external_id"], "crm-7");
 }
 
-fn a_merge_takes_effect_once(db: Db) {
-    let server = Server::start(db);
+fn a_merge_takes_effect_once(server: Shared) {
     let client = server.client();
     let (kept, other) = (company(&client, "De Ster"), company(&client, "Ster"));
     let path = format!("/v1/clients/{kept}/merge");
@@ -263,8 +258,7 @@ fn a_merge_takes_effect_once(db: Db) {
     server.with_scopes(&client, &["relations.read"]).post(&path, body).expect(403);
 }
 
-fn the_better_mandate_stays(db: Db) {
-    let server = Server::start(db);
+fn the_better_mandate_stays(server: Shared) {
     let client = server.client();
     client.patch("/v1/settings", json!({"provider": "manual"})).expect(200);
     let sign = |firm: &str, name: &str| {
@@ -307,8 +301,7 @@ fn the_better_mandate_stays(db: Db) {
     }
 }
 
-fn links_of_companies_and_people_are_merged(db: Db) {
-    let server = Server::start(db);
+fn links_of_companies_and_people_are_merged(server: Shared) {
     let client = server.client();
     let (kept, other) = (company(&client, "De Ster"), company(&client, "Ster"));
     let (anna, bert, twin) = (person(&client, "Anna"), person(&client, "Bert"), person(&client, "Anna"));
@@ -339,8 +332,7 @@ fn links_of_companies_and_people_are_merged(db: Db) {
     assert_eq!(found, expected);
 }
 
-fn suppliers_are_deleted_and_merged(db: Db) {
-    let server = Server::start(db);
+fn suppliers_are_deleted_and_merged(server: Shared) {
     let client = server.client();
     let made = |name: &str, city: &str| {
         client.post("/v1/suppliers", json!({"company_name": name, "city": city})).expect(201).id()

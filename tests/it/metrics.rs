@@ -134,7 +134,7 @@ fn metrics_show_the_lag(db: Db) {
     about("flows", 0);
     change("UPDATE runs SET due_at = due_at - 300000");
     about("flows", 300);
-    let (ids, now) = (server.app.ids, server.app.clock.now());
+    let (ids, now) = (server.app.ids, server.now());
     let job = NewJob {
         account: 0,
         kind: "housekeeping",

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::asking::with_mandate;
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![the_next_file_follows_what_waits, what_no_file_can_have_is_left_out];
 
@@ -37,8 +37,7 @@ fn collection(client: &Client, path: &str) -> Value {
     client.get(&format!("{path}/payments?type=online")).expect(200).data()[0].clone()
 }
 
-fn the_next_file_follows_what_waits(db: Db) {
-    let server = Server::start(db);
+fn the_next_file_follows_what_waits(server: Shared) {
     let (client, stranger) = (server.client(), server.client());
     assert_eq!(next(&client), nothing());
     let firm = with_mandate(&client);
@@ -80,8 +79,7 @@ fn the_next_file_follows_what_waits(db: Db) {
     assert_eq!(next(&client), nothing());
 }
 
-fn what_no_file_can_have_is_left_out(db: Db) {
-    let server = Server::start(db);
+fn what_no_file_can_have_is_left_out(server: Shared) {
     let client = server.client();
     with_mandate(&client);
     let other = client.post("/v1/clients", json!({"company_name": "Garage Smit"})).expect(201).id();

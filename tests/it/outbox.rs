@@ -5,7 +5,7 @@ use engine::jobs::worker;
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server, Shared};
 
 on_both![
     reminders_leave_in_office_hours,
@@ -43,8 +43,7 @@ fn deliveries(client: &Client, path: &str) -> Vec<Value> {
     client.get(&format!("{path}/deliveries")).expect(200).data().as_array().unwrap().clone()
 }
 
-fn reminders_leave_in_office_hours(db: Db) {
-    let server = Server::start(db);
+fn reminders_leave_in_office_hours(server: Shared) {
     // Saturday evening in Amsterdam.
     let client = server.recorded_client(Moment::parse("2026-05-09T20:00:00Z"));
     let path = quote(&client);
@@ -69,7 +68,7 @@ fn mail_outside_office_hours_waits(db: Db) {
     let server = Server::start(db);
     let client = server.recorded_client(None);
     // Only on the day before yesterday, so not for another five days.
-    let today = server.app.clock.now().date(&jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap()).weekday();
+    let today = server.now().date(&jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap()).weekday();
     let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     let then = days[usize::try_from(today.to_monday_zero_offset() + 5).unwrap() % 7];
     client.patch("/v1/settings", json!({"mail_days": [then]})).expect(200);
@@ -94,7 +93,7 @@ fn waiting_mail_follows_new_office_hours(db: Db) {
     let server = Server::start(db);
     let client = server.recorded_client(None);
     let zone = jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap();
-    let today = server.app.clock.now().date(&zone).weekday().to_monday_zero_offset();
+    let today = server.now().date(&zone).weekday().to_monday_zero_offset();
     let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     let in_days = |count: i8| days[usize::try_from(today + count).unwrap() % 7];
     client.patch("/v1/settings", json!({"mail_days": [in_days(5)]})).expect(200);
@@ -116,8 +115,8 @@ fn waiting_mail_follows_new_office_hours(db: Db) {
 }
 
 /// Office hours that begin on another day, so that automatic mail waits.
-fn close_today(server: &Server, client: &Client) {
-    let today = server.app.clock.now().date(&jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap()).weekday();
+fn close_today(server: &Office, client: &Client) {
+    let today = server.now().date(&jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap()).weekday();
     let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     let then = days[usize::try_from(today.to_monday_zero_offset() + 3).unwrap() % 7];
     client.patch("/v1/settings", json!({"mail_days": [then]})).expect(200);
@@ -293,8 +292,7 @@ fn waiting_mail_goes_to_the_address_of_its_client(db: Db) {
     assert_eq!(recipients(&client, &path), [pair("other@ster.example", "stored")]);
 }
 
-fn addresses_on_a_test_clock_follow_the_client(db: Db) {
-    let server = Server::start(db);
+fn addresses_on_a_test_clock_follow_the_client(server: Shared) {
     let client = server.recorded_client(Moment::parse("2026-05-09T20:00:00Z"));
     let flow = json!({"name": "Herinner", "trigger_type": "event", "trigger_key": "invoice.created",
         "steps": [{"type": "send_document", "send_type": "invoice_rem1"}]});
@@ -309,8 +307,7 @@ fn addresses_on_a_test_clock_follow_the_client(db: Db) {
 }
 
 /// A credit invoice asks for nothing, and one that is not due yet is not late.
-fn reminders_fit_the_invoice(db: Db) {
-    let server = Server::start(db);
+fn reminders_fit_the_invoice(server: Shared) {
     let client = server.recorded_client(Moment::parse("2026-05-09T20:00:00Z"));
     let preview = |path: &str| client.get(&format!("{path}/send-preview?send_type=invoice_rem1")).expect(200).data();
     let path = invoice(&client);
@@ -372,8 +369,7 @@ fn mail_on_a_test_clock_leaves_when_it_is_advanced(db: Db) {
     assert_eq!(statuses, ["recorded", "stored", "stored"]);
 }
 
-fn unknown_placeholders_are_rejected_when_sending(db: Db) {
-    let server = Server::start(db);
+fn unknown_placeholders_are_rejected_when_sending(server: Shared) {
     let client = server.client();
     let path = invoice(&client);
     let send = |subject: &str, message: &str, to: &str| {
@@ -395,8 +391,7 @@ fn unknown_placeholders_are_rejected_when_sending(db: Db) {
     assert_eq!(warnings.as_array().unwrap().len(), 1, "{warnings}");
 }
 
-fn a_plain_mail_has_its_link_once(db: Db) {
-    let server = Server::start(db);
+fn a_plain_mail_has_its_link_once(server: Shared) {
     let client = server.client();
     let path = quote(&client);
     for message in ["Zie {link} voor de offerte.", "Zie de bijlage."] {
@@ -446,7 +441,7 @@ fn waiting_mail_of_a_flow_is_canceled_with_its_author(db: Db) {
         author.post("/v1/automation/flows", flow).expect(201);
     }
     client.post("/v1/automation/trigger", json!({"event": "my.own"})).expect(200);
-    crate::automation::work(&server, &client);
+    server.automate(&client);
     let standings = || {
         let mails = client.get("/v1/mails").expect(200).data();
         let of = |mail: &Value| (mail["recipient"].to_string(), mail["status"].as_str().unwrap().to_string());
@@ -460,8 +455,7 @@ fn waiting_mail_of_a_flow_is_canceled_with_its_author(db: Db) {
     assert_eq!(standings(), ["stored", "canceled"], "{}", client.get("/v1/mails").text);
 }
 
-fn rejects_invalid_office_hours(db: Db) {
-    let server = Server::start(db);
+fn rejects_invalid_office_hours(server: Shared) {
     let client = server.client();
     for (body, fault) in [
         (json!({"mail_hours_from": "8:00"}), "mail_hours_from: invalid_format"),
@@ -474,8 +468,7 @@ fn rejects_invalid_office_hours(db: Db) {
     }
 }
 
-fn texts_are_the_accounts_own(db: Db) {
-    let server = Server::start(db);
+fn texts_are_the_accounts_own(server: Shared) {
     let client = server.client();
     let text =
         |message: &str| json!({"send_type": "quote", "language": "nl", "subject": "Voor {client}", "message": message});
@@ -516,8 +509,7 @@ fn texts_are_the_accounts_own(db: Db) {
     assert_eq!(words["subject"], "Offerte Q2026-0001");
 }
 
-fn reminders_of_a_quote_differ(db: Db) {
-    let server = Server::start(db);
+fn reminders_of_a_quote_differ(server: Shared) {
     let client = server.client();
     let path = quote(&client);
     for language in ["nl", "en"] {
@@ -530,8 +522,7 @@ fn reminders_of_a_quote_differ(db: Db) {
     }
 }
 
-fn ready_flows_follow_the_language(db: Db) {
-    let server = Server::start(db);
+fn ready_flows_follow_the_language(server: Shared) {
     let client = server.client();
     let names = || -> Vec<String> {
         let flows = client.get("/v1/automation/flows?per_page=100&sort=id&order=asc").expect(200).data();
@@ -554,8 +545,7 @@ fn ready_flows_follow_the_language(db: Db) {
     assert_eq!(names(), english);
 }
 
-fn braces_in_a_title_are_text(db: Db) {
-    let server = Server::start(db);
+fn braces_in_a_title_are_text(server: Shared) {
     let client = server.client();
     let own = json!({"send_type": "invoice", "language": "nl", "subject": "{title}: {number}", "message": "{title} {amount}"});
     client.post("/v1/mail-templates", own).expect(201);
@@ -582,8 +572,7 @@ fn braces_in_a_title_are_text(db: Db) {
     }
 }
 
-fn a_send_says_when_its_mail_leaves(db: Db) {
-    let server = Server::start(db);
+fn a_send_says_when_its_mail_leaves(server: Shared) {
     // Saturday evening in Amsterdam.
     let client = server.recorded_client(Moment::parse("2026-05-09T18:00:00Z"));
     let path = quote(&client);

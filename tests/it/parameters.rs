@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![
     lists_are_filtered_by_email_address,
@@ -18,8 +18,7 @@ fn total(client: &Client, path: &str) -> i64 {
     client.get(path).expect(200).json()["meta"]["total"].as_i64().unwrap()
 }
 
-fn lists_are_filtered_by_email_address(db: Db) {
-    let server = Server::start(db);
+fn lists_are_filtered_by_email_address(server: Shared) {
     let client = server.client();
     for (path, field) in [("/v1/clients", "email"), ("/v1/suppliers", "email"), ("/v1/tickets", "client_email")] {
         for address in ["Anna@Ster.example", "bert@ster.example", ""] {
@@ -46,8 +45,7 @@ fn lists_are_filtered_by_email_address(db: Db) {
     assert_eq!(total(&client, "/v1/clients?email=anna@ster.example&contact_type=private"), 0);
 }
 
-fn every_small_set_is_a_filter(db: Db) {
-    let server = Server::start(db);
+fn every_small_set_is_a_filter(server: Shared) {
     let client = server.client();
     client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201);
     client.post("/v1/clients", json!({"type": "private", "lastname": "Smit"})).expect(201);
@@ -93,8 +91,7 @@ fn every_small_set_is_a_filter(db: Db) {
     assert_eq!(total(&client, "/v1/automation/flows?category=own"), 1);
 }
 
-fn filters_on_sets_take_several_values(db: Db) {
-    let server = Server::start(db);
+fn filters_on_sets_take_several_values(server: Shared) {
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
     client.post("/v1/clients", json!({"type": "private", "lastname": "Anna"})).expect(201);
@@ -145,8 +142,7 @@ fn filters_on_sets_take_several_values(db: Db) {
     assert_eq!(client.get("/v1/mails?status=sent,x").expect(422).faults(), ["status: invalid_choice"]);
 }
 
-fn strict_requests_reject_unknown_parameters(db: Db) {
-    let server = Server::start(db);
+fn strict_requests_reject_unknown_parameters(server: Shared) {
     let client = server.client();
     let strict =
         |method: &str, path: &str, body: &str| client.send(method, path, &[("prefer", "handling=strict")], body);
@@ -215,8 +211,7 @@ fn warnings(client: &Client, path: &str) -> Vec<String> {
     texts.iter().map(|text| text.as_str().unwrap().to_string()).collect()
 }
 
-fn unknown_values_of_filters_are_reported(db: Db) {
-    let server = Server::start(db);
+fn unknown_values_of_filters_are_reported(server: Shared) {
     let client = server.client();
     let strict = |path: &str| client.send("GET", path, &[("prefer", "handling=strict")], "");
     let row = json!([{"name": "x", "unit_price": 1}]);
@@ -284,8 +279,7 @@ fn unknown_values_of_filters_are_reported(db: Db) {
     }
 }
 
-fn unknown_values_of_the_change_feed_are_reported(db: Db) {
-    let server = Server::start(db);
+fn unknown_values_of_the_change_feed_are_reported(server: Shared) {
     let client = server.client();
     let strict = |path: &str| client.send("GET", path, &[("prefer", "handling=strict")], "");
     for name in ["type", "entity_type", "entity_id", "actor", "actor_type"] {

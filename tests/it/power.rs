@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use web::scripted::{Reply as Answer, Scripted};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server};
 use crate::walk::{self, can_be_made, make, routes};
 
 on_both![automation_alone_reads_nothing_and_mails_nobody, webhooks_alone_receive_nothing, any_key_reads_the_settings];
@@ -144,7 +144,7 @@ fn automation_alone_reads_nothing_and_mails_nobody(db: Db) {
 }
 
 /// Reading automation as well shows what happened, without the records.
-fn readers_of_runs_see_no_records(server: &Server, owner: &Client, flow: &str) {
+fn readers_of_runs_see_no_records(server: &Office, owner: &Client, flow: &str) {
     let reader = server.with_scopes(owner, &["automation.write", "automation.read"]);
     let runs = reader.get("/v1/automation/runs?per_page=100").expect(200);
     assert!(!runs.text.contains(SECRET), "{}", runs.text);

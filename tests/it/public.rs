@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::on_both;
 use crate::people::owner;
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Reply, Server, Shared};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -117,8 +117,7 @@ fn records_the_first_view_once(db: Db) {
     assert_eq!(current(&client, "invoices", &invoice)["meta"]["revision"], 1, "a view creates no revision");
 }
 
-fn an_invoice_says_how_to_pay_it(db: Db) {
-    let server = Server::start(db);
+fn an_invoice_says_how_to_pay_it(server: Shared) {
     let client = server.client();
     with_bank(&client);
     let firm = company(&client, "Bakkerij De Ster");
@@ -197,8 +196,7 @@ fn an_invoice_says_how_to_pay_it(db: Db) {
     says(&visit(&client, &free), &["U hoeft niets te betalen."]);
 }
 
-fn a_quote_is_accepted_once(db: Db) {
-    let server = Server::start(db);
+fn a_quote_is_accepted_once(server: Shared) {
     let client = server.client();
     let (quote, path) = make(&client, "quotes", json!({}));
     let (accept, reject) = (format!("{path}/accept"), format!("{path}/reject"));
@@ -261,8 +259,7 @@ fn a_quote_is_accepted_once(db: Db) {
     says(&visit(&client, &path), &["Geaccepteerd op 4 mei 2026."]);
 }
 
-fn a_quote_can_be_rejected_until_it_expires(db: Db) {
-    let server = Server::start(db);
+fn a_quote_can_be_rejected_until_it_expires(server: Shared) {
     let client = server.client();
     let (quote, path) = make(&client, "quotes", json!({"language": "en"}));
     let before = server.last_seq(&client);
@@ -294,8 +291,7 @@ fn a_quote_can_be_rejected_until_it_expires(db: Db) {
     send_form(&client, &format!("{path}/accept"), "name=Anna").expect(303);
 }
 
-fn unknown_pages_are_404_in_both_languages(db: Db) {
-    let server = Server::start(db);
+fn unknown_pages_are_404_in_both_languages(server: Shared) {
     let client = server.client();
     let unknown = format!("/d/{}", "0".repeat(32));
     let (draft, path) = make(&client, "quotes", json!({"generation_mode": "draft"}));
@@ -378,8 +374,7 @@ fn the_pdf_and_the_logo_are_those_of_the_document(db: Db) {
     }
 }
 
-fn every_answer_has_strict_headers(db: Db) {
-    let server = Server::start(db);
+fn every_answer_has_strict_headers(server: Shared) {
     let client = server.client();
     let (_, path) = make(&client, "quotes", json!({}));
     let unknown = format!("/d/{}", "0".repeat(32));
@@ -419,8 +414,7 @@ fn every_answer_has_strict_headers(db: Db) {
     assert_eq!((replies[6].text.as_str(), replies[6].status), ("", 200));
 }
 
-fn escapes_hostile_texts(db: Db) {
-    let server = Server::start(db);
+fn escapes_hostile_texts(server: Shared) {
     let client = server.client();
     let hostile = hostile();
     let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();

@@ -8,7 +8,7 @@ use engine::jobs::worker;
 use serde_json::json;
 
 use crate::on_both;
-use crate::support::{Client, Db, Server, multipart};
+use crate::support::{Client, Db, Office, Server, multipart};
 
 /// Returns the contents that remain when the workers have done all due work.
 fn contents_come_to(server: &Server, expected: usize) {
@@ -178,7 +178,7 @@ fn stuck(server: &Server, client: &Client, sent: usize) -> TcpStream {
     stream
 }
 
-fn begun(server: &Server, client: &Client, sent: usize) -> TcpStream {
+fn begun(server: &Office, client: &Client, sent: usize) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     let head = format!(
         "POST /v1/products HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: 2000000\r\n\r\n",

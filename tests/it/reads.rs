@@ -11,7 +11,7 @@ use serde_json::json;
 use store::Tx;
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server, Shared};
 
 on_both![
     responses_that_nobody_reads_have_a_limit,
@@ -31,7 +31,7 @@ fn write_notes(client: &Client, count: usize) {
 }
 
 /// A connection that sends a request and does not read the response.
-fn ask(server: &Server, client: &Client, path: &str) -> TcpStream {
+fn ask(server: &Office, client: &Client, path: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n", client.key);
@@ -155,8 +155,7 @@ fn lists_without_pages_are_limited_too(db: Db) {
     assert_eq!(client.get(&path.replace("/messages", "")).status, 200);
 }
 
-fn a_filter_finds_both_spellings(db: Db) {
-    let server = Server::start(db);
+fn a_filter_finds_both_spellings(server: Shared) {
     let client = server.client();
     for status in ["canceled", "open", "cancelled", "canceled"] {
         client.post("/v1/invoices", json!({"title": status, "payment_status": status})).expect(201);
@@ -232,7 +231,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// An HTTP/2 connection with requests whose responses cannot be sent: INITIAL_WINDOW_SIZE is 0.
-fn ask_without_window(server: &Server, client: &Client, streams: u32) -> TcpStream {
+fn ask_without_window(server: &Office, client: &Client, streams: u32) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     let settings = frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]);
     stream.write_all(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &settings[..]].concat()).unwrap();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Db, Server};
+use crate::support::{Db, Server, Shared};
 
 fn keys(value: &Value) -> Vec<String> {
     value.as_object().unwrap().keys().cloned().collect()
@@ -18,8 +18,7 @@ on_both![
     notes_have_the_fields_of_the_contract,
 ];
 
-fn a_product_can_be_created_changed_and_deleted(db: Db) {
-    let server = Server::start(db);
+fn a_product_can_be_created_changed_and_deleted(server: Shared) {
     let client = server.client();
     let body = json!({"name": "Hosting", "code": "H1", "price": 12.50, "vat_rate": 21, "unit": "month"});
     let made = client.post("/v1/products", body).expect(201);
@@ -45,8 +44,7 @@ fn a_product_can_be_created_changed_and_deleted(db: Db) {
     assert_eq!(client.get("/v1/products?search=hosting").json()["meta"]["total"], 0);
 }
 
-fn prices_are_decimals_to_the_last_digit(db: Db) {
-    let server = Server::start(db);
+fn prices_are_decimals_to_the_last_digit(server: Shared) {
     let client = server.client();
     for (sent, kept) in [
         ("0.1", "0.1"),
@@ -245,8 +243,7 @@ fn search_finds_pending_and_indexed_texts(db: Db) {
     assert_eq!(list("fi", "&per_page=100&page=3")["data"].as_array().unwrap().len(), 100);
 }
 
-fn tasks_have_the_fields_of_the_contract(db: Db) {
-    let server = Server::start(db);
+fn tasks_have_the_fields_of_the_contract(server: Shared) {
     let client = server.client();
     let made = client.post("/v1/tasks", json!({"title": "Call", "category": "call", "notes": "n", "deadline": "2026-06-01", "duration_minutes": 15})).expect(201);
     assert_eq!(keys(&made.data()), ["id", "title", "category", "status", "meta"]);
@@ -316,8 +313,7 @@ fn tasks_have_the_fields_of_the_contract(db: Db) {
     assert_eq!(client.get("/v1/tasks?deadline_from=").expect(422).faults(), ["deadline_from: invalid_format"]);
 }
 
-fn notes_have_the_fields_of_the_contract(db: Db) {
-    let server = Server::start(db);
+fn notes_have_the_fields_of_the_contract(server: Shared) {
     let client = server.client();
     let made = client.post("/v1/notes", json!({"body": "First\nsecond"})).expect(201);
     assert_eq!(keys(&made.data()), ["id", "body", "created_at"]);

@@ -5,7 +5,7 @@ mod tickets;
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 fn keys(value: &Value) -> Vec<String> {
     value.as_object().unwrap().keys().cloned().collect()
@@ -61,8 +61,7 @@ on_both![
     a_project_with_hours,
 ];
 
-fn clients_and_suppliers_as_the_contract_says(db: Db) {
-    let server = Server::start(db);
+fn clients_and_suppliers_as_the_contract_says(server: Shared) {
     let client = server.client();
     let before = server.last_seq(&client);
     let body = json!({"type": "company", "company_name": "Bakkerij De Ster", "email": "info@ster.example", "country": "Nederland",
@@ -107,8 +106,7 @@ fn clients_and_suppliers_as_the_contract_says(db: Db) {
     );
 }
 
-fn reports_every_invalid_field_of_a_client(db: Db) {
-    let server = Server::start(db);
+fn reports_every_invalid_field_of_a_client(server: Shared) {
     let client = server.client();
     let body = json!({"type": "company", "email": "nope", "iban": "NL91ABNA0417164301", "bic": "X", "vat_number": "BE1",
             "country": "Atlantis", "website": "javascript:alert(1)", "payment_term": -1, "email_reminders": "a@b.nl, c"});
@@ -136,8 +134,7 @@ fn reports_every_invalid_field_of_a_client(db: Db) {
     );
 }
 
-fn people_are_linked_to_companies(db: Db) {
-    let server = Server::start(db);
+fn people_are_linked_to_companies(server: Shared) {
     let client = server.client();
     let firm = company(&client, "Firm");
     let person = client.post("/v1/clients", json!({"type": "private", "lastname": "Jansen"})).expect(201).id();
@@ -184,8 +181,7 @@ fn people_are_linked_to_companies(db: Db) {
     assert_eq!(client.delete(&format!("{path}/{}", link.id())).status, 204);
 }
 
-fn a_lead_becomes_a_won_deal(db: Db) {
-    let server = Server::start(db);
+fn a_lead_becomes_a_won_deal(server: Shared) {
     let client = server.client();
     let firm = company(&client, "Lead");
     let phases = phases(&client);
@@ -264,8 +260,7 @@ fn a_lead_becomes_a_won_deal(db: Db) {
     assert_eq!(client.get(&path).status, 404);
 }
 
-fn deals_move_between_pipelines(db: Db) {
-    let server = Server::start(db);
+fn deals_move_between_pipelines(server: Shared) {
     let client = server.client();
     let firm = company(&client, "Firm");
     let first = phases(&client);
@@ -297,8 +292,7 @@ fn deals_move_between_pipelines(db: Db) {
     assert_eq!((&sources[0]["name"], &sources[0]["order"]), (&json!("Website"), &json!(1)));
 }
 
-fn a_pipeline_is_shown_with_its_phases(db: Db) {
-    let server = Server::start(db);
+fn a_pipeline_is_shown_with_its_phases(server: Shared) {
     let client = server.client();
     let made = client.post("/v1/pipelines", json!({"name": "Partners"})).expect(201);
     // Without a position it goes last, so new deals start where they did.
@@ -337,8 +331,7 @@ fn a_pipeline_is_shown_with_its_phases(db: Db) {
     );
 }
 
-fn records_created_in_a_final_status_emit_its_event(db: Db) {
-    let server = Server::start(db);
+fn records_created_in_a_final_status_emit_its_event(server: Shared) {
     let client = server.client();
     let firm = company(&client, "Firm");
     for (path, body, events) in [
@@ -360,8 +353,7 @@ fn records_created_in_a_final_status_emit_its_event(db: Db) {
     }
 }
 
-fn accepts_both_spellings_of_cancelled(db: Db) {
-    let server = Server::start(db);
+fn accepts_both_spellings_of_cancelled(server: Shared) {
     let client = server.client();
     let project = client.post("/v1/projects", json!({"name": "Site", "status": "canceled"})).expect(201).data();
     assert_eq!(project["status"], "cancelled");
@@ -390,8 +382,7 @@ fn accepts_both_spellings_of_cancelled(db: Db) {
     assert_eq!(client.get("/v1/projects?status=canceling").expect(422).faults(), ["status: invalid_choice"]);
 }
 
-fn a_project_with_hours(db: Db) {
-    let server = Server::start(db);
+fn a_project_with_hours(server: Shared) {
     let client = server.client();
     let firm = company(&client, "Firm");
     let before = server.last_seq(&client);

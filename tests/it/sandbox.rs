@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::direct_debit::{advance, billed, firm, mandate, send_form, subscribe, verify, work_off};
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 /// What the English page of an invoice says if its payments are tests.
 const BANNER: &str = "No money is transferred.";
@@ -145,8 +145,7 @@ fn a_link_of_the_sandbox_ends_with_the_switch_to_mollie(db: Db) {
     work_off(&server);
 }
 
-fn what_a_caller_writes_opens_no_page(db: Db) {
-    let server = Server::start(db);
+fn what_a_caller_writes_opens_no_page(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let url = verify(&client, &firm).expect(201).data()["payment_url"].as_str().unwrap().to_string();
@@ -182,8 +181,7 @@ fn what_a_caller_writes_opens_no_page(db: Db) {
     assert!(payments.as_array().unwrap().iter().all(|payment| payment["status"] == "open"), "{payments}");
 }
 
-fn test_payments_are_visible(db: Db) {
-    let server = Server::start(db);
+fn test_payments_are_visible(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let nl = "Er wordt geen geld overgemaakt.";
@@ -215,8 +213,7 @@ fn test_payments_are_visible(db: Db) {
 }
 
 /// Also where nothing can be paid online: the collection itself is a test.
-fn test_collections_are_visible(db: Db) {
-    let server = Server::start(db);
+fn test_collections_are_visible(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let url = verify(&client, &firm).expect(201).data()["payment_url"].as_str().unwrap().to_string();

@@ -5,7 +5,7 @@ use kantoor::registry::REGISTRY;
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Office, Reply, Server};
 
 on_both![
     common_words_find_the_same_as_rare_ones,
@@ -15,7 +15,7 @@ on_both![
 ];
 
 /// Lets the sample say that these words are in nearly all texts of a large database.
-fn make_common(server: &Server, words: &[&str]) {
+fn make_common(server: &Office, words: &[&str]) {
     server.execute("UPDATE search_pieces SET texts = 1000000 WHERE piece = ''");
     for word in words {
         let letters: Vec<char> = word.chars().collect();

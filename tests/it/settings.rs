@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cli::{kantoor, said};
 use crate::on_both;
 use crate::server::Binary;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Shared};
 
 fn column(client: &Client, path: &str, field: &str) -> Vec<Value> {
     client.get(path).expect(200).data().as_array().unwrap().iter().map(|item| item[field].clone()).collect()
@@ -53,8 +53,7 @@ fn an_account_is_renamed(db: Db) {
     assert!(!verified.contains("Changed outside the log"), "{verified}");
 }
 
-fn a_new_account_has_the_dutch_rates(db: Db) {
-    let server = Server::start(db);
+fn a_new_account_has_the_dutch_rates(server: Shared) {
     let client = server.client();
     let rates = client.get("/v1/tax-rates").expect(200);
     assert_eq!(rates.json()["meta"], json!({"total": 12}));
@@ -76,8 +75,7 @@ fn a_new_account_has_the_dutch_rates(db: Db) {
     assert_eq!(keys_of(&terms[0]), ["id", "code", "days", "label"]);
 }
 
-fn one_identity_is_the_default(db: Db) {
-    let server = Server::start(db);
+fn one_identity_is_the_default(server: Shared) {
     let client = server.client();
     let list = client.get("/v1/corporate-identities").data();
     assert_eq!(keys_of(&list[0]), ["id", "name", "primary_color", "secondary_color", "is_default", "updated_at"]);
@@ -128,8 +126,7 @@ fn one_identity_is_the_default(db: Db) {
     client.delete(&format!("/v1/files/{logo}")).expect(204);
 }
 
-fn custom_fields_have_values_on_clients(db: Db) {
-    let server = Server::start(db);
+fn custom_fields_have_values_on_clients(server: Shared) {
     let client = server.client();
     let field = |body: Value| client.post("/v1/custom-fields", body);
     assert_eq!(field(json!({"entity": "client", "key": "Bad Key"})).expect(422).faults(), ["key: invalid_format"]);
@@ -179,8 +176,7 @@ fn custom_fields_have_values_on_clients(db: Db) {
     assert_eq!(after["custom_fields"], json!({"vip": true}), "a value is removed with its field at the next change");
 }
 
-fn email_domains_are_pending_by_default(db: Db) {
-    let server = Server::start(db);
+fn email_domains_are_pending_by_default(server: Shared) {
     let client = server.client();
     let made = client.post("/v1/email-domains", json!({"domain": "Firma.Example.", "subdomain": "mail"})).expect(201);
     let listed = client.get("/v1/email-domains").data()[0].clone();
@@ -201,8 +197,7 @@ fn email_domains_are_pending_by_default(db: Db) {
     assert_eq!(client.get("/v1/email-domains?status=maybe").expect(422).faults(), ["status: invalid_choice"]);
 }
 
-fn deleting_a_record_clears_links_to_it(db: Db) {
-    let server = Server::start(db);
+fn deleting_a_record_clears_links_to_it(server: Shared) {
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "x"})).expect(201).id();
     let deal = client.post("/v1/deals", json!({"title": "d", "client_id": firm})).expect(201).id();

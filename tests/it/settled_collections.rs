@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::asking::with_mandate;
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![
     an_invoice_that_was_marked_paid_is_not_collected,
@@ -23,8 +23,7 @@ fn collection(client: &Client, path: &str) -> Value {
     client.get(&format!("{path}/payments?type=online")).expect(200).data()[0].clone()
 }
 
-fn an_invoice_that_was_marked_paid_is_not_collected(db: Db) {
-    let server = Server::start(db);
+fn an_invoice_that_was_marked_paid_is_not_collected(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let (marked, open) = (invoice(&client, &firm), invoice(&client, &firm));
@@ -43,8 +42,7 @@ fn an_invoice_that_was_marked_paid_is_not_collected(db: Db) {
     assert!(refused.text.contains("has no open amount"), "{}", refused.text);
 }
 
-fn a_settled_collection_ends_without_a_file(db: Db) {
-    let server = Server::start(db);
+fn a_settled_collection_ends_without_a_file(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let path = invoice(&client, &firm);
@@ -62,8 +60,7 @@ fn a_settled_collection_ends_without_a_file(db: Db) {
     assert!(refused.text.contains("No collections are pending"), "{}", refused.text);
 }
 
-fn collections_of_an_invoice_share_what_is_open(db: Db) {
-    let server = Server::start(db);
+fn collections_of_an_invoice_share_what_is_open(server: Shared) {
     let client = server.client();
     let firm = with_mandate(&client);
     let path = invoice(&client, &firm);

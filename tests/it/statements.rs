@@ -97,7 +97,7 @@ fn drive(server: &Server) {
                AND kind IN ('housekeeping', 'days', 'subscriptions', 'collect')";
     let started = Instant::now();
     loop {
-        let now = server.app.clock.now();
+        let now = server.now();
         let waiting = server.app.store.read_now(move |tx| tx.int(due, &[now.0.into()])).unwrap();
         if waiting == 0 || started.elapsed() > Duration::from_secs(60) {
             break;

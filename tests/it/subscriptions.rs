@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 fn firm(client: &Client) -> String {
     let body = json!({"company_name": "Bakkerij De Ster", "email": "anna@ster.example", "country": "NL", "payment_term": 30, "external_id": "C-1"});
@@ -40,8 +40,7 @@ on_both![
     a_setting_determines_the_status_of_invoices,
 ];
 
-fn the_shape_is_that_of_the_contract(db: Db) {
-    let server = Server::start(db);
+fn the_shape_is_that_of_the_contract(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let before = server.last_seq(&client);
@@ -184,8 +183,7 @@ fn reports_invalid_fields(db: Db) {
     assert_eq!(client.get("/v1/test-clock").expect(200).data()["now"], "2026-05-04T10:00:00.000Z");
 }
 
-fn the_day_must_match_the_frequency(db: Db) {
-    let server = Server::start(db);
+fn the_day_must_match_the_frequency(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let with = |change: Value| {
@@ -236,8 +234,7 @@ fn the_day_must_match_the_frequency(db: Db) {
     assert_eq!(client.patch(&path, json!({"day_of_month": 1})).expect(200).data()["next_generate"], "2026-06-01");
 }
 
-fn the_first_invoice_has_the_selected_date(db: Db) {
-    let server = Server::start(db);
+fn the_first_invoice_has_the_selected_date(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let with = |change: Value| {
@@ -270,8 +267,7 @@ fn the_first_invoice_has_the_selected_date(db: Db) {
     assert_eq!((&periods[0]["period_start"], &periods[0]["period_end"]), (&json!("2026-06-20"), &json!("2026-06-30")));
 }
 
-fn invoices_every_period_of_a_year(db: Db) {
-    let server = Server::start(db);
+fn invoices_every_period_of_a_year(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let monthly = client.post("/v1/subscriptions", hosting(&firm)).expect(201).id();
@@ -362,8 +358,7 @@ fn numbers_follow_the_dates(client: &Client, four_weeks: &str) {
     );
 }
 
-fn changes_apply_from_the_next_period(db: Db) {
-    let server = Server::start(db);
+fn changes_apply_from_the_next_period(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let id = client.post("/v1/subscriptions", hosting(&firm)).expect(201).id();
@@ -430,8 +425,7 @@ fn changes_apply_from_the_next_period(db: Db) {
     assert_eq!(last[0]["total_incl_vat"], 122, "the rate of that day applies");
 }
 
-fn respects_end_dates(db: Db) {
-    let server = Server::start(db);
+fn respects_end_dates(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let made = |body: Value| client.post("/v1/subscriptions", body).expect(201).id();
@@ -481,8 +475,7 @@ fn respects_end_dates(db: Db) {
     assert_eq!(expiring.len(), 1, "once, for the one that reaches its end");
 }
 
-fn a_subscription_that_ends_on_its_start_invoices_nothing_more(db: Db) {
-    let server = Server::start(db);
+fn a_subscription_that_ends_on_its_start_invoices_nothing_more(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     // The first invoice is before the start: overdue, due today, or upcoming.
@@ -541,8 +534,7 @@ fn a_subscription_that_ends_on_its_start_invoices_nothing_more(db: Db) {
     assert_eq!(dates(&client, &runs), ["2026-05-20", "2026-06-20"]);
 }
 
-fn a_setting_determines_the_status_of_invoices(db: Db) {
-    let server = Server::start(db);
+fn a_setting_determines_the_status_of_invoices(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     let settings = client.get("/v1/settings").expect(200).data();

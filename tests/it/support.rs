@@ -1,18 +1,21 @@
-//! A server in this process on a fresh database, and a client that speaks HTTP to it.
+//! A server in this process on a fresh database, the server that tests share, and a client that speaks HTTP to both.
+
+mod client;
+mod office;
+pub mod shared;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use engine::accounts::{self, NewKey};
+use engine::accounts;
 use engine::app::App;
-use engine::clock::Moment;
 use engine::config::Config;
 use engine::http::server;
-use kantoor::keys::operator;
-use serde_json::Value;
 
+pub use self::client::{Client, Reply, multipart};
+pub use self::office::Office;
+pub use self::shared::Shared;
 use crate::template;
 
 /// Runs each listed test on SQLite and on PostgreSQL. A function that is not listed is dead code, which the lints
@@ -23,16 +26,34 @@ macro_rules! on_both {
         $( mod $name {
             #[test]
             fn sqlite() {
-                super::$name($crate::support::Db::sqlite());
+                super::$name($crate::support::Given::sqlite());
             }
             #[test]
             fn postgres() {
-                if let Some(db) = $crate::support::Db::postgres() {
-                    super::$name(db);
+                if let Some(given) = $crate::support::Given::postgres() {
+                    super::$name(given);
                 }
             }
         } )+
     };
+}
+
+/// What a test of both databases gets: a database of its own, or a place on the server that tests share.
+pub trait Given: Sized {
+    fn sqlite() -> Self;
+
+    /// Returns `None` if PostgreSQL is to be skipped.
+    fn postgres() -> Option<Self>;
+}
+
+impl Given for Db {
+    fn sqlite() -> Db {
+        Db::sqlite()
+    }
+
+    fn postgres() -> Option<Db> {
+        Db::postgres()
+    }
 }
 
 /// A new database, deleted at the end.
@@ -54,16 +75,10 @@ impl Db {
 
     /// Returns `None` if PostgreSQL is to be skipped.
     pub fn postgres() -> Option<Db> {
-        let admin = std::env::var("KANTOOR_TEST_POSTGRES").unwrap_or_else(|_| {
-            panic!("these tests need a PostgreSQL: run ./check, or scripts/with-postgres cargo test")
-        });
-        if admin == "skip" {
-            eprintln!("skipped: KANTOOR_TEST_POSTGRES=skip");
-            return None;
-        }
+        let admin = postgres_server()?;
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("t{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        execute(&admin, &format!("CREATE DATABASE {name} TEMPLATE {}", template::postgres(&admin)));
+        template::copy_postgres(&admin, &name);
         // Encrypted connections have their own tests; here they would take half of the time.
         let url = format!("{}/{name}?sslmode=disable", admin.rsplit_once('/').unwrap().0);
         Some(Db::at(url, admin))
@@ -124,6 +139,17 @@ impl Drop for Db {
     }
 }
 
+/// Returns the URL of the PostgreSQL server of the tests, or `None` if it is to be skipped.
+fn postgres_server() -> Option<String> {
+    let admin = std::env::var("KANTOOR_TEST_POSTGRES")
+        .unwrap_or_else(|_| panic!("these tests need a PostgreSQL: run ./check, or scripts/with-postgres cargo test"));
+    if admin == "skip" {
+        eprintln!("skipped: KANTOOR_TEST_POSTGRES=skip");
+        return None;
+    }
+    Some(admin)
+}
+
 /// Runs a statement on PostgreSQL, outside the program under test.
 pub fn execute(url: &str, sql: &str) {
     let mut client = postgres::Client::connect(url, postgres::NoTls).unwrap();
@@ -133,30 +159,24 @@ pub fn execute(url: &str, sql: &str) {
 /// A server in this process.
 pub struct Server {
     pub app: Arc<App>,
-    pub address: SocketAddr,
+    office: Office,
     runtime: tokio::runtime::Runtime,
-    leaves_jobs: AtomicBool,
     /// Last, so that it is dropped last.
     _db: Db,
 }
 
-/// A test that ends with a job that failed, was parked or is still running has not seen its outcome.
 impl Drop for Server {
     fn drop(&mut self) {
-        if std::thread::panicking() || self.leaves_jobs.load(Ordering::Relaxed) {
-            return;
-        }
-        let started = std::time::Instant::now();
-        loop {
-            let left = self.jobs_left();
-            // Workers of the server may be running one.
-            if left.iter().any(|job| job.contains("running")) && started.elapsed() < Duration::from_secs(10) {
-                std::thread::sleep(Duration::from_millis(50));
-                continue;
-            }
-            assert!(left.is_empty(), "the test leaves jobs behind; see `Server::leaves_jobs`: {left:#?}");
-            return;
-        }
+        self.office.close();
+    }
+}
+
+/// What a test asks of the server besides HTTP.
+impl std::ops::Deref for Server {
+    type Target = Office;
+
+    fn deref(&self) -> &Office {
+        &self.office
     }
 }
 
@@ -182,33 +202,12 @@ impl Server {
         let app = kantoor::opening::open(config).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let address = serve(&runtime, &app, listener);
-        Server { app, address, runtime, leaves_jobs: AtomicBool::new(false), _db: db }
+        Server { office: Office::own(app.clone(), address, runtime.handle()), app, runtime, _db: db }
     }
 
     /// Starts a second node on the same database.
     pub fn another_node(&self, config: Config) -> SocketAddr {
         serve(&self.runtime, &kantoor::opening::open(config).unwrap(), listener())
-    }
-
-    /// A client of a new account with full access, whose clock stands still at noon of 4 May 2026.
-    pub fn client(&self) -> Client {
-        let clock = Moment::parse("2026-05-04T10:00:00Z");
-        let client = self.recorded_client(clock);
-        // These tests have receivers of their own.
-        self.execute(&format!("UPDATE settings SET outside = 'live' WHERE account_id = {}", client.account));
-        client
-    }
-
-    /// A client of a new account that sends nothing.
-    pub fn recorded_client(&self, clock: Option<Moment>) -> Client {
-        let (account, key) = kantoor::opening::create_account(&self.app, "Test", clock).unwrap();
-        Client::new(self.address, key, account.number)
-    }
-
-    /// Executes a statement on the database.
-    pub fn execute(&self, sql: &str) {
-        let sql = sql.to_string();
-        self.app.store.write_now(0, move |tx| tx.execute(&sql, &[]).map(drop)).unwrap();
     }
 
     /// Executes a statement that changes sessions, links or jobs, as the program would: with their marks.
@@ -219,66 +218,12 @@ impl Server {
         engine::jobs::marks::sign_all(&self.app.store, vault, true).unwrap();
     }
 
-    /// Declares that unsuccessful jobs are part of this test.
-    pub fn leaves_jobs(&self) {
-        self.leaves_jobs.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns the jobs that were started and did not succeed; none if the database is unavailable.
-    pub fn jobs_left(&self) -> Vec<String> {
-        let sql = "SELECT kind, state, last_error FROM jobs WHERE state IN ('running', 'failed', 'parked') ORDER BY id";
-        let read = move |tx: &mut store::Tx| {
-            tx.all(sql, &[], |row| {
-                Ok::<_, store::Error>(format!("{} is {}: {}", row.text(0)?, row.text(1)?, row.text(2)?))
-            })
-        };
-        self.app.store.read_now(read).unwrap_or_default()
-    }
-
-    /// Returns the names of the account's events since `seq`, in order.
-    pub fn events(&self, client: &Client, seq: i64) -> Vec<String> {
-        let account = client.account;
-        let sql = "SELECT type FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq";
-        let read = move |tx: &mut store::Tx| {
-            tx.all(sql, &[account.into(), seq.into()], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
-        };
-        self.app.store.read_now(read).unwrap()
-    }
-
-    /// Returns the last sequence number of the account's log.
-    pub fn last_seq(&self, client: &Client) -> i64 {
-        let account = client.account;
-        let read =
-            move |tx: &mut store::Tx| tx.int("SELECT max(seq) FROM log WHERE account_id = $1", &[account.into()]);
-        self.app.store.read_now(read).unwrap()
-    }
-
     /// Returns the value of a metric, with its labels if any.
     #[track_caller]
     pub fn metric(&self, name: &str) -> u64 {
         let text = self.block_on(engine::http::metrics::text(&self.app));
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
         value.unwrap_or_else(|| panic!("no {name} in\n{text}"))
-    }
-
-    /// Creates a key of the same account with these scopes.
-    pub fn with_scopes(&self, client: &Client, scopes: &[&str]) -> Client {
-        let new = NewKey {
-            name: "scoped".into(),
-            scopes: scopes.iter().map(ToString::to_string).collect(),
-            expires_at: None,
-        };
-        let (secret, _) = self.add_key(client, new);
-        Client::new(self.address, secret, client.account)
-    }
-
-    /// Creates a key of the same account; returns the secret and its id.
-    pub fn add_key(&self, client: &Client, new: NewKey) -> (String, String) {
-        let secret = accounts::new_secret().unwrap();
-        let number = client.account;
-        let account = self.app.store.read_now(move |tx| accounts::Account::numbered(tx, number)).unwrap();
-        let id = operator::create(&self.app, account, &secret, &new, &[]).unwrap();
-        (secret, id)
     }
 
     /// Does the due work of an account.
@@ -310,161 +255,4 @@ fn serve(runtime: &tokio::runtime::Runtime, app: &Arc<App>, listener: TcpListene
     app.site.serves_at(&address.to_string());
     runtime.spawn(server::serve(app.clone(), listener, std::future::pending()));
     address
-}
-
-/// An HTTP client with a key.
-#[derive(Clone)]
-pub struct Client {
-    pub key: String,
-    pub account: i64,
-    pub base: String,
-    pub agent: ureq::Agent,
-}
-
-/// A response.
-#[derive(Debug)]
-pub struct Reply {
-    pub status: u16,
-    pub headers: ureq::http::HeaderMap,
-    pub text: String,
-    pub bytes: Vec<u8>,
-}
-
-impl Reply {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-
-    pub fn data(&self) -> Value {
-        self.json()["data"].clone()
-    }
-
-    pub fn id(&self) -> String {
-        let data = self.data();
-        let last = self.header("location").rsplit('/').next().filter(|id| !id.is_empty());
-        data["id"].as_str().or(last).unwrap_or_else(|| panic!("no id: {self:?}")).to_string()
-    }
-
-    pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
-    }
-
-    /// Returns the error code.
-    pub fn code(&self) -> String {
-        self.json()["error"]["code"].as_str().unwrap_or_default().to_string()
-    }
-
-    /// Returns `field: code` of each field error, in order.
-    pub fn faults(&self) -> Vec<String> {
-        let details = self.json()["error"]["details"].as_array().cloned().unwrap_or_default();
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-        details.iter().map(|fault| format!("{}: {}", text(&fault["field"]), text(&fault["code"]))).collect()
-    }
-
-    /// Returns the response, if it has this status.
-    #[track_caller]
-    pub fn expect(self, status: u16) -> Reply {
-        assert_eq!(self.status, status, "{self:?}");
-        self
-    }
-}
-
-impl Client {
-    pub fn new(address: SocketAddr, key: String, account: i64) -> Client {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .allow_non_standard_methods(true)
-            .timeout_global(Some(Duration::from_secs(60)))
-            .build();
-        Client { key, account, base: format!("http://{address}"), agent: config.into() }
-    }
-
-    pub fn get(&self, path: &str) -> Reply {
-        self.send("GET", path, &[], "")
-    }
-
-    pub fn post(&self, path: &str, body: Value) -> Reply {
-        self.send("POST", path, &[], &body.to_string())
-    }
-
-    pub fn patch(&self, path: &str, body: Value) -> Reply {
-        self.send("PATCH", path, &[], &body.to_string())
-    }
-
-    pub fn delete(&self, path: &str) -> Reply {
-        self.send("DELETE", path, &[], "")
-    }
-
-    /// Uploads a file.
-    pub fn upload(&self, name: &str, content: &[u8]) -> Reply {
-        self.upload_with(&[], name, content)
-    }
-
-    /// Uploads a file with headers.
-    pub fn upload_with(&self, headers: &[(&str, &str)], name: &str, content: &[u8]) -> Reply {
-        let (kind, body) = multipart(&[("file", Some(name), content)]);
-        let mut all = vec![("content-type", kind.as_str())];
-        all.extend(headers);
-        self.try_send_bytes("POST", "/v1/files", &all, body).unwrap_or_else(|error| panic!("upload: {error}"))
-    }
-
-    /// An action without a body.
-    pub fn act(&self, path: &str) -> Reply {
-        self.send("POST", path, &[], "")
-    }
-
-    /// Sends any request. A given header replaces the default one; an empty value removes it.
-    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-        self.try_send(method, path, headers, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
-    }
-
-    pub fn try_send(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &str,
-    ) -> Result<Reply, ureq::Error> {
-        self.try_send_bytes(method, path, headers, body.as_bytes().to_vec())
-    }
-
-    pub fn try_send_bytes(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: Vec<u8>,
-    ) -> Result<Reply, ureq::Error> {
-        let mut request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.base));
-        let bearer = format!("Bearer {}", self.key);
-        let usual = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-        let given = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-        for (name, value) in usual.iter().filter(|(name, _)| !given(name)).chain(headers) {
-            if !value.is_empty() {
-                request = request.header(*name, *value);
-            }
-        }
-        let mut response = self.agent.run(request.body(body).unwrap())?;
-        let bytes = response.body_mut().with_config().limit(64 * 1024 * 1024).read_to_vec()?;
-        Ok(Reply {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
-            text: String::from_utf8_lossy(&bytes).to_string(),
-            bytes,
-        })
-    }
-}
-
-/// Returns the content type and the bytes of a multipart body: name, file name and content of each part.
-pub fn multipart(parts: &[(&str, Option<&str>, &[u8])]) -> (String, Vec<u8>) {
-    let mut body = Vec::new();
-    for (name, file_name, content) in parts {
-        let file_name = file_name.map(|name| format!("; filename=\"{name}\"")).unwrap_or_default();
-        let head = format!("--bOuNdArY\r\nContent-Disposition: form-data; name=\"{name}\"{file_name}\r\n\r\n");
-        body.extend_from_slice(head.as_bytes());
-        body.extend_from_slice(content);
-        body.extend_from_slice(b"\r\n");
-    }
-    body.extend_from_slice(b"--bOuNdArY--\r\n");
-    ("multipart/form-data; boundary=bOuNdArY".to_string(), body)
 }

@@ -526,7 +526,7 @@ fn heads_are_sent_once_a_day(db: Db) {
     let file = folder.path().join("heads");
     let server = Server::with(db, |config| config.audit_anchor = format!("file:{}", file.display()));
     server.recorded_client(None);
-    let (ids, now) = (server.app.ids, server.app.clock.now());
+    let (ids, now) = (server.app.ids, server.now());
     let kind = engine::registry::registry().jobs.iter().find(|kind| kind.kind == "send_heads").unwrap();
     let job = kind.repeated(now);
     let vault = server.app.site.vault.clone();

@@ -33,8 +33,18 @@ fn sqlite() -> PathBuf {
     template
 }
 
+/// Copies the template to a new database of PostgreSQL: by its files, which takes half of what writing each page to the log does.
+pub fn copy_postgres(admin: &str, to: &str) {
+    let sql = format!("CREATE DATABASE {to} TEMPLATE {}", postgres(admin));
+    let mut client = postgres::Client::connect(admin, postgres::NoTls).unwrap();
+    // Before version 15, this was the only way, and had no name.
+    if client.batch_execute(&format!("{sql} STRATEGY FILE_COPY")).is_err() {
+        client.batch_execute(&sql).unwrap();
+    }
+}
+
 /// Returns the name of the template in PostgreSQL, which the first process creates while the others wait.
-pub fn postgres(admin: &str) -> String {
+fn postgres(admin: &str) -> String {
     let name = name();
     let mut client = postgres::Client::connect(admin, postgres::NoTls).unwrap();
     let exists = |client: &mut postgres::Client| {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 fn advance(client: &Client, to: &str) {
     client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
@@ -351,8 +351,7 @@ fn two_late_invoices_emit_one_overdue_event(db: Db) {
     );
 }
 
-fn extending_an_expired_quote_reopens_it(db: Db) {
-    let server = Server::start(db);
+fn extending_an_expired_quote_reopens_it(server: Shared) {
     let client = server.client();
     let body =
         json!({"title": "q", "due_date": "2026-05-10", "generate": true, "rows": [{"name": "x", "unit_price": 10}]});

@@ -10,7 +10,7 @@ use kantoor::work::hour;
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 /// Writes the status of a record directly to the database.
 fn put(server: &Server, table: &str, id: &str, status: &str) {
@@ -45,8 +45,7 @@ on_both![
     subscriptions_follow_their_table,
 ];
 
-fn documents_follow_their_table(db: Db) {
-    let server = Server::start(db);
+fn documents_follow_their_table(server: Shared) {
     let client = server.client();
     for (path, action, verb, becomes) in [
         ("/v1/quotes", "accept", Verb::Accept, "accepted"),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::on_both;
 use crate::server::Binary;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 /// A document with a row, as a draft.
 fn draft(client: &Client, title: &str) -> String {
@@ -63,8 +63,7 @@ fn typesets_a_draft_once_per_version(db: Db) {
     client.get(&format!("{theirs}/pdf/content")).expect(404);
 }
 
-fn concurrent_requests_take_turns(db: Db) {
-    let server = Server::start(db);
+fn concurrent_requests_take_turns(server: Shared) {
     let (client, other) = (server.client(), server.client());
     let drafts: Vec<String> = (0..40).map(|number| draft(&client, &format!("Draft {number}"))).collect();
     let own = draft(&other, "Mine");

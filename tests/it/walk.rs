@@ -16,7 +16,7 @@ use kantoor::registry::REGISTRY;
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Reply, Server, Shared};
 
 /// Every route with its resource.
 pub fn routes() -> impl Iterator<Item = (&'static Resource, &'static Route)> {
@@ -218,8 +218,7 @@ fn keys_and_scopes_are_checked_first(db: Db) {
     assert_eq!(client.get("/v1/nowhere").code(), "not_found");
 }
 
-fn hides_the_records_of_other_accounts(db: Db) {
-    let server = Server::start(db);
+fn hides_the_records_of_other_accounts(server: Shared) {
     let (owner, stranger) = (server.client(), server.client());
     for (resource, route) in routes() {
         let made = make(&owner, resource);
@@ -245,8 +244,7 @@ fn hides_the_records_of_other_accounts(db: Db) {
     }
 }
 
-fn rejects_invalid_bodies(db: Db) {
-    let server = Server::start(db);
+fn rejects_invalid_bodies(server: Shared) {
     let client = server.client();
     for (resource, route) in routes().filter(|(_, route)| !matches!(route.method, Method::Get | Method::Delete)) {
         if route.body == RequestBody::File || resource.shape.table == "batches" {
@@ -309,8 +307,7 @@ fn rejects_invalid_bodies(db: Db) {
     }
 }
 
-fn lists_have_pages_filters_sorts_and_totals(db: Db) {
-    let server = Server::start(db);
+fn lists_have_pages_filters_sorts_and_totals(server: Shared) {
     let client = server.client();
     for resource in REGISTRY.resources.iter() {
         let Some(list) = resource.list.as_ref().filter(|_| can_be_made(resource)) else { continue };
@@ -424,8 +421,7 @@ fn sorts_filters_and_searches(client: &Client, path: &str, resource: &Resource, 
     }
 }
 
-fn a_post_with_a_key_is_idempotent(db: Db) {
-    let server = Server::start(db);
+fn a_post_with_a_key_is_idempotent(server: Shared) {
     let client = server.client();
     for (resource, route) in routes().filter(|(_, route)| route.method == Method::Post) {
         // Records that only the server creates do not exist here.
@@ -467,8 +463,7 @@ fn a_post_with_a_key_is_idempotent(db: Db) {
     }
 }
 
-fn wrong_methods_get_an_allow_header(db: Db) {
-    let server = Server::start(db);
+fn wrong_methods_get_an_allow_header(server: Shared) {
     let client = server.client();
     for (_, route) in routes() {
         let path = route.path.replace(['{', '}'], "");
@@ -480,8 +475,7 @@ fn wrong_methods_get_an_allow_header(db: Db) {
     }
 }
 
-fn etags_guard_changes(db: Db) {
-    let server = Server::start(db);
+fn etags_guard_changes(server: Shared) {
     let client = server.client();
     for resource in REGISTRY.resources.iter() {
         let Some(patch) = resource.routes.iter().find(|route| route.body == RequestBody::Patch) else { continue };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![
     placeholders_are_written_in_one_way,
@@ -20,8 +20,7 @@ fn invoice(client: &Client, more: Value) -> String {
     format!("/v1/invoices/{}", client.post("/v1/invoices", body).expect(201).id())
 }
 
-fn placeholders_are_written_in_one_way(db: Db) {
-    let server = Server::start(db);
+fn placeholders_are_written_in_one_way(server: Shared) {
     let client = server.client();
     let path = invoice(&client, json!({}));
     let template = |message: &str| {
@@ -60,8 +59,7 @@ fn placeholders_are_written_in_one_way(db: Db) {
     assert_eq!(warnings, json!([expected]));
 }
 
-fn amounts_are_recognized_however_they_are_typed(db: Db) {
-    let server = Server::start(db);
+fn amounts_are_recognized_however_they_are_typed(server: Shared) {
     let client = server.client();
     let path = invoice(&client, json!({}));
     let send = |message: &str| {
@@ -92,8 +90,7 @@ fn amounts_are_recognized_however_they_are_typed(db: Db) {
     }
 }
 
-fn a_sample_of_a_reminder_is_late(db: Db) {
-    let server = Server::start(db);
+fn a_sample_of_a_reminder_is_late(server: Shared) {
     let client = server.client();
     let shown = |kind: &str| {
         let body = json!({"send_type": kind, "subject": "s", "message": "{date} {due_date}"});
@@ -106,8 +103,7 @@ fn a_sample_of_a_reminder_is_late(db: Db) {
     assert_eq!(shown("quote_rem1"), "4 mei 2026 3 juni 2026");
 }
 
-fn a_link_in_a_text_can_be_clicked(db: Db) {
-    let server = Server::start(db);
+fn a_link_in_a_text_can_be_clicked(server: Shared) {
     let client = server.client();
     let path = invoice(&client, json!({}));
     let url = client.get(&path).data()["web_url"].as_str().unwrap().to_string();

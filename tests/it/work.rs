@@ -116,7 +116,7 @@ fn a_claim_passes_over_accounts_whose_jobs_wait(db: Db) {
     let (file, url) = (db.data.join("kantoor.db"), db.url.clone());
     let server = Server::start(db);
     server.leaves_jobs();
-    let now = server.app.clock.now();
+    let now = server.now();
     let add = |accounts: i64, run_at: Moment| {
         let sql = "WITH RECURSIVE numbers (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n < $1)
              INSERT INTO jobs (id, account_id, kind, unique_key, payload, state, run_at, attempts, max_attempts, claim,

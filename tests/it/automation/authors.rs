@@ -3,6 +3,7 @@
 use engine::accounts::NewKey;
 
 use super::*;
+use crate::support::Office;
 
 on_both![
     a_flow_requires_the_scopes_of_what_it_does,
@@ -22,16 +23,14 @@ on_both![
 ];
 
 /// A key with its id.
-fn key(server: &Server, client: &Client, scopes: &[&str]) -> (Client, String) {
+fn key(server: &Office, client: &Client, scopes: &[&str]) -> (Client, String) {
     let scopes = scopes.iter().map(ToString::to_string).collect();
     let (secret, id) = server.add_key(client, NewKey { name: "Assistant".into(), scopes, expires_at: None });
     (Client { key: secret, ..client.clone() }, id)
 }
 
-fn change_key(server: &Server, id: &str, set: &'static str) {
-    let id = id.to_string();
-    let sql = format!("UPDATE keys SET {set} WHERE id = $1");
-    server.app.store.write_now(0, move |tx| tx.execute(&sql, &[(&id).into()]).map(drop)).unwrap();
+fn change_key(server: &Office, id: &str, set: &str) {
+    server.execute(&format!("UPDATE keys SET {set} WHERE id = '{id}'"));
 }
 
 fn body(key: &str, steps: Value) -> Value {
@@ -131,12 +130,12 @@ fn a_flow_stops_when_its_author_is_revoked(db: Db) {
         (&json!("key"), &json!(id), &json!(""))
     );
     let first = fire(&client, "order.shipped", json!({"name": "De Ster"})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!((status(&client, &first).as_str(), total(&client, "/v1/tasks")), ("success", 1));
     kantoor::keys::operator::revoke(&server.app, &id).unwrap();
     let second = fire(&client, "order.shipped", json!({"name": "De Ster"})).pop().unwrap();
     let third = fire(&client, "order.shipped", json!({"name": "De Ster"})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     for id in [&second, &third] {
         let run = run(&client, id);
         assert_eq!(
@@ -167,22 +166,21 @@ fn a_flow_stops_when_its_author_is_revoked(db: Db) {
         );
     }
     client.act(&format!("/v1/automation/runs/{second}/retry")).expect(200);
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(status(&client, &second), "failed");
     let adopted = client.act(&format!("{path}/adopt")).expect(200).data();
     assert_eq!((&adopted["active"], &adopted["meta"]["stopped_reason"]), (&json!(true), &json!("")));
     assert_ne!(adopted["meta"]["author_id"], json!(id));
     client.act(&format!("/v1/automation/runs/{second}/retry")).expect(200);
     fire(&client, "order.shipped", json!({"name": "De Ster"}));
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!((status(&client, &second).as_str(), total(&client, "/v1/tasks")), ("success", 3));
     // Adopting a flow that is switched off does not enable it.
     client.patch(&path, json!({"active": false})).expect(200);
     assert_eq!(client.act(&format!("{path}/adopt")).expect(200).data()["active"], false);
 }
 
-fn a_flow_stops_when_its_author_loses_a_scope(db: Db) {
-    let server = Server::start(db);
+fn a_flow_stops_when_its_author_loses_a_scope(server: Shared) {
     let client = server.client();
     let (author, id) = key(&server, &client, &["automation.write", "products.read", "tasks.write"]);
     let made = |path: &str, event: &str| {
@@ -196,7 +194,7 @@ fn a_flow_stops_when_its_author_loses_a_scope(db: Db) {
     let flow = made("", "product.created").expect(201).id();
     change_key(&server, &id, "scopes = 'automation.write,tasks.write'");
     client.post("/v1/products", json!({"name": "Ketel"})).expect(201);
-    work(&server, &client);
+    server.automate(&client);
     let reason = "The flow was stopped: its author does not have the required scopes: 'products.read' (trigger).";
     assert_eq!(client.get("/v1/automation/runs").data()[0]["error"], reason);
     let stopped = one_flow(&client, &flow);
@@ -208,18 +206,17 @@ fn a_flow_stops_when_its_author_loses_a_scope(db: Db) {
     let saved = one_flow(&client, &flow);
     assert_eq!((&saved["active"], &saved["meta"]["stopped_reason"]), (&json!(true), &json!("")));
     fire(&client, "order.shipped", json!({"name": "x"}));
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(total(&client, "/v1/tasks"), 1);
 }
 
-fn a_run_that_waits_fails_when_the_author_has_expired(db: Db) {
-    let server = Server::start(db);
+fn a_run_that_waits_fails_when_the_author_has_expired(server: Shared) {
     let client = server.client();
     let (author, id) = key(&server, &client, &["automation.write", "tasks.write"]);
     let steps = json!([{"type": "wait", "for": "P1D"}, {"type": "create_task", "title": "x"}]);
     let flow = author.post("/v1/automation/flows", body("x", steps)).expect(201).id();
     let run_id = fire(&client, "x", json!({})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(status(&client, &run_id), "waiting");
     change_key(&server, &id, "expires_at = 1");
     advance(&client, "2026-05-06T10:00:00Z");
@@ -231,7 +228,7 @@ fn a_run_that_waits_fails_when_the_author_has_expired(db: Db) {
     );
     client.act(&format!("/v1/automation/flows/{flow}/adopt")).expect(200);
     client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(200);
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!((status(&client, &run_id).as_str(), total(&client, "/v1/tasks")), ("success", 1));
 }
 
@@ -251,12 +248,11 @@ fn flows_without_an_author_keep_running(db: Db) {
     }
     change_key(&server, &id, "revoked_at = 1");
     let run = fire(&client, "x", json!({"name": "x"})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!((status(&client, &run).as_str(), &one_flow(&client, &flow)["active"]), ("success", &json!(true)));
 }
 
-fn runs_of_a_deleted_flow_act_as_its_author(db: Db) {
-    let server = Server::start(db);
+fn runs_of_a_deleted_flow_act_as_its_author(server: Shared) {
     let client = server.client();
     let steps = json!([{"type": "wait", "for": "P1D"}, {"type": "create_task", "title": "x"}]);
     let mut runs = Vec::new();
@@ -264,7 +260,7 @@ fn runs_of_a_deleted_flow_act_as_its_author(db: Db) {
         let (author, id) = key(&server, &client, &["automation.write", "tasks.write"]);
         let flow = author.post("/v1/automation/flows", body("x", steps.clone())).expect(201).id();
         runs.extend(fire(&client, "x", json!({})));
-        work(&server, &client);
+        server.automate(&client);
         client.delete(&format!("/v1/automation/flows/{flow}")).expect(204);
         change_key(&server, &id, set);
     }
@@ -273,8 +269,7 @@ fn runs_of_a_deleted_flow_act_as_its_author(db: Db) {
     assert_eq!((ended, total(&client, "/v1/tasks")), (vec!["success".to_string(), "failed".to_string()], 1));
 }
 
-fn what_is_only_known_in_a_run_is_checked_there(db: Db) {
-    let server = Server::start(db);
+fn what_is_only_known_in_a_run_is_checked_there(server: Shared) {
     let client = server.client();
     let (author, _) = key(&server, &client, &["automation.write", "tasks.write"]);
     let (firm, product) = (firm(&client), client.post("/v1/products", json!({"name": "x"})).expect(201).id());
@@ -292,7 +287,7 @@ fn what_is_only_known_in_a_run_is_checked_there(db: Db) {
         let about = json!({"event": name, "entity_type": "client", "data": {"id": firm}});
         let fired = client.post("/v1/automation/trigger", if name == "own" || name == "read" { about } else { fired });
         let id = fired.expect(200).data()["runs"][0]["run_id"].as_str().unwrap().to_string();
-        work(&server, &client);
+        server.automate(&client);
         let run = run(&client, &id);
         let scope = if name == "own" || name == "read" { "relations.read" } else { "products.write" };
         assert!(run["status"] == "failed" && run["error"].as_str().unwrap().contains(scope), "{run}");
@@ -303,8 +298,7 @@ fn what_is_only_known_in_a_run_is_checked_there(db: Db) {
     assert_eq!(client.get(&format!("/v1/products/{product}")).data()["name"], "x");
 }
 
-fn runs_show_only_what_the_caller_may_read(db: Db) {
-    let server = Server::start(db);
+fn runs_show_only_what_the_caller_may_read(server: Shared) {
     let client = server.client();
     let steps = json!([
         {"type": "create_task", "title": "Call {{ data.company_name }}", "name": "call"},
@@ -312,7 +306,7 @@ fn runs_show_only_what_the_caller_may_read(db: Db) {
     ]);
     flow(&client, "customer.created", steps);
     firm(&client);
-    work(&server, &client);
+    server.automate(&client);
     let id = client.get("/v1/automation/runs").data()[0]["id"].as_str().unwrap().to_string();
     let paths = [
         "/v1/automation/runs".to_string(),
@@ -343,8 +337,7 @@ fn runs_show_only_what_the_caller_may_read(db: Db) {
     }
 }
 
-fn backtests_show_only_what_the_caller_may_read(db: Db) {
-    let server = Server::start(db);
+fn backtests_show_only_what_the_caller_may_read(server: Shared) {
     let client = server.client();
     let period = json!({"from": "2026-05-01T00:00:00Z", "to": "2026-05-30T00:00:00Z"});
     let steps = json!([{"type": "trigger", "event": "y", "data": {"name": "{{ data.company_name }}"}}]);
@@ -372,8 +365,7 @@ fn backtests_show_only_what_the_caller_may_read(db: Db) {
     assert!(reader.post(&customers, period).expect(200).text.contains("De Ster"));
 }
 
-fn fired_data_never_overrides_a_record(db: Db) {
-    let server = Server::start(db);
+fn fired_data_never_overrides_a_record(server: Shared) {
     let client = server.client();
     let invoice = invoice(&client);
     let steps = json!([{"type": "create_note", "client_id": "{{ data.client_id }}", "body": "{{ data.total_incl_vat }} {{ data.version }} {{ data.bonus }} {{ data.fired.total_incl_vat }}"}]);
@@ -389,7 +381,7 @@ fn fired_data_never_overrides_a_record(db: Db) {
     }
     // Without a record, all of it is the caller's, and marked.
     assert!(fire(&client, "invoice.paid", json!({"total_incl_vat": 1_000_000})).len() == 2);
-    work(&server, &client);
+    server.automate(&client);
     let notes = client.get("/v1/notes").data();
     assert_eq!((total(&client, "/v1/notes"), &notes[0]["body"]), (2, &json!("121 1 yes 1000000")));
     let runs = client.get("/v1/automation/runs").data();
@@ -403,8 +395,7 @@ fn fired_data_never_overrides_a_record(db: Db) {
     );
 }
 
-fn events_of_the_account_are_marked_when_fired(db: Db) {
-    let server = Server::start(db);
+fn events_of_the_account_are_marked_when_fired(server: Shared) {
     let client = server.client();
     let genuine = json!([{"field": "data.fired", "op": "exists", "value": false}]);
     flow_with(&client, "account.updated", task(), json!({"conditions": genuine}));
@@ -413,8 +404,7 @@ fn events_of_the_account_are_marked_when_fired(db: Db) {
     assert_eq!(client.get("/v1/automation/runs").data().as_array().unwrap().len(), 1);
 }
 
-fn conditions_tell_nothing_to_an_author_who_may_not_read(db: Db) {
-    let server = Server::start(db);
+fn conditions_tell_nothing_to_an_author_who_may_not_read(server: Shared) {
     let client = server.client();
     let invoice = invoice(&client);
     let (weak, _) = key(&server, &client, &["automation.write", "automation.read", "tasks.write"]);
@@ -428,7 +418,7 @@ fn conditions_tell_nothing_to_an_author_who_may_not_read(db: Db) {
     let about = json!({"event": "my.own", "entity_type": "invoice", "data": {"id": invoice}});
     let fired = client.post("/v1/automation/trigger", about).expect(200).data();
     assert_eq!(fired["matched"], 3, "both flows of the weak key, and the fitting one of the other: {fired}");
-    work(&server, &client);
+    server.automate(&client);
     let runs = client.get("/v1/automation/runs").data();
     let failed = runs.as_array().unwrap().iter().filter(|run| run["status"] == "failed").count();
     assert_eq!((failed, total(&client, "/v1/tasks")), (2, 1), "{runs}");
@@ -444,7 +434,7 @@ fn conditions_tell_nothing_to_an_author_who_may_not_read(db: Db) {
     }
     change_key(&server, &id, "scopes = 'automation.write,tasks.write'");
     firm(&client);
-    work(&server, &client);
+    server.automate(&client);
     let runs = client.get("/v1/automation/runs?limit=100").data();
     let stopped = runs.as_array().unwrap().iter().filter(|run| run["flow_name"] == "y" && run["status"] == "failed");
     assert_eq!(stopped.count(), 2, "{runs}");
@@ -461,7 +451,7 @@ fn lines_of_fired_events_have_no_signed_urls(db: Db) {
     client
         .post("/v1/automation/trigger", json!({"event": "my.own", "entity_type": "invoice", "data": data}))
         .expect(200);
-    work(&server, &client);
+    server.automate(&client);
     let lines = server.app.store.read_now(|tx| {
         let sql = "SELECT data FROM log WHERE type = 'automation.triggered'";
         tx.all(sql, &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
@@ -472,8 +462,7 @@ fn lines_of_fired_events_have_no_signed_urls(db: Db) {
     assert!(title.contains("signature="), "a flow gets a fresh one: {title}");
 }
 
-fn firing_requires_the_scope_of_the_area(db: Db) {
-    let server = Server::start(db);
+fn firing_requires_the_scope_of_the_area(server: Shared) {
     let client = server.client();
     let firm = firm(&client);
     for (path, own) in [("/v1/automation/trigger", "automation.write"), ("/v1/webhooks/trigger", "webhooks.write")] {

@@ -8,8 +8,7 @@ fn backtest(client: &Client, id: &str, from: &str, to: &str) -> Value {
     client.post(&format!("/v1/automation/flows/{id}/backtest"), json!({"from": from, "to": to})).expect(200).data()
 }
 
-fn time_passes_in_a_backtest(db: Db) {
-    let server = Server::start(db);
+fn time_passes_in_a_backtest(server: Shared) {
     let client = server.client();
     fire(&client, "order.shipped", json!({"name": "Anna", "due": "2026-05-20"}));
     advance(&client, "2026-09-01T10:00:00Z");
@@ -66,8 +65,7 @@ fn time_passes_in_a_backtest(db: Db) {
     assert_eq!(told["examples"][0]["steps"][0]["error"], "'until' is 'Anna', which is not a timestamp.");
 }
 
-fn a_backtest_sees_the_record_as_it_was_then(db: Db) {
-    let server = Server::start(db);
+fn a_backtest_sees_the_record_as_it_was_then(server: Shared) {
     let client = server.client();
     let (first, second) = (invoice(&client), invoice(&client));
     let paid = |id: &str| client.post(&format!("/v1/invoices/{id}/payments"), json!({})).expect(201);

@@ -14,8 +14,7 @@ on_both![
     checks_urls_with_placeholders_as_far_as_known,
 ];
 
-fn renders_slow_templates_between_transactions(db: Db) {
-    let server = Server::start(db);
+fn renders_slow_templates_between_transactions(server: Shared) {
     let client = server.client();
     // Sorting this takes longer than is allowed in a transaction.
     let sorts = "{% for i in range(10) %}{% if data.l | sort | length == 0 %}x{% endif %}{% endfor %}";
@@ -31,7 +30,7 @@ fn renders_slow_templates_between_transactions(db: Db) {
     );
     let list: Vec<String> = (0..1_000).rev().map(|n| format!("item {n:05}")).collect();
     let id = fire(&client, "slow", json!({"l": list, "name": "{{ 7 }}"})).remove(0);
-    work(&server, &client);
+    server.automate(&client);
     let told = steps(&client, &id);
     let states: Vec<(&str, i64)> =
         told.iter().map(|step| (step["status"].as_str().unwrap(), step["attempts"].as_i64().unwrap())).collect();
@@ -65,19 +64,17 @@ fn stores_an_event_once_for_all_its_flows(db: Db) {
     assert_eq!((runs.len(), total(&client, "/v1/automation/runs")), (200, 200));
     let bytes = store::seen::closures().iter().map(|closure| closure.bytes).max();
     assert!(bytes.is_some_and(|bytes| bytes < 1_000_000), "{bytes:?} bytes in a transaction");
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(client.get("/v1/tasks").data()[0]["title"], "Ster");
 
     // A run from before runs shared the data of the log.
     let id = fire(&client, "a.b", json!({"name": "New"})).pop().unwrap();
-    let sql = "UPDATE runs SET seq = 0, data = '{\"name\": \"Old\"}' WHERE id = $1";
-    server.app.store.write_now(0, move |tx| tx.execute(sql, &[(&id).into()]).map(drop)).unwrap();
-    work(&server, &client);
+    server.execute(&format!("UPDATE runs SET seq = 0, data = '{{\"name\": \"Old\"}}' WHERE id = '{id}'"));
+    server.automate(&client);
     assert_eq!(client.get("/v1/tasks").data()[0]["title"], "Old");
 }
 
-fn an_id_in_the_data_cannot_reach_another_route(db: Db) {
-    let server = Server::start(db);
+fn an_id_in_the_data_cannot_reach_another_route(server: Shared) {
     let client = server.client();
     let task = client.post("/v1/tasks", json!({"title": "Mine"})).expect(201).id();
     flow(&client, "a.b", json!([{"type": "update", "fields": {"title": "Theirs"}}]));
@@ -90,7 +87,7 @@ fn an_id_in_the_data_cannot_reach_another_route(db: Db) {
     ] {
         let fired = json!({"event": event, "entity_type": kind, "data": data});
         let runs = client.post("/v1/webhooks/trigger", fired).expect(200).data()["runs"].clone();
-        work(&server, &client);
+        server.automate(&client);
         let one = run(&client, runs[0]["run_guid"].as_str().unwrap());
         assert_eq!(one["status"], "failed", "{event}");
         assert!(one["error"].as_str().unwrap().ends_with("is not an id."), "{one}");
@@ -101,8 +98,7 @@ fn an_id_in_the_data_cannot_reach_another_route(db: Db) {
     client.post("/v1/automation/trigger", long).expect(200);
 }
 
-fn rejects_an_event_without_a_name_or_an_object(db: Db) {
-    let server = Server::start(db);
+fn rejects_an_event_without_a_name_or_an_object(server: Shared) {
     let client = server.client();
     flow_with(&client, "0 9 * * *", json!([{"type": "approval"}]), json!({"trigger_type": "schedule"}));
     flow(&client, "a.b", json!([{"type": "trigger", "event": "{{ data.next }}", "data": "{{ data.with }}"}]));
@@ -112,15 +108,14 @@ fn rejects_an_event_without_a_name_or_an_object(db: Db) {
         ("a.c", json!([1]), "The data of the event"),
     ] {
         let id = fire(&client, "a.b", json!({"next": next, "with": with})).pop().unwrap();
-        work(&server, &client);
+        server.automate(&client);
         let one = run(&client, &id);
         assert!(one["status"] == "failed" && one["error"].as_str().unwrap().contains(words), "{one}");
     }
     assert_eq!(total(&client, "/v1/automation/runs"), 3, "no schedule was started by an event without a name");
 }
 
-fn compares_numbers_exactly_or_rejects_them(db: Db) {
-    let server = Server::start(db);
+fn compares_numbers_exactly_or_rejects_them(server: Shared) {
     let client = server.client();
     let condition = |value: &str| format!(r#"[{{"field": "data.n", "op": "gt", "value": {value}}}]"#);
     let make = |conditions: &str| {
@@ -153,8 +148,7 @@ fn compares_numbers_exactly_or_rejects_them(db: Db) {
     assert_eq!(make(&condition("123456789012345678901")).expect(422).faults(), ["conditions: out_of_range"]);
 }
 
-fn a_missing_field_compares_as_null(db: Db) {
-    let server = Server::start(db);
+fn a_missing_field_compares_as_null(server: Shared) {
     let client = server.client();
     let conditions = [
         ("eq", json!(null)),
@@ -187,7 +181,7 @@ fn a_missing_field_compares_as_null(db: Db) {
                 conditions[place]
             );
             let id = fire(&client, &format!("b.{place}"), data.clone()).pop().unwrap();
-            work(&server, &client);
+            server.automate(&client);
             assert_eq!(
                 status(&client, &id),
                 if holds { "pending_approval" } else { "success" },
@@ -198,23 +192,19 @@ fn a_missing_field_compares_as_null(db: Db) {
     }
 }
 
-fn retries_a_run_after_a_cancel_request(db: Db) {
-    let server = Server::start(db);
+fn retries_a_run_after_a_cancel_request(server: Shared) {
     let client = server.client();
     flow(&client, "a.b", json!([{"type": "create_task", "title": "{{ data.nope }}"}]));
     let id = fire(&client, "a.b", json!({})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     // As if it was cancelled during the call that failed.
-    let (account, own) = (client.account, id.clone());
-    let sql = "UPDATE runs SET cancel_requested = 1 WHERE account_id = $1 AND id = $2";
-    server.app.store.write_now(account, move |tx| tx.execute(sql, &[account.into(), (&own).into()]).map(drop)).unwrap();
+    server.execute(&format!("UPDATE runs SET cancel_requested = 1 WHERE id = '{id}'"));
     client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!((status(&client, &id).as_str(), steps(&client, &id)[0]["attempts"].as_i64()), ("failed", Some(1)));
 }
 
-fn a_backtest_has_limits(db: Db) {
-    let server = Server::start(db);
+fn a_backtest_has_limits(server: Shared) {
     let client = server.client();
     let long = json!({"type": "approval", "message": format!("{{{{ data.name }}}}{}", "x".repeat(20_000))});
     let id = flow_with(&client, "a.b", json!(vec![long; 12]), json!({"active": false}));
@@ -232,8 +222,7 @@ fn a_backtest_has_limits(db: Db) {
     assert!(told["examples"].as_array().unwrap().len() < 20);
 }
 
-fn checks_urls_with_placeholders_as_far_as_known(db: Db) {
-    let server = Server::start(db);
+fn checks_urls_with_placeholders_as_far_as_known(server: Shared) {
     let client = server.client();
     let sent = |url: &str| {
         let steps = json!([{"type": "http", "url": url}]);
@@ -250,6 +239,6 @@ fn checks_urls_with_placeholders_as_far_as_known(db: Db) {
     }
     // A part that was not known then is checked when the call is made.
     let id = fire(&client, "a.b", json!({"url": "http://10.0.0.1/", "host": "10.0.0.1", "a": false})).remove(0);
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(status(&client, &id), "failed");
 }

@@ -69,7 +69,7 @@ fn a_single_placeholder_as_body_is_json(db: Db) {
     flow(&client, "a.b", json!([call("{{ data.rows }}"), call("{{ data.name }}"), call("<{{ data.name }}>")]));
     let id =
         fire(&client, "a.b", json!({"name": "De Ster", "rows": [{"a": null, "b": true, "c": "\"x\""}]})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(status(&client, &id), "success");
     let bodies: Vec<String> = outside.received().iter().map(|received| received.text()).collect();
     assert_eq!(bodies, [r#"[{"a":null,"b":true,"c":"\"x\""}]"#, "De Ster", "<De Ster>"]);
@@ -102,7 +102,7 @@ fn calls_are_signed_and_record_their_response(db: Db) {
         ]),
     );
     let id = fire(&client, "a.b", json!({"name": "De Ster", "total": 12.5})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     let one = run(&client, &id);
     assert_eq!(
         (&one["status"], &one["actions_done"], &one["attempts"]),
@@ -130,7 +130,7 @@ fn calls_are_signed_and_record_their_response(db: Db) {
     // A template may lead to a forbidden address.
     flow(&client, "a.c", json!([{"type": "http", "url": "http://{{ data.host }}/"}]));
     let id = fire(&client, "a.c", json!({"host": "10.0.0.1"})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     let one = run(&client, &id);
     assert_eq!((&one["status"], &one["attempts"]), (&json!("failed"), &json!(1)));
     assert!(one["error"].as_str().unwrap().contains("not allowed"), "{one}");
@@ -153,7 +153,7 @@ fn repeats_an_interrupted_call_with_the_same_key(db: Db) {
     let ended = server.block_on(worker::make(&server.app, &slow)).map_err(|trouble| trouble.words).unwrap();
     assert!(announce(&server, &client).is_empty(), "no other worker claims it meanwhile");
     lose_lease(&server, &client);
-    work(&server, &client);
+    server.automate(&client);
     let one = run(&client, &id);
     assert_eq!((&one["status"], total(&client, "/v1/tasks")), (&json!("success"), 1));
     // Its late result changes nothing.
@@ -196,8 +196,7 @@ fn the_worker_runs_flows_on_wakeup_and_by_polling(db: Db) {
     wait_for(|| total(&client, "/v1/tasks") == 21);
 }
 
-fn backtests_a_flow_on_past_events(db: Db) {
-    let server = Server::start(db);
+fn backtests_a_flow_on_past_events(server: Shared) {
     let client = server.client();
     for (n, name) in ["Anna", "Bob", "Cas"].iter().enumerate() {
         fire(&client, "order.shipped", json!({"name": name, "total": n * 100}));
@@ -246,8 +245,7 @@ fn backtests_a_flow_on_past_events(db: Db) {
     );
 }
 
-fn backtests_a_schedule(db: Db) {
-    let server = Server::start(db);
+fn backtests_a_schedule(server: Shared) {
     let client = server.client();
     let steps = json!([{"type": "create_task", "title": "{{ event }} {{ data.scheduled_for }} on {{ account.today }}", "deadline": "P1D"}]);
     let scheduled = |key: &str, more: Value| {
@@ -295,8 +293,7 @@ fn backtests_a_schedule(db: Db) {
     );
 }
 
-fn the_reminders_of_the_library_work(db: Db) {
-    let server = Server::start(db);
+fn the_reminders_of_the_library_work(server: Shared) {
     let client = server.client();
     let flows = client.get("/v1/automation/flows?search=reminders").data();
     client
@@ -320,8 +317,7 @@ fn the_reminders_of_the_library_work(db: Db) {
     assert_eq!(total(&client, "/v1/tasks"), 1);
 }
 
-fn the_library_works_without_an_address_and_does_not_loop(db: Db) {
-    let server = Server::start(db);
+fn the_library_works_without_an_address_and_does_not_loop(server: Shared) {
     let client = server.client();
     for flow in client.get("/v1/automation/flows").data().as_array().unwrap() {
         client
@@ -409,8 +405,7 @@ fn create_one_of_each(client: &Client) {
     client.act(&format!("/v1/deals/{}/win", deal())).expect(200);
 }
 
-fn reminders_stop_when_the_due_date_is_extended(db: Db) {
-    let server = Server::start(db);
+fn reminders_stop_when_the_due_date_is_extended(server: Shared) {
     let client = server.client();
     let flows = client.get("/v1/automation/flows?search=reminders").data();
     client
@@ -516,7 +511,7 @@ fn come_back(server: &Server, client: &Client, request: &PendingCall, ended: Val
 
 pub(super) fn lose_lease(server: &Server, client: &Client) {
     let account = client.account;
-    let past = server.app.clock.now().plus_seconds(-LEASE_SECONDS).0;
+    let past = server.now().plus_seconds(-LEASE_SECONDS).0;
     let sql = "UPDATE runs SET lease_until = $1 WHERE account_id = $2 AND lease_until > 0";
     server.app.store.write_now(account, move |tx| tx.execute(sql, &[past.into(), account.into()]).map(drop)).unwrap();
 }

@@ -9,8 +9,7 @@ on_both![
     deletes_unused_definitions,
 ];
 
-fn does_not_retry_permanent_failures(db: Db) {
-    let server = Server::start(db);
+fn does_not_retry_permanent_failures(server: Shared) {
     let client = server.client();
     let rows = json!([{"name": "x", "unit_price": 1}]);
     let taken = json!({"title": "First", "client_id": firm(&client), "external_id": "shop-1", "rows": rows});
@@ -36,7 +35,7 @@ fn does_not_retry_permanent_failures(db: Db) {
     ] {
         flow(&client, event, json!([step]));
         let id = fire(&client, event, json!({})).pop().unwrap();
-        work(&server, &client);
+        server.automate(&client);
         let one = run(&client, &id);
         assert_eq!((&one["status"], &one["attempts"]), (&json!("failed"), &json!(1)), "{one}");
         assert!(one["error"].as_str().unwrap().contains(words), "{one}");
@@ -47,7 +46,7 @@ fn does_not_retry_permanent_failures(db: Db) {
     let event = json!({"event": "invoice.paid", "entity_type": "invoice", "data": {"id": gone}});
     let fired = client.post("/v1/automation/trigger", event).expect(200).data();
     let id = fired["runs"][0]["run_id"].as_str().unwrap().to_string();
-    work(&server, &client);
+    server.automate(&client);
     let one = run(&client, &id);
     let words = format!("Step 1 (send_email): There is no document to attach: no invoice has the id {gone}.");
     assert_eq!((&one["status"], &one["error"]), (&json!("failed"), &json!(words)), "{one}");
@@ -55,13 +54,12 @@ fn does_not_retry_permanent_failures(db: Db) {
     let id = client.get("/v1/automation/runs?status=failed&order=asc").data()[0]["id"].as_str().unwrap().to_string();
     client.delete(&format!("/v1/invoices/{taken}")).expect(200);
     client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(status(&client, &id), "success");
 }
 
 /// It used to succeed without doing anything.
-fn a_step_that_needs_more_than_a_transaction_fails(db: Db) {
-    let server = Server::start(db);
+fn a_step_that_needs_more_than_a_transaction_fails(server: Shared) {
     let client = server.client();
     let hook = client.post("/v1/webhook-endpoints", json!({"url": "https://a.example/in"})).expect(201).id();
     let path = format!("/v1/webhook-endpoints/{hook}");
@@ -72,7 +70,7 @@ fn a_step_that_needs_more_than_a_transaction_fails(db: Db) {
             json!([{"type": "update", "entity_type": "webhook_endpoint", "id": hook, "fields": fields}]),
         );
         let id = fire(&client, event, json!({})).pop().unwrap();
-        work(&server, &client);
+        server.automate(&client);
         run(&client, &id)
     };
     for (event, url) in [("a.public", "https://ok.example/own"), ("a.private", "http://10.0.0.1/")] {
@@ -102,7 +100,7 @@ fn a_step_renames_a_status_of_many_tickets(db: Db) {
     let step = json!({"type": "update", "entity_type": "ticket_status", "id": open, "fields": {"name": "Busy"}});
     flow(&client, "a.rename", json!([step]));
     let id = fire(&client, "a.rename", json!({})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!((status(&client, &id), &steps(&client, &id)[0]["result"]["name"]), ("success".into(), &json!("Busy")));
     server.block_on(async { while engine::jobs::worker::turn(&server.app).await {} });
     assert_eq!(total(&client, "/v1/tickets?status=Busy"), 150);
@@ -136,11 +134,11 @@ fn deletes_unused_definitions(db: Db) {
     change("second");
     assert_eq!(left(), [2], "no run follows the first");
     let old = fire(&client, "a.b", json!({})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     change("third");
     advance(&client, "2026-05-06T10:00:00Z");
     let new = fire(&client, "a.b", json!({})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(left(), [2, 3]);
     assert_eq!(steps(&client, &old)[0]["result"]["message"], "second");
     client.act(&format!("/v1/automation/runs/{old}/approve")).expect(200);

@@ -4,8 +4,7 @@ use super::*;
 
 on_both![flows_have_figures];
 
-fn flows_have_figures(db: Db) {
-    let server = Server::start(db);
+fn flows_have_figures(server: Shared) {
     let client = server.client();
     let figures = |query: &str| client.get(&format!("/v1/reports/flows{query}")).expect(200).data();
     assert_eq!(figures(""), json!([]), "nothing ran");
@@ -16,7 +15,7 @@ fn flows_have_figures(db: Db) {
     for event in ["a.good", "a.good", "a.bad"] {
         fire(&client, event, json!({"name": "x"}));
     }
-    work(&server, &client);
+    server.automate(&client);
     let of = |id: &str, runs: i64, failed: i64| json!({"flow_id": id, "runs": runs, "failed": failed, "capped": false});
     assert_eq!(figures(&format!("?flow_id={good},{idle}")), json!([of(&good, 2, 0)]));
     assert_eq!(figures(&format!("?flow_id={bad}")), json!([of(&bad, 1, 1)]));

@@ -4,8 +4,7 @@ use super::*;
 
 on_both![a_flow_reads_the_message_of_a_ticket, a_step_warns_about_a_reply_that_was_not_mailed,];
 
-fn a_flow_reads_the_message_of_a_ticket(db: Db) {
-    let server = Server::start(db);
+fn a_flow_reads_the_message_of_a_ticket(server: Shared) {
     let client = server.client();
     let made = client.post("/v1/automation/flows", json!({
             "name": "Refunds", "trigger_type": "event", "trigger_key": "ticket.inbound_message",
@@ -23,14 +22,13 @@ fn a_flow_reads_the_message_of_a_ticket(db: Db) {
         let path = format!("/v1/tickets/{ticket}/messages/inbound");
         client.post(&path, json!({"body": words, "author_email": "anna@ster.example"})).expect(201);
     }
-    work(&server, &client);
+    server.automate(&client);
     let tasks = client.get("/v1/tasks").data();
     assert_eq!(tasks.as_array().unwrap().len(), 1);
     assert_eq!(tasks[0]["title"], "T00001: I want a refund (anna@ster.example)");
 }
 
-fn a_step_warns_about_a_reply_that_was_not_mailed(db: Db) {
-    let server = Server::start(db);
+fn a_step_warns_about_a_reply_that_was_not_mailed(server: Shared) {
     let client = server.client();
     flow(
         &client,
@@ -42,7 +40,7 @@ fn a_step_warns_about_a_reply_that_was_not_mailed(db: Db) {
     {
         let ticket = client.post("/v1/tickets", ticket).expect(201).id();
         let id = fire(&client, "a.b", json!({"ticket": ticket})).pop().unwrap();
-        work(&server, &client);
+        server.automate(&client);
         let result = steps(&client, &id)[0]["result"].clone();
         assert_eq!(result["body"], "Hello");
         assert_eq!(

@@ -16,8 +16,7 @@ on_both![
     a_schedule_fires_once_per_time,
 ];
 
-fn conditions_and_names_decide_what_matches(db: Db) {
-    let server = Server::start(db);
+fn conditions_and_names_decide_what_matches(server: Shared) {
     let client = server.client();
     flow_with(&client, "quote.fase_changed", json!([{"type": "approval"}]), json!({"trigger_type": "event"}));
     flow_with(&client, "work", json!([{"type": "approval"}]), json!({"trigger_type": "event"}));
@@ -57,14 +56,13 @@ fn conditions_and_names_decide_what_matches(db: Db) {
     assert_eq!(runs[1]["meta"]["entity_id"], json!(firm));
 }
 
-fn runs_can_be_filtered_by_several_statuses(db: Db) {
-    let server = Server::start(db);
+fn runs_can_be_filtered_by_several_statuses(server: Shared) {
     let client = server.client();
     let one = flow(&client, "a.one", json!([{"type": "approval"}]));
     flow(&client, "a.two", task());
     fire(&client, "a.one", json!({}));
     fire(&client, "a.two", json!({"name": "x"}));
-    work(&server, &client);
+    server.automate(&client);
     fire(&client, "a.two", json!({"name": "x"}));
     for (query, count) in [
         ("status=pending_approval", 1),
@@ -101,10 +99,10 @@ fn deletes_expired_runs(db: Db) {
     for event in ["a.ends", "a.ends", "a.waits"] {
         fire(&client, event, json!({"name": "x"}));
     }
-    work(&server, &client);
+    server.automate(&client);
     advance(&client, "2026-08-01T10:00:00Z");
     fire(&client, "a.ends", json!({"name": "late"}));
-    work(&server, &client);
+    server.automate(&client);
     tidy();
     assert_eq!(total(&client, "/v1/automation/runs"), 4);
     advance(&client, "2026-08-03T10:00:00Z");
@@ -121,8 +119,7 @@ fn deletes_expired_runs(db: Db) {
     );
 }
 
-fn an_undefined_name_is_an_error(db: Db) {
-    let server = Server::start(db);
+fn an_undefined_name_is_an_error(server: Shared) {
     let client = server.client();
     flow(&client, "a.b", json!([{"type": "create_task", "title": "Call {{ data.nobody }}"}]));
     flow(&client, "a.c", json!([{"type": "create_task", "title": "Call {{ person }}"}]));
@@ -139,7 +136,7 @@ fn an_undefined_name_is_an_error(db: Db) {
         ("a.e", "'category' must be one of"),
     ] {
         let id = fire(&client, event, json!({"kind": "dance"})).pop().unwrap();
-        work(&server, &client);
+        server.automate(&client);
         let one = run(&client, &id);
         assert_eq!((&one["status"], &one["attempts"], &one["actions_done"]), (&json!("failed"), &json!(1), &json!(0)));
         assert!(one["error"].as_str().unwrap().contains(words), "{one}");
@@ -155,7 +152,7 @@ fn retries_failures_with_backoff(db: Db) {
     let steps_ = json!([{"type": "create_note", "body": "once"}, {"type": "http", "url": away.url("/")}]);
     let id = flow_with(&client, "a.b", steps_, json!({"max_attempts": 3}));
     let run_id = fire(&client, "a.b", json!({})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     let mut pauses = Vec::new();
     for tries in 1..3 {
         let one = run(&client, &run_id);
@@ -175,13 +172,13 @@ fn retries_failures_with_backoff(db: Db) {
     // A manual retry resumes where it failed.
     let again = client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(200).data();
     assert_eq!(again, json!({"id": run_id, "status": "queued"}));
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(run(&client, &run_id)["status"], "retrying");
     assert_eq!(total(&client, "/v1/notes"), 1, "a completed step is not repeated");
     // One that waits for its next attempt need not wait; one that is queued cannot be retried.
     client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(200);
     assert_eq!(client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(409).code(), "invalid_transition");
-    work(&server, &client);
+    server.automate(&client);
     let one = run(&client, &run_id);
     assert_eq!((&one["status"], &one["attempts"]), (&json!("retrying"), &json!(1)), "{one}");
     // On the test clock, attempts follow automatically.
@@ -189,7 +186,7 @@ fn retries_failures_with_backoff(db: Db) {
     assert_eq!(run(&client, &run_id)["status"], "failed");
     // A run in progress keeps the definition that it started with.
     let waiting = fire(&client, "a.b", json!({})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     let new = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval"}]});
     client.send("PUT", &format!("/v1/automation/flows/{id}"), &[], &new.to_string()).expect(200);
     client.delete(&format!("/v1/automation/flows/{id}")).expect(204);
@@ -199,8 +196,7 @@ fn retries_failures_with_backoff(db: Db) {
     assert_eq!(steps(&client, &waiting).len(), 2);
 }
 
-fn waits_follow_the_account_clock(db: Db) {
-    let server = Server::start(db);
+fn waits_follow_the_account_clock(server: Shared) {
     let client = server.client();
     flow(
         &client,
@@ -210,7 +206,7 @@ fn waits_follow_the_account_clock(db: Db) {
     );
     let id = fire(&client, "a.b", json!({"until": "2026-05-20"})).pop().unwrap();
     let late = fire(&client, "a.b", json!({"until": "2026-05-01T00:00:00Z"})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     let one = run(&client, &id);
     assert_eq!(
         (&one["status"], &one["next_attempt_at"], &one["actions_done"]),
@@ -251,7 +247,7 @@ fn runs_can_be_approved_rejected_and_cancelled(db: Db) {
     let act = |id: &str, what: &str| client.act(&format!("/v1/automation/runs/{id}/{what}"));
     let begin = |event: &str| {
         let id = fire(&client, event, json!({"name": "Anna"})).pop().unwrap();
-        work(&server, &client);
+        server.automate(&client);
         id
     };
     let id = begin("a.b");
@@ -259,7 +255,7 @@ fn runs_can_be_approved_rejected_and_cancelled(db: Db) {
     assert_eq!(steps(&client, &id)[0]["result"]["message"], "Send to Anna?");
     assert_eq!(act(&id, "retry").expect(409).code(), "invalid_transition");
     assert_eq!(act(&id, "approve").expect(200).data(), json!({"id": id, "status": "queued"}));
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!((status(&client, &id), total(&client, "/v1/tasks")), ("success".to_string(), 1));
     for what in ["approve", "reject"] {
         assert_eq!(act(&id, what).expect(409).code(), "invalid_transition");
@@ -299,7 +295,7 @@ fn continue_on_error_makes_a_run_partial(db: Db) {
         json!({"max_attempts": 2}),
     );
     let id = fire(&client, "a.b", json!({})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(status(&client, &id), "retrying");
     hurry(&server, &client);
     let one = run(&client, &id);
@@ -311,15 +307,14 @@ fn continue_on_error_makes_a_run_partial(db: Db) {
     assert_eq!(told, ["failed 2", "failed 1", "success 1"]);
 }
 
-fn limits_the_depth_of_a_chain_of_flows(db: Db) {
-    let server = Server::start(db);
+fn limits_the_depth_of_a_chain_of_flows(server: Shared) {
     let client = server.client();
     flow(&client, "round", json!([{"type": "trigger", "event": "round"}]));
     flow(&client, "task.updated", json!([{"type": "update", "fields": {"title": "{{ data.title }}x"}}]));
     fire(&client, "round", json!({}));
     let task = client.post("/v1/tasks", json!({"title": "x"})).expect(201).id();
     client.patch(&format!("/v1/tasks/{task}"), json!({"title": "y"})).expect(200);
-    work(&server, &client);
+    server.automate(&client);
     let runs = client.get("/v1/automation/runs?sort=id&order=asc&per_page=100").data();
     let of = |key: &str| {
         runs.as_array().unwrap().iter().filter(|run| run["trigger_key"] == key).cloned().collect::<Vec<_>>()
@@ -332,12 +327,11 @@ fn limits_the_depth_of_a_chain_of_flows(db: Db) {
     assert_eq!(client.get(&format!("/v1/tasks/{task}")).data()["title"], "yxxxxx");
 }
 
-fn limits_the_number_of_runs_in_a_chain(db: Db) {
-    let server = Server::start(db);
+fn limits_the_number_of_runs_in_a_chain(server: Shared) {
     let client = server.client();
     flow(&client, "boom", Value::Array(vec![json!({"type": "trigger", "event": "boom"}); 50]));
     let first = fire(&client, "boom", json!({})).pop().unwrap();
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(total(&client, "/v1/automation/runs"), 1001);
     assert_eq!(status(&client, &first), "success");
     let failed = client.get("/v1/automation/runs?status=failed&per_page=1").data();
@@ -351,7 +345,7 @@ fn a_schedule_fires_once_per_time(db: Db) {
     let at_nine = json!([{"type": "create_task", "title": "For {{ data.date }} at {{ now }}"}]);
     let id = flow_with(&client, "0 9 * * mon-fri", at_nine.clone(), json!({"trigger_type": "schedule"}));
     flow_with(&client, "0 9 * * *", at_nine.clone(), json!({"trigger_type": "schedule", "active": false}));
-    work(&server, &client);
+    server.automate(&client);
     assert_eq!(total(&client, "/v1/tasks"), 0);
     advance(&client, "2026-05-11T12:00:00Z");
     let tasks = client.get("/v1/tasks?sort=title&order=asc").data();
@@ -367,7 +361,7 @@ fn a_schedule_fires_once_per_time(db: Db) {
     let real = Client::new(server.address, key, real.number);
     let id = flow_with(&real, "* * * * *", at_nine, json!({"trigger_type": "schedule"}));
     let (number, own) = (real.account, id.clone());
-    let past = server.app.clock.now().plus_seconds(-3 * 24 * 3600).0 / 60_000 * 60_000;
+    let past = server.now().plus_seconds(-3 * 24 * 3600).0 / 60_000 * 60_000;
     server
         .app
         .store
@@ -379,8 +373,8 @@ fn a_schedule_fires_once_per_time(db: Db) {
             .map(drop)
         })
         .unwrap();
-    work(&server, &real);
-    work(&server, &real);
+    server.automate(&real);
+    server.automate(&real);
     assert!((1..=2).contains(&total(&real, "/v1/tasks")), "once, unless a minute has just begun");
     assert_eq!(
         run(&real, real.get("/v1/automation/runs").data()[0]["id"].as_str().unwrap())["trigger_type"],

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Db, Server};
+use crate::support::Shared;
 
 on_both![the_vocabulary_describes_flows,];
 
@@ -12,8 +12,7 @@ fn named<'v>(list: &'v Value, name: &str, value: &str) -> &'v Value {
     found.unwrap_or_else(|| panic!("no {value} in {list}"))
 }
 
-fn the_vocabulary_describes_flows(db: Db) {
-    let server = Server::start(db);
+fn the_vocabulary_describes_flows(server: Shared) {
     let client = server.client();
     let reply = client.get("/v1/automation/vocabulary").expect(200);
     assert!(reply.text.len() < 256 * 1024, "{} bytes", reply.text.len());

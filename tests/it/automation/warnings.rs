@@ -123,8 +123,7 @@ const THERE: &[(&str, &str, &str)] = &[
     ("schedule", "0 9 * * *", "{{ data.date }} {{ account.today }}"),
 ];
 
-fn warns_of_data_that_the_record_never_has(db: Db) {
-    let server = Server::start(db);
+fn warns_of_data_that_the_record_never_has(server: Shared) {
     let client = server.client();
     for (kind, key, body, warning) in LACKING {
         assert_eq!(warnings(&client, kind, key, note(body)), [format!("steps[0].body: {warning}")], "{key} {body}");
@@ -245,8 +244,7 @@ fn fit() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-fn warns_of_steps_that_do_not_fit_the_record(db: Db) {
-    let server = Server::start(db);
+fn warns_of_steps_that_do_not_fit_the_record(server: Shared) {
     let client = server.client();
     for (kind, key, step, warning) in unfit() {
         assert_eq!(warnings(&client, kind, key, json!([step.clone()])), [format!("steps[0]{warning}")], "{key} {step}");
@@ -256,8 +254,7 @@ fn warns_of_steps_that_do_not_fit_the_record(db: Db) {
     }
 }
 
-fn warns_of_values_outside_a_set(db: Db) {
-    let server = Server::start(db);
+fn warns_of_values_outside_a_set(server: Shared) {
     let client = server.client();
     // Values that are replaced by a default, or that a set takes although it does not have them.
     let told = warnings(&client, "event", "ticket.created", json!([{"type": "update", "fields": {"priority": "hgh"}}]));
@@ -275,8 +272,7 @@ fn warns_of_values_outside_a_set(db: Db) {
     }
 }
 
-fn warns_of_values_outside_a_list(db: Db) {
-    let server = Server::start(db);
+fn warns_of_values_outside_a_list(server: Shared) {
     let client = server.client();
     let field = json!({"entity": "client", "key": "size", "label": "Size", "type": "select", "options": ["S", "M"]});
     client.post("/v1/custom-fields", field).expect(201);
@@ -348,8 +344,7 @@ fn warns_of_values_outside_a_list(db: Db) {
     assert_eq!(told, ["steps[0].fields.custom_fields.size: 'size' is never \"XL\"; it is one of: S, M"]);
 }
 
-fn warns_of_records_that_are_gone_or_final(db: Db) {
-    let server = Server::start(db);
+fn warns_of_records_that_are_gone_or_final(server: Shared) {
     let client = server.client();
     let gone = |what: &str, event: &str| format!("steps[0]: {what} the record of the event, but '{event}' deletes it");
     for (event, step, what) in [
@@ -371,8 +366,7 @@ fn warns_of_records_that_are_gone_or_final(db: Db) {
     assert_eq!(warnings(&client, "event", "invoice.created", rows), Vec::<String>::new());
 }
 
-fn warns_of_references_that_lead_nowhere(db: Db) {
-    let server = Server::start(db);
+fn warns_of_references_that_lead_nowhere(server: Shared) {
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
     let of = |client_id: &str, code: &str| {
@@ -396,8 +390,7 @@ fn warns_of_references_that_lead_nowhere(db: Db) {
     );
 }
 
-fn warns_of_events_that_never_happen(db: Db) {
-    let server = Server::start(db);
+fn warns_of_events_that_never_happen(server: Shared) {
     let client = server.client();
     let never =
         |name: &str, hint: &str| format!("'{name}' is not an event of Kantoor, and only happens if it is fired{hint}");
@@ -457,8 +450,7 @@ fn warns_of_events_that_never_happen(db: Db) {
     assert_eq!(fire(&client, "invoice.payd", json!({"name": "x"})).len(), 1, "{id}");
 }
 
-fn warns_again_when_a_flow_is_enabled(db: Db) {
-    let server = Server::start(db);
+fn warns_again_when_a_flow_is_enabled(server: Shared) {
     let client = server.client();
     let flow = json!({
         "name": "x", "trigger_type": "event", "trigger_key": "invoice.paid", "active": false,
@@ -473,8 +465,7 @@ fn warns_again_when_a_flow_is_enabled(db: Db) {
     assert!(client.patch(&path, json!({"active": false})).expect(200).json()["meta"]["warnings"].is_null());
 }
 
-fn errors_name_what_was_probably_meant(db: Db) {
-    let server = Server::start(db);
+fn errors_name_what_was_probably_meant(server: Shared) {
     let client = server.client();
     for (step, hint) in [
         (json!({"type": "create_taks", "title": "x"}), "did you mean 'create_task'?"),
@@ -514,8 +505,7 @@ fn errors_name_what_was_probably_meant(db: Db) {
     );
 }
 
-fn warns_of_items_of_lists_and_later_steps(db: Db) {
-    let server = Server::start(db);
+fn warns_of_items_of_lists_and_later_steps(server: Shared) {
     let client = server.client();
     let on = |key: &str, condition: Value| {
         let flow = json!({"name": "x", "trigger_type": "event", "trigger_key": key, "active": false,

@@ -96,6 +96,9 @@ fn a_backup_proves_who_made_it(db: Db) {
 /// The parts of an archive, with their names.
 type Members = Vec<(&'static str, Vec<u8>)>;
 
+/// What somebody does to them.
+type Alter<'a> = &'a dyn Fn(&mut Members);
+
 /// What is wrong with an archive that somebody altered is said.
 fn what_was_altered_is_said(db: Db) {
     assert!(kantoor(&db, &["account", "create", "A"]).status.success());
@@ -117,7 +120,7 @@ fn what_was_altered_is_said(db: Db) {
     };
     let twice = |place: usize| move |members: &mut Members| members.insert(place, members[place].clone());
     let own_twice = format!("it has {copy} twice");
-    let cases: [(&str, &dyn Fn(&mut Members)); 13] = [
+    let cases: [(&str, Alter); 13] = [
         ("this is not a backup of Kantoor", &|members| members.swap(0, 1)),
         ("it has backup.json twice", &twice(0)),
         (&own_twice, &twice(1)),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::company;
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![
     approved_hours_become_the_rows_of_a_draft,
@@ -53,8 +53,7 @@ fn row(name: &str, quantity: &str) -> (String, String) {
     (name.to_string(), quantity.to_string())
 }
 
-fn approved_hours_become_the_rows_of_a_draft(db: Db) {
-    let server = Server::start(db);
+fn approved_hours_become_the_rows_of_a_draft(server: Shared) {
     let client = server.client();
     let project = project(&client);
     let ina = client.post("/v1/users", json!({"email": "ina@a.example", "name": "Ina"})).expect(201).id();
@@ -93,8 +92,7 @@ fn approved_hours_become_the_rows_of_a_draft(db: Db) {
     assert!(history.contains(id), "{history}");
 }
 
-fn the_language_is_that_of_the_client(db: Db) {
-    let server = Server::start(db);
+fn the_language_is_that_of_the_client(server: Shared) {
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "Ofen", "country": "DE"})).expect(201).id();
     let abroad = client.post("/v1/projects", json!({"name": "Oven", "client_id": firm})).expect(201).id();
@@ -114,8 +112,7 @@ fn the_language_is_that_of_the_client(db: Db) {
     assert_eq!(made.json()["meta"]["warnings"], json!(["The document has no client."]));
 }
 
-fn hours_are_invoiced_once(db: Db) {
-    let server = Server::start(db);
+fn hours_are_invoiced_once(server: Shared) {
     let client = server.client();
     let project = project(&client);
     let path = format!("/v1/projects/{project}/invoice");
@@ -141,8 +138,7 @@ fn hours_are_invoiced_once(db: Db) {
     client.post(&path, period).expect(409);
 }
 
-fn a_deleted_draft_frees_its_hours(db: Db) {
-    let server = Server::start(db);
+fn a_deleted_draft_frees_its_hours(server: Shared) {
     let client = server.client();
     let project = project(&client);
     let hours = format!("/v1/projects/{project}/hours");
@@ -168,8 +164,7 @@ fn a_deleted_draft_frees_its_hours(db: Db) {
     assert_eq!(total(&client, &format!("/v1/hours?invoice_id={}", second["id"].as_str().unwrap())), 120);
 }
 
-fn a_draft_keeps_its_hours_until_it_is_gone(db: Db) {
-    let server = Server::start(db);
+fn a_draft_keeps_its_hours_until_it_is_gone(server: Shared) {
     let client = server.client();
     let project = project(&client);
     approved(&client, &project, json!({"date": "2026-05-04", "hours": 2}));
@@ -186,8 +181,7 @@ fn a_draft_keeps_its_hours_until_it_is_gone(db: Db) {
     assert!(last("hour.updated") < last("invoice.deleted"), "{events:?}");
 }
 
-fn hours_are_released_from_drafts_and_credited_invoices(db: Db) {
-    let server = Server::start(db);
+fn hours_are_released_from_drafts_and_credited_invoices(server: Shared) {
     let client = server.client();
     let project = project(&client);
     let day =
@@ -230,8 +224,7 @@ fn hours_are_released_from_drafts_and_credited_invoices(db: Db) {
     server.client().act(&release).expect(404);
 }
 
-fn requests_at_once_make_one_invoice(db: Db) {
-    let server = Server::start(db);
+fn requests_at_once_make_one_invoice(server: Shared) {
     let client = server.client();
     let project = project(&client);
     let hour = approved(&client, &project, json!({"date": "2026-05-04", "hours": 2}));
@@ -246,8 +239,7 @@ fn requests_at_once_make_one_invoice(db: Db) {
     assert_eq!((invoices.as_array().unwrap().len(), &invoices[0]["id"]), (1, &invoice_of(&client, &hour)));
 }
 
-fn a_repeated_request_makes_one_invoice(db: Db) {
-    let server = Server::start(db);
+fn a_repeated_request_makes_one_invoice(server: Shared) {
     let client = server.client();
     let project = project(&client);
     approved(&client, &project, json!({"date": "2026-05-04", "hours": 2}));
@@ -257,8 +249,7 @@ fn a_repeated_request_makes_one_invoice(db: Db) {
     assert_eq!(total(&client, "/v1/invoices"), 1);
 }
 
-fn only_the_server_sets_the_invoice_of_hours(db: Db) {
-    let server = Server::start(db);
+fn only_the_server_sets_the_invoice_of_hours(server: Shared) {
     let client = server.client();
     let project = project(&client);
     let hours = format!("/v1/projects/{project}/hours");
@@ -277,8 +268,7 @@ fn only_the_server_sets_the_invoice_of_hours(db: Db) {
     assert_eq!(invoice_of(&client, &hour), json!(invoice));
 }
 
-fn hours_are_listed_by_their_invoice(db: Db) {
-    let server = Server::start(db);
+fn hours_are_listed_by_their_invoice(server: Shared) {
     let client = server.client();
     let project = project(&client);
     let billed = approved(&client, &project, json!({"date": "2026-05-04", "hours": 2}));
@@ -306,8 +296,7 @@ fn hours_are_listed_by_their_invoice(db: Db) {
     }
 }
 
-fn hours_that_cannot_be_invoiced_stay_as_they_are(db: Db) {
-    let server = Server::start(db);
+fn hours_that_cannot_be_invoiced_stay_as_they_are(server: Shared) {
     let (client, stranger) = (server.client(), server.client());
     let project = project(&client);
     let hour = approved(&client, &project, json!({"date": "2026-05-04", "hours": 2}));

@@ -4,8 +4,7 @@ use super::*;
 
 on_both![credits_are_the_exact_opposite, payments_move_an_invoice,];
 
-fn credits_are_the_exact_opposite(db: Db) {
-    let server = Server::start(db);
+fn credits_are_the_exact_opposite(server: Shared) {
     let client = server.client();
     let firm = company(&client);
     let made = client.post("/v1/invoices", body(&firm)).expect(201);
@@ -43,8 +42,7 @@ fn credits_are_the_exact_opposite(db: Db) {
     assert_eq!(client.post("/v1/quotes", json!({"title": "q"})).map_credit(&client), 404);
 }
 
-fn payments_move_an_invoice(db: Db) {
-    let server = Server::start(db);
+fn payments_move_an_invoice(server: Shared) {
     let client = server.client();
     let firm = company(&client);
     let made = client.post("/v1/invoices", body(&firm)).expect(201);

@@ -4,8 +4,7 @@ use super::*;
 
 on_both![a_quote_becomes_an_invoice, a_quote_becomes_a_project, invoices_become_overdue_and_quotes_expire,];
 
-fn a_quote_becomes_an_invoice(db: Db) {
-    let server = Server::start(db);
+fn a_quote_becomes_an_invoice(server: Shared) {
     let client = server.client();
     let firm = company(&client);
     let deal = client.post("/v1/deals", json!({"title": "d", "client_id": firm})).expect(201).id();
@@ -64,8 +63,7 @@ fn a_quote_becomes_an_invoice(db: Db) {
     assert_eq!(client.act(&format!("{order}/complete")).expect(409).code(), "invalid_transition");
 }
 
-fn a_quote_becomes_a_project(db: Db) {
-    let server = Server::start(db);
+fn a_quote_becomes_a_project(server: Shared) {
     let client = server.client();
     let firm = company(&client);
     let path = format!("/v1/quotes/{}", client.post("/v1/quotes", body(&firm)).expect(201).id());

@@ -10,6 +10,7 @@ use engine::resource::Method;
 use kantoor::registry::REGISTRY;
 
 use super::*;
+use crate::support::Office;
 use crate::walk;
 
 on_both![
@@ -38,7 +39,7 @@ fn live(server: &Server) -> Vec<Client> {
 }
 
 /// What neither the demo nor a single request does.
-fn rarely(server: &Server) -> Client {
+fn rarely(server: &Office) -> Client {
     let client = server.client();
     let advance = |to: &str| client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
     let steps = json!([{"type": "wait", "until": "{{ data.until }}"}]);
@@ -176,8 +177,7 @@ fn lacks(schema: &Value, value: &Value) -> Option<String> {
     None
 }
 
-fn the_catalogue_describes_every_event(db: Db) {
-    let server = Server::start(db);
+fn the_catalogue_describes_every_event(server: Shared) {
     let client = server.client();
     // It is documentation, so any key may read it.
     let all = server.with_scopes(&client, &["tasks.read"]).get("/v1/events/types").expect(200);
@@ -219,8 +219,7 @@ fn the_catalogue_describes_every_event(db: Db) {
     assert!(find("ticket.message")[0]["example"]["data"]["message"]["body"].is_string());
 }
 
-fn an_endpoint_warns_of_names_that_match_no_event(db: Db) {
-    let server = Server::start(db);
+fn an_endpoint_warns_of_names_that_match_no_event(server: Shared) {
     let client = server.client();
     let events = json!([
         "invoice.payd",

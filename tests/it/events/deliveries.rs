@@ -35,7 +35,7 @@ fn retries_deliveries_with_backoff(db: Db) {
             assert_eq!(tried["response_body"], "x".repeat(1024));
         }
         let next: jiff::Timestamp = tried["next_attempt_at"].as_str().unwrap().parse().unwrap();
-        let now: jiff::Timestamp = server.app.clock.now().to_string().parse().unwrap();
+        let now: jiff::Timestamp = server.now().to_string().parse().unwrap();
         pauses.push(next.as_second() - now.as_second());
         hurry(&server);
     }

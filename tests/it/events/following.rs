@@ -12,7 +12,7 @@ use web::scripted::Reply;
 use super::{deliveries, endpoint, product, receiver, sending, until};
 use crate::on_both;
 use crate::server::Binary;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 on_both![
     the_change_feed_has_everything_in_order,
@@ -141,8 +141,7 @@ fn the_stream_resumes_where_it_ended(db: Db) {
     assert_eq!(server.with_scopes(&client, &["products.read"]).get("/v1/events/stream").status, 403);
 }
 
-fn a_brief_stream_has_no_records(db: Db) {
-    let server = Server::start(db);
+fn a_brief_stream_has_no_records(server: Shared) {
     let client = server.client();
     let some = server.with_scopes(&client, &["audit.read", "tasks.read"]);
     let mut all = Stream::open(&client, "?data=0", None);

@@ -3,6 +3,7 @@
 use engine::accounts::NewKey;
 
 use super::*;
+use crate::support::Office;
 
 on_both![
     an_endpoint_receives_what_its_author_may_read,
@@ -15,7 +16,7 @@ on_both![
     the_feed_has_several_filters,
 ];
 
-fn key(server: &Server, client: &Client, scopes: &[&str]) -> (Client, String) {
+fn key(server: &Office, client: &Client, scopes: &[&str]) -> (Client, String) {
     let scopes = scopes.iter().map(ToString::to_string).collect();
     let (secret, id) = server.add_key(client, NewKey { name: "Assistant".into(), scopes, expires_at: None });
     (Client { key: secret, ..client.clone() }, id)
@@ -220,7 +221,7 @@ fn files_of_documents_have_a_url_for_those_who_read_documents(db: Db) {
         "generation_mode": "final"});
     client.post("/v1/invoices", sent).expect(201);
     server.block_on(async { while engine::jobs::worker::turn(&server.app).await {} });
-    crate::automation::work(&server, &client);
+    server.automate(&client);
     let all = received(&receiver, 2);
     let url = |path: &str| {
         let sent = all.iter().find(|one| one.path == path).unwrap();
@@ -253,8 +254,7 @@ fn feed(client: &Client, query: &str) -> Vec<String> {
     }
 }
 
-fn the_feed_has_what_the_caller_may_read(db: Db) {
-    let server = Server::start(db);
+fn the_feed_has_what_the_caller_may_read(server: Shared) {
     let client = server.client();
     product(&client, "a");
     client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/in"})).expect(201);
@@ -293,8 +293,7 @@ fn the_feed_has_what_the_caller_may_read(db: Db) {
     member.get(&format!("/console/v1/api-keys/{key}/history")).expect(403);
 }
 
-fn the_feed_has_several_filters(db: Db) {
-    let server = Server::start(db);
+fn the_feed_has_several_filters(server: Shared) {
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
     let a = product(&client, "a");

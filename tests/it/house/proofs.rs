@@ -26,9 +26,9 @@ fn every_protection_has_its_test() {
 fn exists(name: &str) -> bool {
     let declares = |path: &PathBuf, test: &str| {
         let text = text(path);
-        let (plain, listed) = (format!("#[test]\nfn {test}()"), format!("\nfn {test}(db: Db)"));
-        let unit = format!("#[test]\n    fn {test}()");
-        [plain, listed, unit].iter().any(|declaration| text.contains(declaration.as_str()))
+        let (plain, unit) = (format!("#[test]\nfn {test}()"), format!("#[test]\n    fn {test}()"));
+        let (own, shared) = (format!("\nfn {test}(db: Db)"), format!("\nfn {test}(server: Shared)"));
+        [plain, unit, own, shared].iter().any(|declaration| text.contains(declaration.as_str()))
     };
     match name.rsplit_once("::") {
         Some((module, test)) => {

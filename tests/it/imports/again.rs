@@ -6,7 +6,7 @@ use super::problems::{invoice, problems};
 use super::{checked, exported, fields, run, total, undo, with};
 use crate::cli::{complained, kantoor, said};
 use crate::on_both;
-use crate::support::{Db, Server};
+use crate::support::{Db, Server, Shared};
 
 on_both![
     a_file_runs_once_unless_it_is_wanted_again,
@@ -48,8 +48,7 @@ fn a_file_runs_once_unless_it_is_wanted_again(db: Db) {
     assert_eq!(total(&client, "/v1/products"), 2);
 }
 
-fn a_file_with_nothing_to_import_is_a_problem(db: Db) {
-    let server = Server::start(db);
+fn a_file_with_nothing_to_import_is_a_problem(server: Shared) {
     let client = server.client();
     let empty = checked(&client, "products", "x.csv", b"name,price\n");
     assert_eq!((&empty["problem_count"], &empty["lines"]), (&json!(1), &json!(0)), "{empty:#}");
@@ -141,8 +140,7 @@ fn the_command_tells_problems_and_repeats(db: Db) {
     assert!(complained(&wrong).contains("only .csv"), "{wrong:?}");
 }
 
-fn exports_name_every_fault_and_suit_a_spreadsheet(db: Db) {
-    let server = Server::start(db);
+fn exports_name_every_fault_and_suit_a_spreadsheet(server: Shared) {
     let client = server.client();
     let wrong = json!({"resource": "products", "format": "pdf", "filters": {"colour": "red"}});
     let rejected = client.post("/v1/exports", wrong).expect(422).json();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{checked, run, total, undo, with};
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 on_both![
     surplus_values_and_open_quotes_are_problems,
@@ -239,8 +239,7 @@ fn numbers_keep_their_spaces(db: Db) {
     assert_eq!(typed.faults(), ["number: invalid_format"]);
 }
 
-fn a_workbook_has_no_separator(db: Db) {
-    let server = Server::start(db);
+fn a_workbook_has_no_separator(server: Shared) {
     let client = server.client();
     client.post("/v1/products", json!({"name": "Hosting", "price": 1})).expect(201);
     let export = client.post("/v1/exports", json!({"resource": "products", "format": "xlsx"})).expect(201).id();

@@ -8,7 +8,7 @@ use super::problems::{invoice, problems, run_as_checked};
 use super::{checked, run, total, with, work};
 use crate::cli::{complained, said};
 use crate::on_both;
-use crate::support::{Db, Server};
+use crate::support::{Db, Server, Shared};
 
 on_both![
     percentages_and_errors_of_a_workbook,
@@ -102,8 +102,7 @@ fn percentages_and_errors_of_a_workbook(db: Db) {
     assert_eq!(client.get("/v1/products").data()[0]["vat_rate"], "21");
 }
 
-fn errors_of_a_sheet_that_was_saved_as_csv_are_problems(db: Db) {
-    let server = Server::start(db);
+fn errors_of_a_sheet_that_was_saved_as_csv_are_problems(server: Shared) {
     let client = server.client();
     let import = checked(&client, "products", "x.csv", b"Naam,Prijs\n#N/A,1\nStoel,#WAARDE!\n#1 in sales,2\n");
     let expected = [
@@ -137,8 +136,7 @@ Totaal;;;400,00;84,00
     assert_eq!((&done["created"], total(&client, "/v1/invoices")), (&json!(1), 1), "{done:#}");
 }
 
-fn vague_dates_and_numbers_are_noted(db: Db) {
-    let server = Server::start(db);
+fn vague_dates_and_numbers_are_noted(server: Shared) {
     let client = server.client();
     let csv = b"title;deadline\nCall;01/02/2024\nMail;03/04/2024\n";
     let reply = with(&client, json!({"resource": "tasks"}), "x.csv", csv).expect(201);
@@ -276,8 +274,7 @@ fn what_an_existing_record_has_is_not_required(db: Db) {
     assert_eq!((&done["created"], &done["failed"]), (&json!(1), &json!(1)), "{done:#}");
 }
 
-fn a_field_comes_from_one_column(db: Db) {
-    let server = Server::start(db);
+fn a_field_comes_from_one_column(server: Shared) {
     let client = server.client();
     let csv = b"Naam,Titel,Prijs\nA,B,1\n";
     let twice = json!({"resource": "products", "mapping": {"Naam": "name", "Titel": "name"}});

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{a_second_later, create};
 use crate::on_both;
 use crate::people::{member, owner};
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Reply, Server, Shared};
 
 on_both![
     nobody_gives_more_than_they_have,
@@ -19,8 +19,7 @@ on_both![
     the_keys_of_an_account_have_a_limit_together,
 ];
 
-fn nobody_gives_more_than_they_have(db: Db) {
-    let server = Server::start(db);
+fn nobody_gives_more_than_they_have(server: Shared) {
     let client = server.client();
     let weak = server.with_scopes(&client, &["keys.read", "keys.write", "products.read"]);
     let body = |scopes: Value| json!({"name": "x", "scopes": scopes});
@@ -49,8 +48,7 @@ fn nobody_gives_more_than_they_have(db: Db) {
     server.with_scopes(&client, &["keys.read"]).post("/v1/api-keys", body(json!(["keys.read"]))).expect(403);
 }
 
-fn a_limited_key_cannot_make_an_unlimited_one(db: Db) {
-    let server = Server::start(db);
+fn a_limited_key_cannot_make_an_unlimited_one(server: Shared) {
     let client = server.client();
     let limited = json!({
         "name": "x", "scopes": ["*"], "expires_at": "2090-01-01T00:00:00Z",
@@ -143,10 +141,9 @@ fn a_key_works_only_from_its_networks(db: Db) {
     key.get("/v1/products").expect(200);
 }
 
-fn an_expired_key_says_so(db: Db) {
-    let server = Server::start(db);
+fn an_expired_key_says_so(server: Shared) {
     let client = server.client();
-    let soon = server.app.clock.now().plus_seconds(2).to_string();
+    let soon = server.now().plus_seconds(2).to_string();
     let (id, key) = create(&client, json!({"name": "x", "scopes": ["products.read"], "expires_at": soon}));
     key.get("/v1/products").expect(200);
     std::thread::sleep(Duration::from_millis(2100));

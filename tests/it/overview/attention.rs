@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::direct_debit::{advance, firm, send_form, verify, work_off};
 use crate::on_both;
 use crate::people::member;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server, Shared};
 
 on_both![
     counts_what_needs_attention,
@@ -101,8 +101,7 @@ fn make(client: &Client) -> Made {
     Made { owner, partly, quote, task, ticket, stuck }
 }
 
-fn counts_what_needs_attention(db: Db) {
-    let server = Server::start(db);
+fn counts_what_needs_attention(server: Shared) {
     server.leaves_jobs();
     let client = server.client();
     for one in client.get("/v1/overview").expect(200).data().as_array().unwrap() {
@@ -153,8 +152,8 @@ fn counts_what_needs_attention(db: Db) {
 }
 
 /// Those of a month ago are not counted any more.
-fn counts_mail_that_failed(server: &Server, client: &Client) {
-    let now = server.app.clock.now().0;
+fn counts_mail_that_failed(server: &Office, client: &Client) {
+    let now = server.now().0;
     let mail =
         format!("UPDATE deliveries SET status = 'failed', changed_at = {now} WHERE account_id = {}", client.account);
     server.execute(&mail);
@@ -184,8 +183,7 @@ fn asks_each_condition_either_way(client: &Client) {
     }
 }
 
-fn shows_what_the_caller_may_read(db: Db) {
-    let server = Server::start(db);
+fn shows_what_the_caller_may_read(server: Shared) {
     let client = server.client();
     let names = |scopes: &[&str]| -> Vec<String> {
         let data = server.with_scopes(&client, scopes).get("/v1/overview").expect(200).data();
@@ -197,8 +195,7 @@ fn shows_what_the_caller_may_read(db: Db) {
     assert_eq!(names(&["*"]).len(), 12);
 }
 
-fn knows_what_is_mine(db: Db) {
-    let server = Server::start(db);
+fn knows_what_is_mine(server: Shared) {
     let client = server.client();
     let (id, browser) = member(&client, "ina@a.example", "member");
     client.post("/v1/tickets", json!({"subject": "Mine", "assignee_id": id})).expect(201);

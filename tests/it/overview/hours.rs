@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![lists_the_hours_of_all_projects, several_are_submitted_and_approved_at_once, a_rejection_may_have_a_reason,];
 
@@ -15,8 +15,7 @@ fn project(client: &Client) -> String {
     client.post("/v1/projects", json!({"name": "Oven"})).expect(201).id()
 }
 
-fn lists_the_hours_of_all_projects(db: Db) {
-    let server = Server::start(db);
+fn lists_the_hours_of_all_projects(server: Shared) {
     let client = server.client();
     let (one, other) = (project(&client), project(&client));
     let user = client.post("/v1/users", json!({"email": "ina@a.example", "name": "Ina"})).expect(201).id();
@@ -42,8 +41,7 @@ fn lists_the_hours_of_all_projects(db: Db) {
     assert_eq!(server.client().get("/v1/hours").json()["meta"]["total"], 0);
 }
 
-fn several_are_submitted_and_approved_at_once(db: Db) {
-    let server = Server::start(db);
+fn several_are_submitted_and_approved_at_once(server: Shared) {
     let client = server.client();
     let (one, other) = (project(&client), project(&client));
     let ids = [log(&client, &one, json!({"hours": 1})), log(&client, &other, json!({"hours": 2}))];
@@ -84,8 +82,7 @@ fn several_are_submitted_and_approved_at_once(db: Db) {
 }
 
 /// The reason stays until the hours are submitted again. Only a rejection has one.
-fn a_rejection_may_have_a_reason(db: Db) {
-    let server = Server::start(db);
+fn a_rejection_may_have_a_reason(server: Shared) {
     let client = server.client();
     let project = project(&client);
     let path = format!("/v1/projects/{project}/hours");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![
     revenue_follows_the_invoices,
@@ -33,8 +33,7 @@ fn months(client: &Client, query: &str) -> Vec<(String, i64, Value)> {
     months.map(|one| (month(&one), one["count"].as_i64().unwrap(), one["total_excl_vat"].clone())).collect()
 }
 
-fn revenue_follows_the_invoices(db: Db) {
-    let server = Server::start(db);
+fn revenue_follows_the_invoices(server: Shared) {
     server.leaves_jobs();
     let client = server.client();
     assert_eq!(months(&client, ""), []);
@@ -69,8 +68,7 @@ fn revenue_follows_the_invoices(db: Db) {
     assert_eq!(months(&server.client(), ""), []);
 }
 
-fn a_report_has_a_range_of_months(db: Db) {
-    let server = Server::start(db);
+fn a_report_has_a_range_of_months(server: Shared) {
     let client = server.client();
     let names = |query: &str| -> Vec<String> {
         let data = client.get(&format!("/v1/reports/revenue?{query}")).expect(200).data();
@@ -91,8 +89,7 @@ fn a_report_has_a_range_of_months(db: Db) {
     }
 }
 
-fn open_amounts_have_an_age(db: Db) {
-    let server = Server::start(db);
+fn open_amounts_have_an_age(server: Shared) {
     server.leaves_jobs();
     let client = server.client();
     for (date, due) in [
@@ -144,8 +141,7 @@ fn each_age_is_a_list(client: &Client) {
     }
 }
 
-fn documents_show_what_is_open(db: Db) {
-    let server = Server::start(db);
+fn documents_show_what_is_open(server: Shared) {
     server.leaves_jobs();
     let client = server.client();
     let made = invoice(&client, "2026-05-01", "2026-05-30", 100, "draft");
@@ -177,8 +173,7 @@ fn invoice_of(client: &Client, links: &Value, due: &str, mode: &str) -> Value {
     client.post("/v1/invoices", body).expect(201).data()
 }
 
-fn clients_and_projects_have_figures(db: Db) {
-    let server = Server::start(db);
+fn clients_and_projects_have_figures(server: Shared) {
     server.leaves_jobs();
     let client = server.client();
     let firm = |name: &str| client.post("/v1/clients", json!({"company_name": name})).expect(201).id();
@@ -214,8 +209,7 @@ fn clients_and_projects_have_figures(db: Db) {
     assert_eq!(refused.faults(), ["client_id: too_long"]);
 }
 
-fn a_deal_and_a_project_list_their_documents(db: Db) {
-    let server = Server::start(db);
+fn a_deal_and_a_project_list_their_documents(server: Shared) {
     server.leaves_jobs();
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "Bakery"})).expect(201).id();

@@ -5,7 +5,7 @@ use kantoor::registry::{self, REGISTRY};
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 on_both![
     finds_records_of_every_kind,
@@ -25,8 +25,7 @@ fn found(client: &Client, words: &str) -> Vec<[String; 3]> {
     lines.map(|one| [text(&one["type"]), text(&one["name"]), text(&one["detail"])]).collect()
 }
 
-fn finds_records_of_every_kind(db: Db) {
-    let server = Server::start(db);
+fn finds_records_of_every_kind(server: Shared) {
     let client = server.client();
     let owner =
         json!({"company_name": "Bakkerij De Ster", "firstname": "Anna", "lastname": "Vrolijk", "city": "Delft"});
@@ -64,8 +63,7 @@ fn finds_records_of_every_kind(db: Db) {
     assert_eq!(client.get("/v1/search?q=a&z=1").json()["meta"]["ignored_params"], json!(["z"]));
 }
 
-fn shows_only_what_the_caller_may_read(db: Db) {
-    let server = Server::start(db);
+fn shows_only_what_the_caller_may_read(server: Shared) {
     let client = server.client();
     client.post("/v1/products", json!({"name": "Ladder", "price": 10})).expect(201);
     client.post("/v1/projects", json!({"name": "Ladders"})).expect(201);
@@ -75,8 +73,7 @@ fn shows_only_what_the_caller_may_read(db: Db) {
     assert_eq!(kinds(&server.with_scopes(&client, &["tasks.read"])), Vec::<String>::new());
 }
 
-fn short_words_find_the_latest(db: Db) {
-    let server = Server::start(db);
+fn short_words_find_the_latest(server: Shared) {
     let client = server.client();
     for number in 1..=7 {
         client.post("/v1/products", json!({"name": format!("Zo {number}"), "price": 10})).expect(201);
@@ -117,8 +114,7 @@ fn a_first_and_last_name_find_the_person(db: Db) {
 }
 
 /// As in a register: the last name, a comma, the first name.
-fn what_commas_separate_is_found_in_any_order(db: Db) {
-    let server = Server::start(db);
+fn what_commas_separate_is_found_in_any_order(server: Shared) {
     let client = server.client();
     let person = json!({"type": "private", "firstname": "Karin", "lastname": "de Vries", "email": "k@huis.example"});
     client.post("/v1/clients", person).expect(201);

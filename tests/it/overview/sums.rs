@@ -3,12 +3,11 @@
 use serde_json::json;
 
 use crate::on_both;
-use crate::support::{Db, Server};
+use crate::support::Shared;
 
 on_both![lists_add_up_all_their_pages, too_many_records_are_not_added_up, a_ticket_shows_who_spoke_last,];
 
-fn lists_add_up_all_their_pages(db: Db) {
-    let server = Server::start(db);
+fn lists_add_up_all_their_pages(server: Shared) {
     server.leaves_jobs();
     let client = server.client();
     for price in [100, 200, 300] {
@@ -35,8 +34,7 @@ fn lists_add_up_all_their_pages(db: Db) {
     assert_eq!(others.get("/v1/deals?sums=amount").json()["meta"]["sums"], json!({"amount": 0}));
 }
 
-fn too_many_records_are_not_added_up(db: Db) {
-    let server = Server::start(db);
+fn too_many_records_are_not_added_up(server: Shared) {
     let client = server.client();
     let owner = client.post("/v1/clients", json!({"company_name": "Ster"})).expect(201).id();
     let deal = client.post("/v1/deals", json!({"title": "Oven", "client_id": owner, "amount": 1})).expect(201).id();
@@ -60,8 +58,7 @@ fn too_many_records_are_not_added_up(db: Db) {
     assert_eq!(client.get("/v1/deals?sums=amount").json()["meta"]["sums"], json!({"amount": 100_000}));
 }
 
-fn a_ticket_shows_who_spoke_last(db: Db) {
-    let server = Server::start(db);
+fn a_ticket_shows_who_spoke_last(server: Shared) {
     server.leaves_jobs();
     let client = server.client();
     let ticket = |subject: &str| {

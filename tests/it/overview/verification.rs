@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::on_both;
 use crate::server::Binary;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 
 on_both![
     the_log_is_verified_on_request,
@@ -64,8 +64,7 @@ fn finish(server: &Server, client: &Client) -> Value {
     verified
 }
 
-fn the_log_is_verified_on_request(db: Db) {
-    let server = Server::start(db);
+fn the_log_is_verified_on_request(server: Shared) {
     let client = server.client();
     client.post("/v1/products", json!({"name": "Boiler"})).expect(201);
     let none = client.get("/v1/audit/verification").expect(200).data();

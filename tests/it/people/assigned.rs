@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{invite, member};
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![
     records_refer_to_users,
@@ -32,8 +32,7 @@ fn records(client: &Client) -> Vec<(String, String, &'static str)> {
     ]
 }
 
-fn records_refer_to_users(db: Db) {
-    let server = Server::start(db);
+fn records_refer_to_users(server: Shared) {
     let client = server.client();
     let (anna, _) = invite(&client, "anna@a.example", "member");
     let (stranger, _) = invite(&server.client(), "stranger@a.example", "member");
@@ -63,8 +62,7 @@ fn records_refer_to_users(db: Db) {
     assert_eq!(task.data()["meta"]["assignee_id"], anna.as_str());
 }
 
-fn a_suspended_user_stays_but_is_not_chosen(db: Db) {
-    let server = Server::start(db);
+fn a_suspended_user_stays_but_is_not_chosen(server: Shared) {
     let client = server.client();
     let (anna, _) = member(&client, "anna@a.example", "member");
     let records = records(&client);
@@ -83,8 +81,7 @@ fn a_suspended_user_stays_but_is_not_chosen(db: Db) {
     assert_eq!(new.faults(), ["assignee_id: invalid_choice"]);
 }
 
-fn a_deleted_user_is_cleared(db: Db) {
-    let server = Server::start(db);
+fn a_deleted_user_is_cleared(server: Shared) {
     let client = server.client();
     let (anna, _) = invite(&client, "anna@a.example", "member");
     let records = records(&client);
@@ -109,8 +106,7 @@ fn a_deleted_user_is_cleared(db: Db) {
     assert_eq!(events, ["customer.updated", "deal.updated", "task.updated", "ticket.updated", "user.deleted"]);
 }
 
-fn conditions_of_flows_see_the_user(db: Db) {
-    let server = Server::start(db);
+fn conditions_of_flows_see_the_user(server: Shared) {
     let client = server.client();
     let (anna, _) = invite(&client, "anna@a.example", "member");
     let flow = json!({
@@ -131,8 +127,7 @@ fn conditions_of_flows_see_the_user(db: Db) {
     assert_eq!(tasks, [(&json!("Hers"), &json!(anna))]);
 }
 
-fn a_message_names_the_user_who_wrote_it(db: Db) {
-    let server = Server::start(db);
+fn a_message_names_the_user_who_wrote_it(server: Shared) {
     let client = server.client();
     let (_, browser) = member(&client, "ina@a.example", "member");
     let ticket = client.post("/v1/tickets", json!({"subject": "Cold"})).expect(201).id();

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, member, owner, token};
-use crate::automation::work;
 use crate::on_both;
 use crate::support::{Db, Reply, Server};
 
@@ -204,7 +203,7 @@ fn a_fired_event_changes_no_other_type_of_record(db: Db) {
     ] {
         let event = json!({"event": "product.updated", "entity_type": kind, "data": {"id": id}});
         let fired = browser.post("/console/v1/automation/trigger", event).expect(200).data();
-        work(&server, &client);
+        server.automate(&client);
         let run = client.get(&format!("/v1/automation/runs/{}", fired["runs"][0]["run_id"].as_str().unwrap()));
         let run = run.expect(200).data();
         assert_eq!(run["status"], ends, "{kind}: {run}");

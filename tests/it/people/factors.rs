@@ -140,7 +140,7 @@ fn codes_are_limited(db: Db) {
     let browser = owner(&server, &client, "olga@a.example");
     let (app, _) = enrol(&browser);
     // Those of others who share the IP address do not count.
-    let now = server.app.clock.now().0;
+    let now = server.now().0;
     server.execute(&format!(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
          INSERT INTO sign_in_attempts (id, subject, at) SELECT 'a' || i, 'address 127.0.0.1', {now} FROM n"

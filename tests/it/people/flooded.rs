@@ -87,7 +87,7 @@ fn nobody_keeps_a_person_from_a_new_password(db: Db) {
     forgets(&client, "198.51.100.1", "olga@a.example").expect(200);
     assert_eq!(mailed(&server), 2);
     // An IP address that requests links for many people has a limit, except for those who sign in there.
-    let now = server.app.clock.now().0;
+    let now = server.now().0;
     server.execute(&format!(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)
          INSERT INTO sign_in_attempts (id, subject, at)

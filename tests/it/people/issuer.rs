@@ -14,7 +14,7 @@ use web::scripted::{Received, Reply as Scripted, Scripted as Issuer};
 use super::pages::submit;
 use super::{Browser, PASSWORD, invite, member, owner};
 use crate::on_both;
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Reply, Server, Shared};
 
 on_both![
     people_sign_in_at_an_issuer,
@@ -228,7 +228,7 @@ fn responses_of_the_issuer_are_limited(db: Db) {
     let world = world(db);
     owner(&world.server, &world.client, "olga@a.example");
     let (browser, path) = world.go("olga@a.example");
-    let now = world.server.app.clock.now().0;
+    let now = world.server.now().0;
     world.server.execute(&format!(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 49)
          INSERT INTO sign_in_attempts (id, subject, at) SELECT 'a' || i, 'issuer 127.0.0.1', {now} FROM n"
@@ -322,7 +322,7 @@ fn people_sign_in_at_an_issuer(db: Db) {
 fn a_wrong_token_is_rejected(db: Db) {
     let world = world(db);
     owner(&world.server, &world.client, "olga@a.example");
-    let now = world.server.app.clock.now().0 / 1000;
+    let now = world.server.now().0 / 1000;
     let wrong = [
         json!({"nonce": "another"}),
         json!({"aud": "another"}),
@@ -567,8 +567,7 @@ fn an_unknown_person_is_told(db: Db) {
     world.sign_in("ina@a.example", json!({})).1.expect(403);
 }
 
-fn without_an_issuer_there_is_nothing(db: Db) {
-    let server = Server::start(db);
+fn without_an_issuer_there_is_nothing(server: Shared) {
     let client = server.client();
     let browser = Browser::new(&client);
     assert!(!browser.get("/sign-in").expect(200).text.contains("oidc"));

@@ -7,7 +7,7 @@ use kantoor::people::role::Role;
 use serde_json::{Value, json};
 
 use super::{Browser, member, owner};
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Server, Shared};
 use crate::{on_both, walk};
 
 on_both![
@@ -18,8 +18,7 @@ on_both![
     a_session_is_a_caller_like_a_key,
 ];
 
-fn every_route_knows_every_role(db: Db) {
-    let server = Server::start(db);
+fn every_route_knows_every_role(server: Shared) {
     let (client, stranger) = (server.client(), server.client());
     for role in Role::ALL {
         let (_, browser) = member(&client, &format!("{}@a.example", role.wire()), role.wire());

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, invite, member, owner, set_up_token, token};
 use crate::on_both;
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Reply, Server, Shared};
 
 on_both![
     an_account_is_set_up_once,
@@ -361,7 +361,7 @@ fn successes_do_not_count(db: Db) {
     let client = server.client();
     let browser = owner(&server, &client, "olga@a.example");
     member(&client, "ina@a.example", "member");
-    let now = server.app.clock.now().0;
+    let now = server.now().0;
     let fail = |count: i64| {
         server.execute(&format!(
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
@@ -542,7 +542,7 @@ fn sessions_expire(db: Db) {
     let (_, browser) = member(&client, "ina@a.example", "member");
     let day = 24 * 3600 * 1000;
     let age = |created: i64, seen: i64| {
-        let now = server.app.clock.now().0;
+        let now = server.now().0;
         let (created_at, seen_at) = (now - created * day, now - seen * day);
         server.rewrite(&format!("UPDATE sessions SET created_at = {created_at}, seen_at = {seen_at}"));
         std::thread::sleep(Duration::from_millis(1050));
@@ -554,8 +554,7 @@ fn sessions_expire(db: Db) {
     assert_eq!(age(1, 1), 200);
 }
 
-fn a_new_password_ends_other_sessions(db: Db) {
-    let server = Server::start(db);
+fn a_new_password_ends_other_sessions(server: Shared) {
     let client = server.client();
     let (_, first) = member(&client, "ina@a.example", "member");
     let mut second = Browser::new(&client);

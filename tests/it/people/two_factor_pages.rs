@@ -6,7 +6,7 @@ use super::factors::App;
 use super::pages::{check_page, submit};
 use super::{Browser, PASSWORD, owner, token};
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server};
 
 on_both![
     people_enrol_and_sign_in_with_plain_forms,
@@ -15,7 +15,7 @@ on_both![
 ];
 
 /// A client that does not follow redirects, so that they can be checked.
-fn strict(server: &Server) -> Client {
+fn strict(server: &Office) -> Client {
     let mut client = server.client();
     client.agent = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).build().into();
     client

@@ -1,6 +1,7 @@
 //! Tickets: conversations and statuses.
 
 use super::*;
+use crate::support::{Db, Server};
 
 on_both![
     a_ticket_from_question_to_closed,
@@ -161,8 +162,7 @@ fn has_statuses_and_a_channel(client: &Client) {
     assert_eq!(channel["forwarding_emails"], json!([]));
 }
 
-fn any_unknown_priority_of_a_ticket_is_normal(db: Db) {
-    let server = Server::start(db);
+fn any_unknown_priority_of_a_ticket_is_normal(server: Shared) {
     let client = server.client();
     let path = format!("/v1/tickets/{}", client.post("/v1/tickets", json!({"subject": "Help"})).expect(201).id());
     for unknown in [
@@ -187,8 +187,7 @@ fn any_unknown_priority_of_a_ticket_is_normal(db: Db) {
     assert_eq!(client.post("/v1/deals", deal).expect(422).faults(), ["priority: invalid_choice"]);
 }
 
-fn ticket_events_contain_the_message(db: Db) {
-    let server = Server::start(db);
+fn ticket_events_contain_the_message(server: Shared) {
     let client = server.client();
     let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
     let messages = format!("/v1/tickets/{ticket}/messages");
@@ -269,8 +268,7 @@ fn warns_about_a_reply_without_a_recipient(db: Db) {
     }
 }
 
-fn renaming_a_status_renames_it_on_tickets(db: Db) {
-    let server = Server::start(db);
+fn renaming_a_status_renames_it_on_tickets(server: Shared) {
     let client = server.client();
     let statuses = client.get("/v1/ticket-statuses").data();
     let path = |place: usize| format!("/v1/ticket-statuses/{}", statuses[place]["id"].as_str().unwrap());

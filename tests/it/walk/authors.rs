@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::routes;
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![the_steps_of_a_flow_require_the_scopes_of_its_author, the_steps_of_a_flow_stay_in_their_account];
 
@@ -48,8 +48,7 @@ fn steps() -> Vec<(Value, Vec<String>)> {
     steps
 }
 
-fn the_steps_of_a_flow_require_the_scopes_of_its_author(db: Db) {
-    let server = Server::start(db);
+fn the_steps_of_a_flow_require_the_scopes_of_its_author(server: Shared) {
     let client = server.client();
     let refused = |author: &Client, step: &Value| {
         let reply = author.post("/v1/automation/flows", flow(&json!([step])));
@@ -71,8 +70,7 @@ fn the_steps_of_a_flow_require_the_scopes_of_its_author(db: Db) {
     }
 }
 
-fn the_steps_of_a_flow_stay_in_their_account(db: Db) {
-    let server = Server::start(db);
+fn the_steps_of_a_flow_stay_in_their_account(server: Shared) {
     let (client, stranger) = (server.client(), server.client());
     let theirs = stranger.post("/v1/products", json!({"name": "Theirs"})).expect(201).id();
     let unknown = "00000000-0000-7000-8000-000000000000";

@@ -8,7 +8,7 @@ use kantoor::registry::{self, REGISTRY};
 use super::{make, routes};
 use crate::on_both;
 use crate::people::{Browser, owner};
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Office, Reply, Server};
 
 /// Every key and user may read these settings.
 const OPEN: &[&str] = &[
@@ -73,7 +73,7 @@ fn is_stream(route: &Route) -> bool {
     matches!(route.returns, Returns::Stream(_))
 }
 
-fn key(server: &Server, client: &Client, scopes: &[&str], expires_at: Option<Moment>) -> (Client, String) {
+fn key(server: &Office, client: &Client, scopes: &[&str], expires_at: Option<Moment>) -> (Client, String) {
     let scopes = scopes.iter().map(ToString::to_string).collect();
     let (secret, id) = server.add_key(client, NewKey { name: "walk".to_string(), scopes, expires_at });
     (Client { key: secret, ..client.clone() }, id)

@@ -9,12 +9,11 @@ use serde_json::{Value, json};
 use super::values::is_of;
 use super::{make, routes};
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![a_patch_with_null_clears_or_rejects,];
 
-fn a_patch_with_null_clears_or_rejects(db: Db) {
-    let server = Server::start(db);
+fn a_patch_with_null_clears_or_rejects(server: Shared) {
     let mut patches: Vec<_> = routes().filter(|(_, route)| route.body == RequestBody::Patch).collect();
     patches.sort_by_key(|(_, route)| std::cmp::Reverse(route.fields.len()));
     assert!(patches.len() > 20, "{}", patches.len());

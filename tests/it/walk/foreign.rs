@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Made, can_be_made, good_body, make, of_table, routes};
 use crate::on_both;
 use crate::people::{Browser, member};
-use crate::support::{Client, Db, Reply, Server};
+use crate::support::{Client, Db, Reply, Server, Shared};
 
 const UNKNOWN: &str = "00000000-0000-7000-8000-000000000000";
 
@@ -72,8 +72,7 @@ fn pairs(client: &Client, resource: &Resource, route: &Route, theirs: &Made) -> 
     pairs
 }
 
-fn no_body_refers_to_records_of_another_account(db: Db) {
-    let server = Server::start(db);
+fn no_body_refers_to_records_of_another_account(server: Shared) {
     let (client, stranger) = (server.client(), server.client());
     let mut count = 0;
     for (resource, route) in routes().filter(|(_, route)| !matches!(route.body, RequestBody::File)) {

@@ -10,12 +10,11 @@ use serde_json::{Value, json};
 
 use super::{concerns_a_user, make, named_body, renamed, routes};
 use crate::on_both;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Shared};
 
 on_both![no_value_of_any_field_makes_a_5xx,];
 
-fn no_value_of_any_field_makes_a_5xx(db: Db) {
-    let server = Server::start(db);
+fn no_value_of_any_field_makes_a_5xx(server: Shared) {
     let takes_json =
         |route: &Route| !matches!(route.body, RequestBody::Nothing | RequestBody::File) && !concerns_a_user(route);
     let mut routes: Vec<_> = routes().filter(|(_, route)| takes_json(route)).collect();

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::browser::Chromium;
 use super::super::client;
 use crate::people::owner;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server};
 
 #[test]
 fn the_console_is_honest() {
@@ -176,7 +176,7 @@ fn a_deleted_draft_has_a_name(browser: &mut Chromium, client: &Client) {
     browser.press("button", "Ongedaan maken");
 }
 
-fn a_ticket_says_what_became_of_a_reply(browser: &mut Chromium, server: &Server, client: &Client) {
+fn a_ticket_says_what_became_of_a_reply(browser: &mut Chromium, server: &Office, client: &Client) {
     let ticket = json!({"subject": "Koud", "client_email": "anna@b.example"});
     let id = client.post("/v1/tickets", ticket).expect(201).id();
     client.post(&format!("/v1/tickets/{id}/messages"), json!({"body": "Morgen om negen uur."})).expect(201);
@@ -212,7 +212,7 @@ fn a_ticket_says_what_became_of_a_reply(browser: &mut Chromium, server: &Server,
     browser.sees("Niet verstuurd: dit ticket heeft geen e-mailadres.");
 }
 
-fn a_document_says_when_a_mail_is_tried_again(browser: &mut Chromium, server: &Server, client: &Client) {
+fn a_document_says_when_a_mail_is_tried_again(browser: &mut Chromium, server: &Office, client: &Client) {
     let rows = json!([{"name": "Boiler", "unit_price": 100, "vat_rate": "21"}]);
     let ster = json!({"company_name": "Ster", "email": "ster@b.example"});
     let ster = client.post("/v1/clients", ster).expect(201).id();

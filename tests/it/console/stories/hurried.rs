@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::browser::Chromium;
 use super::super::client;
 use crate::people::owner;
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server};
 
 #[test]
 fn a_hurried_user_loses_and_doubles_nothing() {
@@ -102,7 +102,7 @@ fn a_double_click_opens_one_dialog(browser: &mut Chromium, client: &Client) {
 }
 
 /// Mail in the outbox is being sent; that it was sent, or could not be delivered, is known later.
-fn a_mail_was_sent_when_a_server_accepted_it(browser: &mut Chromium, server: &Server, client: &Client) {
+fn a_mail_was_sent_when_a_server_accepted_it(browser: &mut Chromium, server: &Office, client: &Client) {
     let rows = json!([{"name": "Boiler", "unit_price": 100, "vat_rate": "21"}]);
     let ster = json!({"company_name": "Ster", "email": "ster@b.example"});
     let ster = client.post("/v1/clients", ster).expect(201).id();

@@ -7,7 +7,7 @@ use super::super::browser::Chromium;
 use super::super::client;
 use crate::failover::until;
 use crate::people::{Browser, member, owner};
-use crate::support::{Client, Db, Server};
+use crate::support::{Client, Db, Office, Server};
 
 /// Text that tries to be markup, code, a template, a format or another direction.
 const NAUGHTY: [&str; 2] = [
@@ -463,7 +463,7 @@ fn text_is_never_code(browser: &mut Chromium, client: &Client) {
     browser.check();
 }
 
-fn a_reader_sees_what_they_may_do(browser: &mut Chromium, server: &Server, client: &Client, rita: &Browser) {
+fn a_reader_sees_what_they_may_do(browser: &mut Chromium, server: &Office, client: &Client, rita: &Browser) {
     let other = server.client().post("/v1/products", json!({"name": "Elsewhere"})).expect(201).id();
     let product = client.post("/v1/products", json!({"name": "Kraan"})).expect(201).id();
     browser.new_tab(&rita.cookie, 1280, 860);
