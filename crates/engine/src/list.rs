@@ -14,7 +14,7 @@ use crate::context::Ctx;
 use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
 use crate::record::{LIST, Layout, Record, parse_date};
 use crate::records::{self, Work};
-use crate::search::{self, Sought, Wanted, Way};
+use crate::search::{self, MOST_SORTED, Sought, Wanted, Way};
 use crate::text::not_allowed;
 use conditions::{Condition, Filter, filter, ids};
 use doubts::Doubt;
@@ -25,8 +25,6 @@ use page::{MAX_PER_PAGE, PER_PAGE, Total, whole_from_one};
 const MAX_WHOLE: i64 = 10_000;
 /// Maximum number of matches of a search that are counted.
 pub const MAX_COUNTED: i64 = 10_000;
-/// More matches are never sorted.
-const MOST_SORTED: i64 = 5_000;
 /// Maximum length of a search: longer than any name.
 pub const MAX_SEARCH: usize = 255;
 

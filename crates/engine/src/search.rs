@@ -150,7 +150,7 @@ impl Sought {
             Some(asked) => asked.most,
             None => pieces::starting_with(tx, self.parts.longest())?,
         };
-        Ok(most > MOST_SORTED)
+        Ok(most > MOST_SORTED.unsigned_abs())
     }
 
     /// Whether to read the table to find all of them.
@@ -224,8 +224,8 @@ fn first_texts(tx: &Tx, kind: usize, order: &str) -> String {
     )
 }
 
-/// Of so many matches, all are sorted.
-const MOST_SORTED: u64 = 5_000;
+/// Of so many matches, all are sorted; more never are.
+pub const MOST_SORTED: i64 = 5_000;
 /// How many texts are compared first, in the order of a list, before the table is read: a millisecond or two.
 const WINDOW: i64 = 4_000;
 
